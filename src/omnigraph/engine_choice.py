@@ -1,9 +1,9 @@
-"""Chooses who does bulk work, and sees it through.
+"""Choice of the executor of bulk operations, and their execution.
 
-Three ways, one result. A small input is loaded in memory, in one go. A larger one is a job of `pipeline`, whose tasks
-run one after the other in this process, in bounded memory, or on Spark. `auto` chooses by size: starting Spark costs
-seconds, and on one machine its tasks gain no more than the number of cores. Who names a session, a master or a remote
-wants Spark.
+There are three executors with equal results. A small input is loaded in memory. A larger one is a job of `pipeline`,
+whose tasks run one after the other in this process, in bounded memory, or on Spark. `auto` chooses by size: starting
+Spark takes seconds, and on one machine its speedup is limited by the number of cores. A given session, master or remote
+selects Spark.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ Engine = Literal["auto", "memory", "spark"]
 ENGINES: tuple[Engine, ...] = ("auto", "memory", "spark")
 
 MEMORY_BYTES = 32 << 20
-"""Up to here an input is loaded in memory: about 150 MB at the peak, and no files in between."""
+"""Maximum size of an input that is loaded in memory. The peak is about 150 MB, and no intermediate files are written.
+"""
 
 SPARK_BYTES = 1 << 30
-"""From here on starting Spark pays on a machine of four cores or more (`bench/pipeline.py`)."""
+"""Minimum size of an input for which starting Spark pays off on four cores or more (`bench/pipeline.py`)."""
 
 _INFLATION = 6
 _ROW_BYTES = 100
@@ -75,12 +76,12 @@ _REJECTS = pa.schema(
 )
 
 Rejects = list[Reject] | str | os.PathLike[str] | None
-"""Where wrong records go: nowhere, because they end the load; a list; or a file."""
+"""Destination of wrong records: None if they end the load, a list, or a file."""
 
 
 @dataclass(frozen=True)
 class BulkOptions:
-    """Who does the work: `spark` is a session, or options to open one with; `watch` is told of progress."""
+    """Choice of the executor. `spark` is a session, or the options to open one. `watch` is called with the progress."""
 
     engine: str = "auto"
     spark: SparkSession | SessionOptions | None = None
@@ -90,7 +91,7 @@ class BulkOptions:
         if self.engine not in ENGINES:
             raise InputError(f"there is no engine '{self.engine}'", hint=f"the engines are {', '.join(ENGINES)}")
         if self.engine == "memory" and self.spark is not None:
-            raise InputError("a load in memory takes no Spark session", hint="leave engine or spark out")
+            raise InputError("engine='memory' does not accept a Spark session", hint="omit engine or spark")
 
 
 def load_data(
@@ -132,9 +133,9 @@ def _load_frames(
     from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415
 
     if not all(map(is_frame, data.values())):
-        raise InputError("frames of Spark cannot be mixed with other tables", hint="load them one after the other")
+        raise InputError("Spark DataFrames cannot be mixed with other tables", hint="load them one after the other")
     if bulk.engine == "memory":
-        raise InputError("frames of Spark are not in memory", hint="leave engine out, or give frame.toArrow()")
+        raise InputError("engine='memory' does not load Spark DataFrames", hint="omit engine, or pass frame.toArrow()")
     runner = SparkRunner(session_of(data), bulk.watch)
     return load_source(repository, runner, frame_source(data, bulk.watch), request)
 
@@ -170,7 +171,7 @@ def embed_file(source: Path, request: EmbedRequest, bulk: BulkOptions, environ: 
 
 
 def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
-    """Put rejects where they were asked for; a file appears whole, and even when there is nothing to tell."""
+    """Write rejects to their destination. A file appears complete, and is written even without rejects."""
     if rejects is None:
         return
     if isinstance(rejects, list):
@@ -180,7 +181,7 @@ def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
     path = Path(rejects)
     check_path(str(path))
     if path.suffix == ".parquet":
-        import pyarrow.parquet as pq  # noqa: PLC0415 (only who writes Parquet pays for it)
+        import pyarrow.parquet as pq  # noqa: PLC0415 (imported only to write Parquet)
 
         sink = io.BytesIO()
         texts = [{**row, "record": None if row["record"] is None else _json(row["record"])} for row in rows]
@@ -192,12 +193,12 @@ def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
 
 
 def _json(value: Any) -> str:
-    # Records given in Python may hold values that JSON does not have; they are written as texts.
+    # Records given in Python may contain values without a JSON form. They are written as texts.
     return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
 
 
 def paths_of(data: Any) -> list[str] | None:
-    """The paths and patterns `data` consists of; None when it is something else."""
+    """The paths and patterns in `data`; None if it is something else."""
     if isinstance(data, str | os.PathLike):
         return [os.fspath(data)]
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
@@ -207,11 +208,11 @@ def paths_of(data: Any) -> list[str] | None:
 
 @contextmanager
 def open_runner(how: Literal["inline", "spark"], bulk: BulkOptions, environ: Mapping[str, str]) -> Iterator[Runner]:
-    """Who executes the tasks, for as long as the block lasts."""
+    """Open the runner of a job."""
     if how == "inline":
         yield InlineRunner(bulk.watch)
         return
-    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415 (who wants no Spark need not have it)
+    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415 (PySpark is optional)
     from omnigraph.spark.session import SessionOptions, open_session  # noqa: PLC0415
 
     options, session = (bulk.spark, None) if isinstance(bulk.spark, SessionOptions) else (None, bulk.spark)
@@ -223,11 +224,11 @@ def open_runner(how: Literal["inline", "spark"], bulk: BulkOptions, environ: Map
 
 @contextmanager
 def solving(repository: Repository, bulk: BulkOptions, environ: Mapping[str, str]) -> Iterator[Solve | None]:
-    """Who runs whole-graph algorithms, for as long as the block lasts; None is arrays in this process."""
+    """Open the solver of whole-graph algorithms; None for arrays in this process."""
     if bulk.engine != "spark":
         yield None
         return
-    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (who wants no Spark need not have it)
+    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (PySpark is optional)
     from omnigraph.spark.scans import job_of  # noqa: PLC0415
     from omnigraph.spark.session import session_for  # noqa: PLC0415
 
@@ -238,7 +239,7 @@ def solving(repository: Repository, bulk: BulkOptions, environ: Mapping[str, str
 
 
 def choose_runner(bulk: BulkOptions, bytes: int) -> Literal["inline", "spark"]:
-    """Who executes the tasks of a job that reads about this much."""
+    """Choose the runner of a job that reads about this many bytes."""
     if bulk.engine == "spark" or bulk.spark is not None:
         return "spark"
     if bulk.engine == "memory" or bytes < SPARK_BYTES or (os.cpu_count() or 1) < _CORES_MIN:
@@ -252,14 +253,15 @@ def _choose(
     if paths is None:
         if bulk.engine == "spark":
             raise InputError(
-                "Spark loads files and its own frames", hint="records in memory are loaded with engine='memory'"
+                "engine='spark' loads only files and Spark DataFrames",
+                hint="load records in memory with engine='memory'",
             )
         return "memory"
     files = find_files(paths, environ, lambda name: file_kind(name) is not None)
     compressed = [file for file in files if is_compressed(file.base)]
     size = sum(map(table_bytes, files)) + sum(file.size * (_INFLATION - 1) for file in compressed)
     in_memory = bulk.engine == "memory" or (bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES)
-    # The size of a compressed file says little about its content: what does not fit memory is read in parts.
+    # The size of a compressed file does not bound its content. A file that does not fit in memory is read in parts.
     if in_memory and not any(inflates_beyond(file, MEMORY_BYTES) for file in compressed):
         return "memory"
     return choose_runner(bulk, size)

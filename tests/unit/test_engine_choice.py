@@ -45,7 +45,7 @@ def test_a_larger_file_is_a_job(graph, tmp_path, steps):
 def test_records_are_no_job(graph, steps):
     graph.load([shelf("c")], mode="append", watch=steps.append)
     assert steps == []
-    with pytest.raises(InputError, match="Spark loads files"):
+    with pytest.raises(InputError, match="loads only files"):
         graph.load([shelf("c")], mode="append", engine="spark")
 
 
@@ -118,7 +118,7 @@ def test_without_pyspark_the_tasks_run_here(monkeypatch):
 def test_engines_have_names():
     with pytest.raises(InputError, match="there is no engine 'fast'"):
         BulkOptions("fast")
-    with pytest.raises(InputError, match="takes no Spark session"):
+    with pytest.raises(InputError, match="does not accept a Spark session"):
         BulkOptions("memory", object())
 
 

@@ -1,5 +1,5 @@
-"""The stories of a graph, one per file, each told from top to bottom.
+"""Operations on a graph, one per file.
 
-Here the language side and the storage side meet: a schema becomes tables and indexes, a name becomes a
-table key. Surfaces call these; nothing here prints.
+This layer connects languages and storage: a schema becomes tables and indexes, a type name becomes a table key.
+Interfaces call operations. Operations print nothing.
 """

@@ -1,4 +1,4 @@
-"""Which column of one snapshot is which of another: by the numbers their schemas give to properties."""
+"""Mapping of the columns of one snapshot to those of another, by the identity of their properties."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from omnigraph.versioning.model.manifest_objects import SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 
 TableNames = Mapping[Identity, Mapping[str, str]]
-"""Table → its columns here, and what they are called there."""
+"""Table → column name here → column name there."""
 
 
 @lru_cache(maxsize=64)
 def document(record: SchemaRecord) -> SchemaIR:
-    """The document of a stored schema, read once."""
+    """Parse the document of a stored schema. The result is cached."""
     return read_ir(record)
 
 
 def tables_of(ir: SchemaIR) -> dict[Identity, IRNode | IREdge]:
-    """The types that have tables, by the identity of those."""
+    """The types that have tables, by table identity."""
     types: list[IRNode | IREdge] = [*ir.nodes, *ir.edges]
     return {(type_.id, type_.incarnation_id): type_ for type_ in types}
 
 
 def names_in(here: SchemaIR, there: SchemaIR) -> TableNames:
-    """The columns of every table both documents have that live on; what `there` dropped is left out."""
+    """Map the columns of every table that both documents have. Columns that `there` dropped are left out."""
     later = tables_of(there)
     return {
         identity: {
@@ -45,7 +45,7 @@ def names_in(here: SchemaIR, there: SchemaIR) -> TableNames:
 
 
 def shown_names(before: Snapshot, after: Snapshot) -> TableNames:
-    """As `names_in`, for people: a column that was dropped keeps its name, so that its values are shown."""
+    """Map columns as `names_in` does, for display: a dropped column keeps its name, so that its values are shown."""
     here, there = document(before.schema), document(after.schema)
     known = names_in(here, there)
     return {
@@ -56,7 +56,9 @@ def shown_names(before: Snapshot, after: Snapshot) -> TableNames:
 
 
 def schema_difference(before: SchemaRecord, after: SchemaRecord) -> tuple[str, ...]:
-    """How one schema differs from another, one line for each change; changes that no plan can make are named only."""
+    """Describe the differences between two schemas, one line for each change. Changes that cannot be migrated are only
+    named.
+    """
     if before.hash == after.hash:
         return ()
     return tuple(

@@ -1,13 +1,13 @@
-"""What a caller says about conflicts: for everything, for a type, for a property, or for one row.
+"""Conflict resolutions given by the caller: for all conflicts, for a type, for a property, or for one row.
 
     "theirs"                                          every conflict
     {"*": "columns", "Person": "theirs",              everything else; a type
      "Person.age": "ours",                            a property of a type, where both sides have the row
      "node:Person:ana": "ours",                       one conflict, by its id
-     "node:Person:bo": {"age": 31},                   … by the values its properties shall have
+     "node:Person:bo": {"age": 31},                   … by new values of properties
      "node:Person:cleo": None}                        … by deleting the row
 
-The narrower word goes first. A word about something that is not there is a mistake and is said to be one.
+The most specific resolution wins. A resolution of an unknown type, property or conflict is an error.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, S
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None
 
-_WORDS = ("ours", "theirs", "columns")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Rules:
-    """What was said, by table; and whether all of it was needed."""
+class ConflictRules:
+    """The given resolutions by table, with a record of those that were used."""
 
     def __init__(self, resolve: Resolve, catalog: Catalog) -> None:
         self._types: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
@@ -41,26 +40,26 @@ class Rules:
         self._by_property: dict[str, dict[str, Side]] = {}
         self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
         self.unused: set[str] = set()
-        """Ids of conflicts that were named and not met so far."""
+        """Ids of conflicts that were named but not found so far."""
         if isinstance(resolve, Mapping):
             for name, choice in resolve.items():
                 self._read(name, choice)
         elif resolve is not None:
-            self._default = _word(resolve)
+            self._default = _resolution(resolve)
 
     def of(self, key: str) -> MergeRule:
-        """What was said about a table."""
+        """The resolutions of a table."""
         name = TableKey.parse(key).type_name
         return MergeRule(
             self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {})
         )
 
     def used(self, key: str, row_ids: Iterable[str]) -> None:
-        """Rows of a table whose conflict was settled by name."""
+        """Mark the resolutions of some rows as used."""
         self.unused -= {f"{key}:{row_id}" for row_id in row_ids}
 
     def check_all_used(self) -> None:
-        """Refuse words about conflicts there are none of."""
+        """Raise `InputError` if a named conflict does not exist."""
         if self.unused:
             shown = ", ".join(f"'{name}'" for name in sorted(self.unused)[:3])
             raise InputError(
@@ -71,20 +70,20 @@ class Rules:
 
     def _read(self, name: str, choice: Choice) -> None:
         if name == "*":
-            self._default = _word(choice)
+            self._default = _resolution(choice)
         elif ":" in name:
             self._read_row(name, choice)
         elif "." in name:
             type_name, _, property_name = name.partition(".")
-            types = self._named(type_name)
+            types = self._types_named(type_name)
             for type_ in types:
                 _check_property(type_, property_name)
             if choice not in ("ours", "theirs"):
                 raise InputError(f"a property is resolved by 'ours' or 'theirs', not by {choice!r}")
             self._by_property.setdefault(type_name, {})[property_name] = "ours" if choice == "ours" else "theirs"
         else:
-            self._named(name)
-            self._by_type[name] = _word(choice)
+            self._types_named(name)
+            self._by_type[name] = _resolution(choice)
 
     def _read_row(self, name: str, choice: Choice) -> None:
         kind, _, rest = name.partition(":")
@@ -95,15 +94,15 @@ class Rules:
                 f"'{name}' is not the id of a conflict",
                 hint="an id is node:Type:row or edge:Type:row, as a preview shows",
             )
-        settled: Resolution | Row | None = choice if choice is None else None
+        resolved: Resolution | Row | None = choice if choice is None else None
         if isinstance(choice, Mapping):
-            settled = {key: _value(type_, key, value) for key, value in choice.items()}
+            resolved = {key: _value(type_, key, value) for key, value in choice.items()}
         elif choice is not None:
-            settled = _word(choice)
-        self._by_row.setdefault(type_.table_key, {})[row_id] = settled
+            resolved = _resolution(choice)
+        self._by_row.setdefault(type_.table_key, {})[row_id] = resolved
         self.unused.add(name)
 
-    def _named(self, name: str) -> list[NodeType | EdgeType]:
+    def _types_named(self, name: str) -> list[NodeType | EdgeType]:
         found = [type_ for type_ in self._types.values() if type_.name == name]
         if not found:
             names = [type_.name for type_ in self._types.values()]
@@ -111,7 +110,7 @@ class Rules:
         return found
 
 
-def _word(choice: Choice) -> Resolution:
+def _resolution(choice: Choice) -> Resolution:
     match choice:
         case "ours" | "theirs" | "columns":
             return choice
@@ -124,7 +123,7 @@ def _check_property(type_: NodeType | EdgeType, name: str) -> None:
 
 
 def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
-    """A value as rows have it."""
+    """Check a value and convert it to its form in rows."""
     _check_property(type_, name)
     if isinstance(type_, NodeType) and name in type_.key:
         raise InputError(f"'{type_.name}.{name}' is a key, and a row cannot have another one")
@@ -135,11 +134,11 @@ def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
         return None
     if isinstance(value, date | bytes):
         return value
-    return _shown(read_json(value, property_type), property_type)
+    return _to_python(read_json(value, property_type), property_type)
 
 
-def _shown(value: Any, type_: PropertyType) -> Any:
-    """What a table stores, as Python shows it."""
+def _to_python(value: Any, type_: PropertyType) -> Any:
+    """Convert a stored value to its Python form."""
     if type_.is_list:
         return [None if item is None else type_.kind.to_python(item) for item in value]
     return managed_blob(value) if type_.scalar == "Blob" else type_.kind.to_python(value)

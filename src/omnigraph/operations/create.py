@@ -1,4 +1,4 @@
-"""Creates a graph from a schema."""
+"""Creation of a graph from a schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def create_graph(
     clock: Clock = system_clock,
     environ: Mapping[str, str] | None = None,
 ) -> Repository:
-    """Create an empty graph; `schema` is its text, or the path of a file that holds it."""
+    """Create an empty graph. `schema` is the schema text or the path of a file with it."""
     text, name = read_source(schema, "<schema>")
     catalog = compile_schema(text, name)
     ir = new_identity(catalog, new_ulid(clock())).ir
@@ -37,17 +37,17 @@ def create_graph(
 
 
 def schema_record(text: str, ir: SchemaIR) -> SchemaRecord:
-    """The schema as the manifest keeps it."""
+    """The manifest record of a schema."""
     return SchemaRecord(ir.hash, text, json.dumps(ir.to_json(), ensure_ascii=False, separators=(",", ":")))
 
 
 def read_catalog(record: SchemaRecord) -> Catalog:
-    """The catalog of a stored schema; its document is validated again."""
+    """The catalog of a stored schema. The document is validated again."""
     return catalog_of(SchemaIR.from_json(json.loads(record.ir)))
 
 
 def table_specs(catalog: Catalog, ir: SchemaIR) -> list[TableSpec]:
-    """The tables of a schema, with the identity its document gives them."""
+    """The tables of a schema, with the identities from its document."""
     nodes = [
         TableSpec("node", node.name, node.id, node.incarnation_id, table_schema(catalog.nodes[node.name]))
         for node in ir.nodes

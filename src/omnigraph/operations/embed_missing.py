@@ -1,7 +1,7 @@
-"""Fills in the vectors that were left out: rows whose text is there and whose vector is not, as one commit.
+"""Embedding of stored rows: fills vectors that are null although their text is not, as one commit.
 
-A load without an embedding provider leaves vectors null; this is the step that makes up for it. Texts are embedded
-before anything is staged, so a provider that fails leaves no trace.
+A load without an embedding provider leaves vectors null; this operation fills them later. Texts are embedded before
+anything is staged, so a failure of the provider changes nothing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from omnigraph.versioning.write.transaction import Transaction, WriteOptions, wr
 
 @dataclass(frozen=True)
 class FillResult:
-    """How many vectors were made, by node type; no commit when there was nothing to do."""
+    """Number of new vectors by node type. `commit_id` is None if there was nothing to embed."""
 
     branch: str
     embedded: tuple[tuple[str, int], ...]
     commit_id: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """The JSON form."""
         return {
             "branch": self.branch,
             "embedded_rows": sum(count for _, count in self.embedded),
@@ -52,19 +52,19 @@ def fill_missing(
     types: Sequence[str] | None = None,
     again: bool = False,
 ) -> FillResult:
-    """Embed what has no vector yet; with `again`, everything that has a text."""
-    remembered = CachingEmbedder(embedder)
+    """Embed texts without a vector or, with `again`, all texts."""
+    caching = CachingEmbedder(embedder)
     counts: dict[str, int] = {}
 
     def prepare(transaction: Transaction) -> None:
         catalog = catalogs.of(transaction.snapshot)
-        pending = WriteOverlay(transaction.snapshot)
+        overlay = WriteOverlay(transaction.snapshot)
         counts.clear()
-        embedding = ColumnEmbedder(remembered, transaction.snapshot.embedding, catalog, renew=again)
+        embedding = ColumnEmbedder(caching, transaction.snapshot.embedding, catalog, renew=again)
         for node in _chosen(catalog, types):
-            table = pending.table(node.table_key)
+            table = overlay.table(node.table_key)
             stored = table.committed.read(table.schema.names, filter=_candidates(node, again=again))
-            rows = _wanting(node, stored, again=again)
+            rows = _rows_to_embed(node, stored, again=again)
             filled, made, waiting = fill_vectors(node, rows, embedding)
             if waiting:
                 raise InputError(
@@ -75,8 +75,8 @@ def fill_missing(
             if made:
                 table.put(filled)
                 counts[node.name] = made
-        check_delta(catalog, pending.delta())
-        for touched in pending.touched():
+        check_delta(catalog, overlay.delta())
+        for touched in overlay.touched():
             transaction.change(touched.key, touched.change())
         embedding.record(transaction)
 
@@ -95,7 +95,7 @@ def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType]:
 
 
 def _candidates(node: NodeType, *, again: bool) -> str:
-    """What the store can leave out: rows without a text and, unless everything is made anew, those with a vector."""
+    """A filter for the scan: rows with a text and, unless all vectors are renewed, without a vector."""
     wanted = [
         f"(`{embed.source}` IS NOT NULL" + (")" if again else f" AND `{target}` IS NULL)")
         for target, embed in node.embeds.items()
@@ -103,8 +103,8 @@ def _candidates(node: NodeType, *, again: bool) -> str:
     return " OR ".join(wanted)
 
 
-def _wanting(node: NodeType, rows: pa.Table, *, again: bool) -> pa.Table:
-    """The rows that get a vector, with those in the way taken out."""
+def _rows_to_embed(node: NodeType, rows: pa.Table, *, again: bool) -> pa.Table:
+    """The rows to embed, without their old vectors."""
     wanted: Any = None
     for target, embed in node.embeds.items():
         texts = has_text(rows[embed.source])
@@ -113,8 +113,8 @@ def _wanting(node: NodeType, rows: pa.Table, *, again: bool) -> pa.Table:
     assert wanted is not None, "only types with vectors to make are asked"
     chosen = rows.filter(wanted)
     for target, embed in node.embeds.items() if again else ():
-        place = chosen.schema.get_field_index(target)
+        index = chosen.schema.get_field_index(target)
         field = chosen.schema.field(target).with_nullable(True)
         kept = pc.if_else(has_text(chosen[embed.source]), pa.scalar(None, field.type), chosen[target])
-        chosen = chosen.set_column(place, field, kept)
+        chosen = chosen.set_column(index, field, kept)
     return chosen

@@ -1,7 +1,8 @@
-"""The one embedding client of a graph handle: for loads, mutations and query text alike.
+"""The embedding client of a graph handle, shared by loads, mutations and queries.
 
-The configuration is read, and the client made, on first need: a graph that never embeds needs no key. The graph records
-the provider, model and dimensions of each column when its first vector is made. Other ones are refused from then on.
+The configuration is read and the client is created on first use, so a graph that never embeds needs no key. The graph
+records the provider, model and dimensions of each column when its first vector is made. From then on, other models are
+refused.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ ALLOW_MIXED = "OMNIGRAPH_EMBED_ALLOW_MIXED"
 """The setting that permits vectors of different models in one column."""
 
 FindSpace = Callable[[str, str], EmbeddingSpace | None]
-"""(table key, column) → what made its vectors."""
+"""(table key, column) → the space of its vectors."""
 
 
 def check_space(subject: str, recorded: EmbeddingSpace, resolved: EmbeddingSpace) -> None:
-    """Refuse vectors of another space than the recorded one."""
+    """Raise an error if two vector spaces differ."""
     if recorded != resolved:
         raise EmbeddingMismatch(subject, recorded=str(recorded), resolved=str(resolved))
 
 
 class ColumnEmbedder:
-    """Makes the vectors of one write: checks each column against its record and notes what made the first vectors.
+    """The embedder of one write. It checks each column against its recorded space and records the space of the first
+    vectors.
 
-    With `renew` all vectors of the column are made anew, so the record is replaced.
+    With `renew` all vectors of a column are new, so its record is replaced.
     """
 
     def __init__(self, embedder: Embedder, find: FindSpace, catalog: Catalog, *, renew: bool = False) -> None:
@@ -47,11 +49,13 @@ class ColumnEmbedder:
         self._made: dict[tuple[str, str], EmbeddingSpace] = {}
 
     def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
-        """Vectors of stored texts."""
+        """Embed stored texts."""
         return self._embedder.embed_documents(texts, dim)
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a model other than the one the schema names, and other than the one that made the column's vectors."""
+        """Raise an error if the model differs from the one in the schema or from the one that made the column's
+        vectors.
+        """
         self._embedder.check_model(type_name, property_name, recorded)
         node = self._catalog.nodes[type_name]
         space = EmbeddingSpace(*self.identity(), node.properties[property_name].type.dim or 0)
@@ -62,22 +66,22 @@ class ColumnEmbedder:
             check_space(f"'{type_name}.{property_name}'", known, space)
 
     def identity(self) -> tuple[str, str]:
-        """The provider and the model."""
+        """The provider and model."""
         return self._embedder.identity()
 
     @property
     def allows_mixed(self) -> bool:
-        """True if vectors of different models may stand in one column."""
+        """True if a column may contain vectors of different models."""
         return self._embedder.allows_mixed
 
     def record(self, transaction: Transaction) -> None:
-        """Record in a write what made the first vectors of its columns."""
+        """Record the spaces of the columns that got their first vectors in a transaction."""
         for (key, column), space in self._made.items():
             transaction.record_embedding(key, column, space)
 
 
 class GraphEmbedder:
-    """Turns texts into vectors by the provider the environment names."""
+    """Embeds texts with the provider that the environment configures."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -86,15 +90,15 @@ class GraphEmbedder:
         self._lock = Lock()
 
     def embed_documents(self, texts: Sequence[str], dim: int) -> Sequence[Sequence[float]]:
-        """Vectors of stored texts."""
+        """Embed stored texts."""
         return self._required().embed(list(texts), dim, "document")  # type: ignore[return-value]
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a model other than the recorded one."""
+        """Raise an error if the configured model differs from the recorded one."""
         self._required().check_model(type_name, property_name, recorded)
 
     def identity(self) -> tuple[str, str]:
-        """The provider and the model."""
+        """The provider and model."""
         config = self._required().config
         return config.provider, config.model
 
@@ -112,7 +116,7 @@ class GraphEmbedder:
         recorded: str | None,
         spaces: Sequence[EmbeddingSpace] = (),
     ) -> np.ndarray[Any, Any]:
-        """The vector of a query's text; `spaces` made the vectors that it is compared with."""
+        """Embed the text of a query. `spaces` are those of the vectors that it is compared with."""
         subject = f"'nearest' on '{type_name}.{property_name}'"
         client = self._get()
         if client is None:

@@ -1,7 +1,7 @@
-"""Writes a snapshot as records that load back to the same graph.
+"""Export of a snapshot as records that load back to the same graph.
 
-Tables go in ascending key order, rows by id, all properties present. Dates are numbers, wide integers are
-numbers, vectors are arrays, blobs are base64: this is a data file, not a client's answer.
+Tables are in ascending order of their keys, rows in order of ids, and all properties are present. Dates and 64-bit
+integers are numbers, vectors are arrays, and blobs are base64.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from omnigraph.versioning.model.snapshot import Snapshot
 def export_records(
     snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The records of a snapshot; `types` selects by name, and a name of both kinds selects both."""
+    """The records of a snapshot. `types` selects types by name; a name of both kinds selects both."""
     return chain.from_iterable(export_rows(snapshot, type_) for type_ in chosen_types(catalog, types))
 
 
 def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
-    """The types of these names, or all; a name nobody has is refused."""
+    """The types with these names, or all types. Raises `TypeNotFound` for an unknown name."""
     known = {type_.name for type_ in catalog.tables()}
     for name in types or ():
         if name not in known:
@@ -38,18 +38,18 @@ def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType
 
 
 def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:
-    """The same as lines of JSONL."""
+    """The records as JSONL lines."""
     records = export_records(snapshot, catalog, types)
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in records)
 
 
 def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
-    """The records of one type, by id."""
+    """The records of one type in order of ids."""
     return records_of(type_, snapshot.table(type_.table_key).read().sort_by("id"))
 
 
 def records_of(type_: NodeType | EdgeType, table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows of a table as records."""
+    """Convert rows of a table to records."""
     names = ["id", *type_.properties]
     for batch in table.to_batches(max_chunksize=8192):
         columns = [_values(batch.column(name)) for name in names]

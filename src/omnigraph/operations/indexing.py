@@ -1,4 +1,4 @@
-"""Which indexes a schema asks for."""
+"""The indexes that a schema requires."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from omnigraph.storage.lance.indexes import IndexSpec
 
 
 def wanted_indexes(catalog: Catalog) -> dict[str, list[IndexSpec]]:
-    """Table key → its indexes.
+    """Table key → indexes.
 
-    Every `id` and edge end has one, and so has each single column that is a key, unique or indexed: by value,
-    and by words too where it is free text. Lists, Blobs, edge properties and groups of columns have none.
+    Indexed are every `id`, both ends of edges, and each single column that is a key, unique or `@index`: by value, and
+    also by words if it is free text. Lists, Blobs, edge properties and groups of columns have no index.
     """
     return {type_.table_key: _of_table(type_) for type_ in catalog.tables()}
 

@@ -1,4 +1,4 @@
-"""The result of a load: what it reports, and what its commit keeps of it."""
+"""The result of a load, and the part of it that the commit records."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Reject:
     rule: str
     reason: str
     record: Any = None
-    """The record as it was given (`operations.originals`)."""
+    """The original record (`operations.originals`)."""
 
     @classmethod
     def of(cls, error: RecordError) -> Reject:
-        """What is wrong with a record, and the record."""
+        """The reject of an error."""
         e = error
         return cls(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason, e.record)
 
     def to_json(self) -> dict[str, Any]:
-        """The form rejects are written in."""
+        """The JSON form, as written to files of rejects."""
         return {
             "source": self.source,
             "line": self.line,
@@ -48,7 +48,7 @@ class Reject:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did; counts are records of the input."""
+    """The result of a load. Counts are numbers of input records."""
 
     branch: str
     mode: Mode
@@ -62,13 +62,13 @@ class LoadResult:
     rejected_count: int = 0
     notes: tuple[str, ...] = ()
     repeated: bool = False
-    """Whether a load with the same job id was made before; then this is its result, and nothing was loaded now."""
+    """True if an earlier load had the same job id. The result is that of the earlier load, and nothing was loaded."""
 
     def __repr__(self) -> str:
         return brief_repr(self, ("rejected",))
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """The JSON form."""
         return {
             "branch": self.branch,
             "base_branch": self.base_branch,
@@ -85,7 +85,7 @@ class LoadResult:
 
 
 def record_result(transaction: Transaction, result: LoadResult, **more: Any) -> None:
-    """Keep in the commit what was loaded; without a record a load commits only if a table changes."""
+    """Record the counts of a load in its commit. A load without records commits only if a table changes."""
     counts = {
         "rejected": result.rejected_count,
         "embedded_rows": result.embedded_rows,
@@ -102,7 +102,9 @@ def record_result(transaction: Transaction, result: LoadResult, **more: Any) -> 
 
 
 def finished(made: LoadResult | None, commit: Commit | None, request: LoadRequest, *, created: bool) -> LoadResult:
-    """The result of a load; `made` is None if its job id was used before, and then that load's result is returned."""
+    """The final result of a load. `made` is None if its job id was used before; then the result of that load is
+    returned.
+    """
     if made is None:
         assert commit is not None
         made = _recorded_result(commit, request.mode)
@@ -128,7 +130,7 @@ def _recorded_result(commit: Commit, mode: Mode) -> LoadResult:
 
 
 def load_notes(loaded: Iterable[tuple[str, int]], again: Iterable[str]) -> tuple[str, ...]:
-    """What the summary says about tables with records that a second load adds again."""
+    """Notes on tables with records that a second load would add again."""
     names = {key for key, rows in loaded if rows}
     notes: list[str] = []
     for key in sorted(names.intersection(again)):

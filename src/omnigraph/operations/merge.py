@@ -1,7 +1,7 @@
-"""Merges one branch into another: find the base, plan, publish one commit with two parents.
+"""Merge of one branch into another: find the base, plan, and publish one commit with two parents.
 
-Every conflict comes back at once and nothing is written while there is one. A commit can be taken back the same way:
-merging its first parent on the commit itself as the base gives what was there before, with everything since.
+All conflicts are reported at once, and nothing is written while there is one. A revert uses the same plan: the commit
+is the base and its first parent is the source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.errors import Hint, InputError, MergeConflict, OmniGraphError
-from omnigraph.operations.conflict_rules import Resolve, Rules
+from omnigraph.operations.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge_schema import SchemaMerge
 from omnigraph.operations.merge_tasks import RunRanges
@@ -34,7 +34,7 @@ _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What a merge did."""
+    """The result of a merge."""
 
     source: str
     target: str
@@ -44,13 +44,13 @@ class MergeResult:
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
     schema_steps: tuple[str, ...] = ()
-    """How the merge changed the schema of the target, one line for each change."""
+    """The changes of the target's schema, one line each."""
 
     def __repr__(self) -> str:
         return brief_repr(self)
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """The JSON form."""
         data: dict[str, Any] = {
             "source": self.source,
             "target": self.target,
@@ -76,9 +76,9 @@ def merge_branch(
     delete_branch: bool = False,
     run_ranges: RunRanges | None = None,
 ) -> MergeResult:
-    """Merge `source` into the branch of `options`, or raise `MergeConflict` with everything in the way.
+    """Merge `source` into the branch of `options`, or raise `MergeConflict` with all conflicts.
 
-    `run_ranges` spreads what is large over other processes; without it everything is decided here.
+    `run_ranges` distributes large tables over other processes. Without it, this process decides all ranges.
     """
     theirs = _source(repository, source, options.branch)
     plan: MergePlan | None = None
@@ -105,7 +105,7 @@ def merge_branch(
 
 
 def preview_merge(repository: Repository, source: str, target: str, resolve: Resolve = None) -> MergePlan:
-    """What merging would do, conflicts included; nothing is written."""
+    """Plan a merge, with its conflicts. Nothing is written."""
     theirs = _source(repository, source, target)
     return plan_merge(repository, repository.snapshot(target), theirs, resolve)
 
@@ -113,7 +113,7 @@ def preview_merge(repository: Repository, source: str, target: str, resolve: Res
 def plan_merge(
     repository: Repository, ours: Snapshot, theirs: Snapshot, resolve: Resolve, run_ranges: RunRanges | None = None
 ) -> MergePlan:
-    """Decide a merge of two snapshots."""
+    """Plan the merge of two snapshots."""
     commits = repository.all_commits()
     bases = _ordered_bases(commits, ours.commit_id, theirs.commit_id)
     if not bases:
@@ -127,14 +127,14 @@ def plan_merge(
         snapshots,
         ours,
         theirs,
-        lambda schema: Rules(resolve, schema.catalog),
+        lambda schema: ConflictRules(resolve, schema.catalog),
         _VirtualBases(repository, commits, bases).of,
         run_ranges,
     )
 
 
 def conflict_error(conflicts: Sequence[ConflictDetail], what: str) -> MergeConflict:
-    """The error that carries every conflict and shows the first three."""
+    """The error with all conflicts. Its message shows the first three."""
     shown = ", ".join(f"{conflict.id} ({conflict.kind})" for conflict in conflicts[:3])
     more = f" and {len(conflicts) - 3} more" if len(conflicts) > 3 else ""
     return MergeConflict(
@@ -145,49 +145,49 @@ def conflict_error(conflicts: Sequence[ConflictDetail], what: str) -> MergeConfl
 
 
 def resolution_hint(conflicts: Sequence[ConflictDetail]) -> Hint:
-    """The resolutions that settle these conflicts, in the words of each interface."""
+    """A hint with the resolutions that apply to these conflicts, for each interface."""
     rows: list[tuple[Resolution, ...]] = [conflict.resolutions for conflict in conflicts if conflict.resolutions]
     words = [word for word in _RESOLUTIONS if all(word in resolutions for resolutions in rows)]
     by_id = next((conflict.id for conflict in conflicts if conflict.row_id and not conflict.resolutions), None)
     python, cli = [], []
     if rows:
         them = "it" if len(rows) == 1 else "them"
-        python.append(f"resolve={' or '.join(repr(word) for word in words)} settles {them}, by type or one by one")
-        cli.append(f"--resolve {'|'.join(words)} settles {them}")
+        python.append(f"resolve={' or '.join(repr(word) for word in words)} resolves {them}, by type or one by one")
+        cli.append(f"--resolve {'|'.join(words)} resolves {them}")
     if by_id is not None:
         python.append(f"resolve={{'{by_id}': …}} names one row: 'ours', 'theirs', values, or None to delete it")
         cli.append(f"--resolve '{by_id}=HOW' names one row: ours, theirs, values, or null to delete it")
     if any(conflict.kind == "schema_conflict" for conflict in conflicts):
-        python.append("change the schema of one branch: no resolution settles a schema conflict")
+        python.append("change the schema of one branch: a schema conflict has no resolution")
         cli.append(python[-1])
     if not python:
         python.append("change one of the branches")
         cli.append(python[-1])
-    shell = "'omnigraph branch merge' settles conflicts by --resolve; or change one of the branches"
+    shell = "resolve the conflicts with 'omnigraph branch merge --resolve', or change one of the branches"
     return Hint("; ".join(python), cli="; ".join(cli), in_shell=shell)
 
 
 def publish_schema_copy(repository: Repository, plan: MergePlan, branch: str) -> None:
-    """Keep the readable copy of main's schema true."""
+    """Update the readable copy of main's schema."""
     if branch == MAIN and plan.schema is not None and plan.schema.record is not None:
         repository.objects.write(layout.SCHEMA_COPY, plan.schema.record.source.encode())
 
 
-# -- the base ----------------------------------------------------------------------------------------
+# -- base --------------------------------------------------------------------------------------------
 
 
 def _ordered_bases(commits: Mapping[str, Commit], ours: str, theirs: str) -> list[str]:
-    """All lowest common ancestors, the newest first."""
+    """All lowest common ancestors, newest first."""
     bases = merge_bases(ours, theirs, lambda commit_id: commits[commit_id].parents)
     return sorted(bases, key=lambda commit_id: commits[commit_id].manifest_version, reverse=True)
 
 
 @dataclass(frozen=True)
 class _VirtualBases:
-    """The base several common ancestors make together: their own merge, row by row, made when it is asked for.
+    """The virtual base of several common ancestors: their own merge, computed row by row on demand.
 
-    Where the ancestors do not agree, the row is as it was in their own base. Then neither side counts as unchanged
-    and a difference is a conflict: asked twice rather than lost.
+    Where the ancestors disagree, the row of their own base is used. Then neither side counts as unchanged, and a
+    difference is a conflict: it is reported twice rather than lost.
     """
 
     repository: Repository
@@ -195,7 +195,7 @@ class _VirtualBases:
     bases: Sequence[str]
 
     def of(self, identity: Identity, schema: SchemaMerge) -> VirtualBase | None:
-        """The rows of one table in the columns of the merged schema; None when there is only one ancestor."""
+        """The rows of one table in the columns of the merged schema; None if there is only one ancestor."""
         if len(self.bases) == 1:
             return None
         return lambda ids: self._rows(self.bases, identity, schema, ids)
@@ -227,7 +227,7 @@ class _VirtualBases:
         return rows
 
 
-# -- small things ------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------
 
 
 def _source(repository: Repository, source: str, target: str) -> Snapshot:
@@ -242,7 +242,7 @@ def _is_ancestor(repository: Repository, commit_id: str, head_id: str) -> bool:
 
 
 def _delete(repository: Repository, result: MergeResult) -> MergeResult:
-    """A branch that cannot be deleted does not undo its merge."""
+    """Delete the source branch. A failure is reported in the result and does not undo the merge."""
     try:
         repository.delete_branch(result.source, force=False)
     except OmniGraphError as error:

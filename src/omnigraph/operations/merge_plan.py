@@ -1,8 +1,9 @@
-"""Plans a merge of three snapshots; nothing is written.
+"""Planning of a merge of three snapshots. Nothing is written.
 
-A table only the source changed is adopted by its version, without copying a row; its changes are still judged,
-because two valid sides can make an invalid graph. A table both changed is merged range by range of its ids. Row
-conflicts of all tables come back at once; only a plan without them is judged, and then every violation comes back.
+A table that only the source changed is adopted by version, without copying rows. Its changes are still validated,
+because two valid sides can make an invalid graph. A table that both sides changed is merged by id range. The row
+conflicts of all tables are reported together. Only a plan without row conflicts is validated, and then all violations
+are reported.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
 from omnigraph.operations.column_mapping import document, names_in
-from omnigraph.operations.conflict_rules import Rules
+from omnigraph.operations.conflict_rules import ConflictRules
 from omnigraph.operations.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts
@@ -46,7 +48,7 @@ from omnigraph.versioning.write.transaction import Transaction
 
 MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 VirtualBases = Callable[[Identity, SchemaMerge], VirtualBase | None]
-"""Table → the rows of the base that several common ancestors make together; None when there is one ancestor."""
+"""Table → rows of the virtual base of several common ancestors; None if there is one ancestor."""
 
 _KINDS: dict[str, ConflictKind] = {
     "range": "value_constraint_violation",
@@ -61,27 +63,27 @@ _KINDS: dict[str, ConflictKind] = {
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """What happens to one table of the target."""
+    """The planned change of one table of the target."""
 
     target_key: str
-    """What the target calls it before the merge."""
+    """The key of the table in the target before the merge."""
     merge: TableMerge
     adopted: PinnedTable | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form a preview is shown in."""
+        """The JSON form of a preview."""
         return {**self.merge.to_json(), "adopted": self.adopted is not None}
 
 
 @dataclass
 class MergePlan:
-    """What a merge would do; nothing of it is written."""
+    """The plan of a merge."""
 
     outcome: MergeOutcome
     source_commit: str
     tables: dict[str, PlannedTable] = field(default_factory=dict)
     new: dict[str, tuple[Pin, int]] = field(default_factory=dict)
-    """Tables the target does not have, and how many rows they bring."""
+    """Tables that are new in the target: pin and number of rows."""
     dropped: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     schema: SchemaMerge | None = None
@@ -98,11 +100,11 @@ class MergePlan:
 
     @property
     def schema_changes(self) -> bool:
-        """Whether the target gets another schema."""
+        """True if the schema of the target changes."""
         return self.schema is not None and self.schema.record is not None
 
     def to_json(self) -> dict[str, Any]:
-        """The form a preview is shown in."""
+        """The JSON form of a preview."""
         new = {
             key: {"inserted": rows, "updated": 0, "deleted": 0, "adopted": True} for key, (_, rows) in self.new.items()
         }
@@ -115,10 +117,10 @@ class MergePlan:
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
         }
 
-    # -- carrying it out -------------------------------------------------------------------------
+    # -- execution -------------------------------------------------------------------------------
 
     def stage(self, transaction: Transaction, theirs: Snapshot) -> None:
-        """Tell a transaction on the target what to do."""
+        """Add the planned changes to a transaction on the target."""
         assert self.schema is not None
         for key, table in self.tables.items():
             merge = table.merge
@@ -149,7 +151,7 @@ class MergePlan:
 
 
 def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot) -> None:
-    """Record what made the vectors of a merged table; two branches that used different models are refused."""
+    """Record the vector spaces of a merged table. Raises `InputError` if the branches used different models."""
     pin = transaction.snapshot.tables[key].pin
     identity = pin.table_id, pin.incarnation
     same = (table.pin for table in theirs.tables.values() if (table.pin.table_id, table.pin.incarnation) == identity)
@@ -157,10 +159,10 @@ def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot) -> N
     for column, space in other.embeddings if other is not None else ():
         if ours.setdefault(column, space) != space:
             raise InputError(
-                f"the branches made the vectors of '{key.partition(':')[2]}.{column}' differently: by {ours[column]}, "
-                f"and by {space}; nothing was merged",
+                f"the branches used different models for the vectors of '{TableKey.parse(key).type_name}.{column}': "
+                f"{ours[column]} and {space}; nothing was merged",
                 code="embedding_mismatch",
-                hint="make the vectors of one branch anew with the other's model: "
+                hint="embed the vectors of one branch again with the other's model: "
                 f"omnigraph embed --in-graph --reembed-all --branch {theirs.branch}",
             )
     if ours != dict(pin.embeddings):
@@ -172,11 +174,11 @@ def plan_snapshots(
     bases: Sequence[Snapshot],
     ours: Snapshot,
     theirs: Snapshot,
-    rules: Callable[[SchemaMerge], Rules],
+    rules: Callable[[SchemaMerge], ConflictRules],
     virtual: VirtualBases = lambda *_: None,
     run_ranges: RunRanges | None = None,
 ) -> MergePlan:
-    """Decide a merge of two snapshots on one base, or on several; `run_ranges` says where large tables are decided."""
+    """Plan a merge of two snapshots on one or several bases. `run_ranges` runs the tasks for large tables."""
     plan = MergePlan(outcome, theirs.commit_id)
     plan.schema = decide_schema(bases, ours, theirs)
     plan.conflicts += plan.schema.conflicts
@@ -194,7 +196,7 @@ class _Planner:
     bases: Sequence[Snapshot]
     ours: Snapshot
     theirs: Snapshot
-    rules: Rules
+    rules: ConflictRules
     virtual: VirtualBases
     run_ranges: RunRanges | None = None
     deltas: dict[str, TableDelta] = field(default_factory=dict)
@@ -203,26 +205,26 @@ class _Planner:
         sides = [by_identity(snapshot) for snapshot in (self.bases[0], self.ours, self.theirs)]
         for identity in sorted({**sides[0], **sides[1], **sides[2]}):
             b, t, s = (side.get(identity) for side in sides)
-            layout = self.schema.layouts.get(identity)
-            if layout is None:
+            merged_table = self.schema.merged_tables.get(identity)
+            if merged_table is None:
                 self._drop(b, t, s)
                 continue
-            if t is not None and layout.key != t.pin.key:
-                self.plan.renamed[t.pin.key] = layout.key
+            if t is not None and merged_table.key != t.pin.key:
+                self.plan.renamed[t.pin.key] = merged_table.key
             if t is not None and s is not None:
-                self._merge(layout, identity, b, t, s)
+                self._merge(merged_table, identity, b, t, s)
             elif s is not None:
-                self._add(layout, s)
+                self._add(merged_table, s)
         if not self.plan.conflicts:
-            self._judge()
+            self._validate()
         elif self.rules.unused:
-            # The other ids in 'resolve' can name violations, which are reported once these conflicts are settled.
+            # The other ids in 'resolve' can name violations, which are reported after these conflicts are resolved.
             for conflict in self._violations():
                 self.rules.used(conflict.table_key, [conflict.row_id or ""])
         self.rules.check_all_used()
 
     def _drop(self, b: PinnedTable | None, t: PinnedTable | None, s: PinnedTable | None) -> None:
-        """A table one side dropped; what the other side changed in it would be lost."""
+        """Drop a table that one side dropped. It is a conflict if the other side changed its rows."""
         if t is not None:
             self.plan.dropped.append(t.pin.key)
         kept, who, other = (t, "source", "target") if t is not None else (s, "target", "source")
@@ -230,24 +232,24 @@ class _Planner:
             return
         snapshot = self.ours if t is not None else self.theirs
         base = self.bases[0]
-        diff = TableDiff(kept.pin.key, base.open(b), snapshot.open(kept), _alike(base, snapshot, kept))
+        diff = TableDiff(kept.pin.key, base.open(b), snapshot.open(kept), _base_names(base, snapshot, kept))
         count = sum(changes.count for changes in diff.ranges())
         if count:
             message = f"the {who} dropped the type, the {other} changed {count} of its rows"
             self.plan.conflicts.append(ConflictDetail(kept.pin.key, None, "schema_conflict", message))
 
-    def _add(self, layout: MergedTable, s: PinnedTable) -> None:
-        """A table only the source has."""
-        self.plan.new[layout.key] = (replace(s.pin, key=layout.key), s.pin.row_count)
-        judged = self.schema.judged(layout)
-        rows = self.theirs.open(s).read(judged.names)
-        self.deltas[layout.key] = TableDelta(in_columns(rows, judged))
+    def _add(self, merged_table: MergedTable, s: PinnedTable) -> None:
+        """Add a table that only the source has."""
+        self.plan.new[merged_table.key] = (replace(s.pin, key=merged_table.key), s.pin.row_count)
+        checked = self.schema.checked_columns(merged_table)
+        rows = self.theirs.open(s).read(checked.names)
+        self.deltas[merged_table.key] = TableDelta(in_columns(rows, checked))
 
     def _merge(
-        self, layout: MergedTable, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable
+        self, merged_table: MergedTable, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable
     ) -> None:
-        """A table both sides have."""
-        key, columns = layout.key, layout.columns
+        """Merge a table that both sides have."""
+        key, columns = merged_table.key, merged_table.columns
         base_version = b.pin.lance_version if b is not None else None
         ours, theirs = self.ours.open(t), self.theirs.open(s)
         evolves = _names(ours.schema) != _names(columns)
@@ -265,10 +267,10 @@ class _Planner:
         job = MergeJob(store.location, t.folder, key, base, mine, yours, loose(columns), self.rules.of(key))
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
         if unchanged and not self.rules.of(key).rows:
-            # The rows themselves come with the table; only what rules look at is kept.
-            judged = self.schema.judged(layout)
+            # The table is adopted with its rows; only the columns that rules read are kept.
+            checked = self.schema.checked_columns(merged_table)
             changes = job.diffs(store)[1].ranges()
-            merge = concat_merges((take_changes(part, judged) for part in changes), loose(judged))
+            merge = concat_merges((take_changes(part, checked) for part in changes), loose(checked))
             self.plan.tables[key] = PlannedTable(t.pin.key, merge, s)
         else:
             parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
@@ -280,7 +282,7 @@ class _Planner:
         self.deltas[key] = TableDelta(merge.put, merge.delete)
 
     def _check_dropped(self, key: str, identity: Identity, b: PinnedTable | None) -> None:
-        """A column one side dropped: what the other side wrote into it would be lost."""
+        """Report a conflict for each column that one side dropped and the other side changed."""
         base = self.bases[0]
         sides = (("source", "target", self.ours), ("target", "source", self.theirs))
         for who, other, snapshot in sides:
@@ -302,38 +304,38 @@ class _Planner:
                             ConflictDetail(key, None, "schema_conflict", message, properties=(name,))
                         )
 
-    # -- judging ---------------------------------------------------------------------------------
+    # -- validation ------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
-        """Apply every rule to the result; rows that `resolve` names are settled, and the result is checked again."""
-        settled: set[str] = set()
+    def _validate(self) -> None:
+        """Apply every rule to the result. Rows named in `resolve` are resolved, and the result is validated again."""
+        resolved: set[str] = set()
         while True:
             found = self._violations()
             named = [
                 conflict
                 for conflict in found
-                if conflict.row_id in self.rules.of(conflict.table_key).rows and conflict.id not in settled
+                if conflict.row_id in self.rules.of(conflict.table_key).rows and conflict.id not in resolved
             ]
             if not named:
                 break
-            settled |= {conflict.id for conflict in named}
+            resolved |= {conflict.id for conflict in named}
             for key in {conflict.table_key for conflict in named}:
-                self._settle(key, [conflict.row_id for conflict in named if conflict.table_key == key])
+                self._resolve(key, [conflict.row_id for conflict in named if conflict.table_key == key])
         self.plan.conflicts += found
 
     def _violations(self) -> list[ConflictDetail]:
         delta = Delta(self.deltas, _Target(self.ours, self.schema))
         return [_conflict(violation) for violation in violations(self.schema.catalog, delta)]
 
-    def _settle(self, key: str, row_ids: Sequence[str | None]) -> None:
-        """Give rows that break a rule the state that `resolve` chooses for them."""
+    def _resolve(self, key: str, row_ids: Sequence[str | None]) -> None:
+        """Replace rows that violate a rule by the state that `resolve` selects."""
         ids = [row_id for row_id in row_ids if row_id is not None]
         self.rules.used(key, ids)
-        identity, layout = next(item for item in self.schema.layouts.items() if item[1].key == key)
+        identity, merged_table = next(item for item in self.schema.merged_tables.items() if item[1].key == key)
         tables = [by_identity(snapshot).get(identity) for snapshot in (self.ours, self.theirs)]
         if tables[0] is None:
-            return  # The type is new in the target; its table is adopted as a whole.
-        columns = loose(layout.columns)
+            return  # The type is new in the target, and its table is adopted as a whole.
+        columns = loose(merged_table.columns)
         planned = self.plan.tables.get(key)
         merge = planned.merge if planned is not None else concat_merges([], columns)
         mine, yours = (
@@ -359,7 +361,7 @@ class _Planner:
 
 
 def _chosen(choice: Resolution | Row | None, current: Row | None, ours: Row | None, theirs: Row | None) -> Row | None:
-    """The state of a row that a resolution chooses."""
+    """The state of a row that a resolution selects."""
     match choice:
         case None:
             return None
@@ -374,23 +376,27 @@ def _chosen(choice: Resolution | Row | None, current: Row | None, ours: Row | No
 
 
 class _Target:
-    """The target's rows under the names the merged schema gives to tables and columns."""
+    """The committed rows of the target, under the table and column names of the merged schema."""
 
     def __init__(self, ours: Snapshot, schema: SchemaMerge) -> None:
         self._rows = CommittedRows(ours)
         self._tables: dict[str, tuple[str, dict[str, str]]] = {}
-        """Merged key → the target's key, and the merged columns by what the target calls them."""
+        """Merged key → the target's key, and merged column name → the target's column name."""
         self._types = {
-            layout.key: {field.name: field.type for field in layout.columns} for layout in schema.layouts.values()
+            merged_table.key: {field.name: field.type for field in merged_table.columns}
+            for merged_table in schema.merged_tables.values()
         }
         for identity, table in by_identity(ours).items():
-            if identity in schema.layouts:
+            if identity in schema.merged_tables:
                 names = schema.names(ours, identity)
                 known = names if names is not None else {name: name for name in ours.open(table).schema.names}
-                self._tables[schema.layouts[identity].key] = table.pin.key, {new: old for old, new in known.items()}
+                self._tables[schema.merged_tables[identity].key] = (
+                    table.pin.key,
+                    {new: old for old, new in known.items()},
+                )
 
     def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """See `Committed`."""
+        """The rows whose `column` is one of `values`."""
         key, old = self._tables.get(table_key, ("", {}))
         if column not in old:
             return self._shown(None, table_key, old, columns)
@@ -398,13 +404,13 @@ class _Target:
         return self._shown(self._rows.rows_among(key, old[column], values, known), table_key, old, columns)
 
     def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """See `Committed`."""
+        """All rows of a table."""
         key, old = self._tables.get(table_key, ("", {}))
         rows = self._rows.read(key, [old[name] for name in columns if name in old]) if old else None
         return self._shown(rows, table_key, old, columns)
 
     def _shown(self, rows: pa.Table | None, table_key: str, old: Mapping[str, str], columns: Sequence[str]) -> pa.Table:
-        """Rows under the merged names; a column the target does not have yet is null, a table it lacks is empty."""
+        """Rows under the merged names. A column that the target lacks is null; a table that it lacks is empty."""
         types = self._types[table_key]
         count = rows.num_rows if rows is not None else 0
         return pa.table(
@@ -415,8 +421,8 @@ class _Target:
         )
 
 
-def _alike(base: Snapshot, snapshot: Snapshot, table: PinnedTable) -> Mapping[str, str] | None:
-    """The base's columns of a table under the names a snapshot gives them."""
+def _base_names(base: Snapshot, snapshot: Snapshot, table: PinnedTable) -> Mapping[str, str] | None:
+    """The base's columns of a table under the names of a snapshot."""
     if base.schema_hash == snapshot.schema_hash:
         return None
     identity = table.pin.table_id, table.pin.incarnation

@@ -1,4 +1,4 @@
-"""The schema of a merge: whose it is, how the target's tables get its columns, and what is in the way."""
+"""The schema of a merge: its origin, the evolution of the target's tables, and schema conflicts."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ class MergedTable:
 
 @dataclass(frozen=True)
 class SchemaMerge:
-    """The schema the merged graph has."""
+    """The schema of the merged graph."""
 
     ir: SchemaIR
     record: SchemaRecord | None = None
-    """What the target must take over; None when it keeps its own."""
+    """The new schema of the target; None if it keeps its schema."""
     steps: tuple[Step, ...] = ()
-    """From the target's schema to this one."""
+    """The steps from the target's schema to this one."""
     conflicts: tuple[ConflictDetail, ...] = ()
     _names: dict[str, TableNames] = field(default_factory=dict)
 
     @cached_property
     def catalog(self) -> Catalog:
-        """What it means."""
+        """The catalog of the schema."""
         return catalog_of(self.ir)
 
     @cached_property
-    def layouts(self) -> dict[Identity, MergedTable]:
+    def merged_tables(self) -> dict[Identity, MergedTable]:
         """Every table, by identity."""
         columns = {type_.table_key: table_schema(type_) for type_ in self.catalog.tables()}
         keys = {identity: TableKey.of(type_.kind, type_.name) for identity, type_ in tables_of(self.ir).items()}
         return {identity: MergedTable(key, columns[key]) for identity, key in keys.items()}
 
-    def judged(self, layout: MergedTable) -> pa.Schema:
-        """The columns of a table that rules look at."""
-        kind, name = TableKey.parse(layout.key).parts
+    def checked_columns(self, merged_table: MergedTable) -> pa.Schema:
+        """The columns of a table that rules read."""
+        kind, name = TableKey.parse(merged_table.key).parts
         type_ = self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
         wanted = {"id", "src", "dst", *(column for c in type_.constraints for column in constraint_columns(c))}
         wanted |= {p.name for p in type_.properties.values() if p.type.enum_values is not None}
-        return pa.schema([field for field in layout.columns if field.name in wanted])
+        return pa.schema([field for field in merged_table.columns if field.name in wanted])
 
     def names(self, snapshot: Snapshot, identity: Identity) -> dict[str, str] | None:
-        """A snapshot's columns of a table under the names they have here; None when nothing is called otherwise."""
+        """Column name in a snapshot → column name here; None if no name differs."""
         there = document(snapshot.schema)
         if there == self.ir:
             return None
@@ -76,7 +76,7 @@ class SchemaMerge:
         return dict(names) if names is not None else None
 
     def evolved(self, key: str, table: Table) -> Table | None:
-        """The target's table under the merged columns, as a version nobody pins; None when it has them already."""
+        """The target's table with the merged columns, as an unpinned version; None if it already has these columns."""
         kind, name = TableKey.parse(key).parts
         steps = [
             step
@@ -95,14 +95,14 @@ class SchemaMerge:
 
 
 def decide_schema(bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot) -> SchemaMerge:
-    """Take over a schema only one side changed; where both did, merge them or say what clashes."""
+    """Adopt the schema if only one side changed it; otherwise merge the schemas or report the conflicts."""
     known = [base.schema_hash for base in bases]
     here = document(ours.schema)
     if theirs.schema_hash in (ours.schema_hash, *known):
         return SchemaMerge(here)
     there = document(theirs.schema)
     if ours.schema_hash in known:
-        # Only who drew a number gives it out again, so the counter alone is no difference.
+        # Identity numbers are never reused, so a difference of the counter alone is no change.
         return SchemaMerge(there, theirs.schema, *_plan(here, there))
     merged = merge_schemas(document(bases[0].schema), here, there)
     if isinstance(merged, MergedSchema):

@@ -1,9 +1,9 @@
-"""The part of a merge that can run anywhere: one range of one table, decided from plain data.
+"""Tasks of a merge: each decides one id range of one table from plain data and can run in any process.
 
-A `MergeJob` names three versions of a table and the columns and rules of the merge. It can be sent to another process
-together with a range of ids; `decide_range` opens the versions there, reads the rows that differ in that range and
-decides them. Whoever has many machines gives the planner a `run` that spreads ranges over them; without one they are
-decided one after the other here.
+A `MergeJob` names three versions of a table and the columns and rules of the merge. It is sent to a process together
+with an id range. `decide_range` opens the versions there, reads the rows that differ in the range and decides them. A
+caller with several machines passes the planner a `run` function that distributes the ranges. Without it, ranges are
+decided one after the other in this process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from omnigraph.versioning.compare.three_way import MergeRule, TableMerge, Virtua
 
 @dataclass(frozen=True)
 class Side:
-    """A version of the table and what its columns are called in the merged schema."""
+    """A version of the table, and the names of its columns in the merged schema."""
 
     version: int
     transaction: str = ""
@@ -32,7 +32,7 @@ class Side:
 
 @dataclass(frozen=True)
 class MergeJob:
-    """One table that both sides changed."""
+    """The merge of one table that both sides changed."""
 
     location: Location
     folder: str
@@ -44,7 +44,7 @@ class MergeJob:
     rule: MergeRule
 
     def diffs(self, store: TableStore) -> tuple[TableDiff, TableDiff]:
-        """What each side changed since the base."""
+        """The changes of each side since the base."""
         base = self._open(store, self.base) if self.base is not None else None
         names = self.base.names if self.base is not None else None
         ours, theirs = (
@@ -57,18 +57,18 @@ class MergeJob:
 
 
 RunRanges = Callable[[Callable[[MergeJob, IdRange], TableMerge], MergeJob, Sequence[IdRange]], Iterator[TableMerge]]
-"""Executes a task for each range and gives the results in the order of the ranges."""
+"""Executes a task for each range and returns the results in the order of the ranges."""
 
 
 def decide_range(job: MergeJob, within: IdRange) -> TableMerge:
-    """Decide one range, in a process that may know nothing of the graph but its place."""
+    """Decide one range. The process needs only the location of the graph."""
     return _decide(job, *job.diffs(pooled_store(job.location)), within)
 
 
 def decide_table(
     job: MergeJob, store: TableStore, virtual: VirtualBase | None = None, run: RunRanges | None = None
 ) -> Iterator[TableMerge]:
-    """Decide a table range by range: here, or by `run` where there is more than one range."""
+    """Decide a table by ranges, with `run` if there is more than one range."""
     ours, theirs = job.diffs(store)
     ranges = split_ids([*ours.sides, *theirs.sides])
     if run is not None and virtual is None and len(ranges) > 1:
@@ -83,6 +83,6 @@ def _decide(
 ) -> TableMerge:
     changes = theirs.changes(within)
     if virtual is None and not ours.touches(changes.ids, within):
-        # The sides changed different rows, as they mostly do: those of the target need not be read.
+        # The sides changed different rows, which is the common case: the target's rows are not read.
         return take_changes(changes, job.columns)
     return merge_changes(ours.changes(within), changes, job.columns, job.rule, virtual)

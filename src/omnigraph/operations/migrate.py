@@ -1,4 +1,4 @@
-"""Changes the schema of a branch: plan, evolve the tables, publish schema and tables as one commit."""
+"""Migration of the schema of a branch: plan, evolve the tables, and publish schema and tables as one commit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from omnigraph.versioning.write.transaction import Transaction, WriteOptions, wr
 
 @dataclass(frozen=True)
 class SchemaApplyResult:
-    """What an apply did."""
+    """The result of a migration."""
 
     supported: bool
     applied: bool
@@ -49,7 +49,7 @@ class SchemaApplyResult:
     losses: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """The JSON form."""
         data: dict[str, Any] = {
             "supported": self.supported,
             "applied": self.applied,
@@ -70,14 +70,14 @@ def plan_change(
 ) -> SchemaPlan:
     """The steps from a snapshot's schema to the one in `text`."""
     accepted = read_ir(snapshot.schema)
-    # Numbers are drawn from the graph's counter: another branch may have used those this schema would take next.
+    # New identities come from the counter of the graph: another branch may already use the next ones of this schema.
     accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
     plan = plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
     return replace(plan, losses=tuple(_losses(snapshot, plan.steps)))
 
 
 def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
-    """What each drop removes from the branch."""
+    """The rows or values that each drop removes from the branch."""
     renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
     for step in steps:
         if not isinstance(step, DropProperty | DropType) or step.type_kind == "interface":
@@ -99,14 +99,14 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
 def apply_change(
     repository: Repository, text: str, options: WriteOptions, *, name: str = "<schema>", allow_data_loss: bool = False
 ) -> SchemaApplyResult:
-    """Make `text` the schema of a branch, as one commit; nothing happens when nothing changes."""
+    """Make `text` the schema of a branch, as one commit. Without changes there is no commit."""
     plan: SchemaPlan | None = None
     before: Snapshot | None = None
 
     def prepare(transaction: Transaction) -> None:
         nonlocal plan, before
         if before is not None and before.schema_hash != transaction.snapshot.schema_hash:
-            # A plan against the new schema would undo what the other one did.
+            # A plan against the new schema would undo the changes of the other migration.
             raise Conflict(
                 f"the schema of branch '{options.branch}' was changed meanwhile; nothing was written",
                 code="schema_changed",
@@ -139,7 +139,7 @@ def read_ir(record: SchemaRecord) -> SchemaIR:
 
 
 def refused(plan: SchemaPlan) -> SchemaChangeError:
-    """The error for a plan that cannot be carried out: every reason, nothing changed."""
+    """The error for a plan that cannot be applied, with all reasons."""
     reasons = "; ".join(step.describe() for step in plan.unsupported)
     return SchemaChangeError(
         f"the schema change is not supported: {reasons}; nothing was changed",
@@ -193,7 +193,7 @@ def _apply(transaction: Transaction, plan: SchemaPlan, text: str, first_identity
 def _rename_embeddings(
     transaction: Transaction, catalog: Catalog, steps: Iterable[Step], renamed: Mapping[str, str]
 ) -> None:
-    """Let the records of what made vectors follow their columns; columns that are embedded no longer lose theirs."""
+    """Move the recorded vector spaces with their columns. Columns that are no longer embedded lose theirs."""
     columns: dict[tuple[str, str], str] = {
         (TableKey.of(step.type_kind, step.type_name), step.old_name): step.new_name
         for step in steps
@@ -218,9 +218,9 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
 
 
 def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> None:
-    """Hard drops: remove every published version of the tables concerned that no branch's head pins.
+    """Execute hard drops: remove every published version of the affected tables that no branch head pins.
 
-    Versions that no commit pins may be another writer's, on their way to a publish; a cleanup knows their age.
+    Versions that no commit pins may belong to a writer that is about to publish. A cleanup removes them by age.
     """
     renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
     keys = {TableKey.of(s.type_kind, s.name) for s in steps if isinstance(s, DropType) and s.type_kind != "interface"}
@@ -236,7 +236,7 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         published = {pin.lance_version for pin in pinned if (pin.table_id, pin.incarnation) == identity}
         gone = sorted(version for version in published if (*identity, version) not in protected)
         if len(gone) == len(published):
-            # No branch has the table any more. Lance keeps the newest version, so that must be one without rows.
+            # No branch has the table any more. Lance keeps the newest version, so that version must have no rows.
             rows = before.table(key)
             emptied = stage(rows, TableWrite(overwrite=rows.schema.empty_table()), {})
             if emptied is not None:

@@ -1,4 +1,4 @@
-"""A snapshot as a networkx graph, for algorithms that live there."""
+"""Export of a snapshot as a networkx graph."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 
 def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None) -> Any:
-    """A `MultiDiGraph`: nodes are (type, id) with their properties, edges have their type and id as key.
+    """Return a `MultiDiGraph`: nodes are (type, id) with their properties; edges have their type and id as key.
 
-    With `types`, those node types, and the edges among them; naming edge types as well chooses among these.
+    `types` selects node types and the edges between them. If it also names edge types, only these edges are selected.
     """
     try:
         import networkx  # noqa: PLC0415
@@ -28,7 +28,7 @@ def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | Non
         if edge.from_type in nodes and edge.to_type in nodes and (not named or edge.name in named)
     ]
     graph = networkx.MultiDiGraph()
-    # Nodes first: an edge would make up what it does not find.
+    # Nodes first: networkx creates missing ends of an edge.
     for record in export_records(snapshot, catalog, [*(types or nodes)]) if nodes or types else ():
         if "type" in record:
             data = dict(record["data"])

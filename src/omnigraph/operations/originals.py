@@ -1,7 +1,7 @@
-"""Rejected records as they were given, so that they can be repaired and loaded again.
+"""Original records of rejects, for repair and another load.
 
-A line of JSONL is the JSON value it holds, or its text if it is not valid JSON. A row of a table becomes a JSONL
-record; a CSV row with too many or too few cells is a list of its cells.
+A JSONL line is returned as its JSON value, or as text if it is not valid JSON. A row of a table becomes a JSONL record.
+A CSV row with too many or too few cells is a list of its cells.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from omnigraph.schema.catalog import EdgeType
 
 
 def line_records(text: bytes, wanted: Collection[int], first: int = 1) -> dict[int, Any]:
-    """Line number → record, of some lines of a JSONL text whose first line is number `first`."""
+    """Line number → record, for some lines of a JSONL text whose first line has number `first`."""
     return {number: _line(line) for number, line in enumerate(iterate_lines(text), first) if number in wanted}
 
 
@@ -40,30 +40,30 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def part_records(parts: Iterable[RecordSet], wanted: Collection[int]) -> dict[int, Any]:
-    """Row number → record, of some rows of a table."""
+    """Row number → record, for some rows of a table."""
     found: dict[int, Any] = {}
     for part in parts:
-        places = [place for place, line in enumerate(part.lines) if line in wanted]
-        made = _of_columns(part, places) if isinstance(part, RecordColumns) else _of_records(part, places)
-        found.update(zip((int(part.lines[place]) for place in places), made, strict=True))
+        rows = [row for row, line in enumerate(part.lines) if line in wanted]
+        made = _of_columns(part, rows) if isinstance(part, RecordColumns) else _of_records(part, rows)
+        found.update(zip((int(part.lines[row]) for row in rows), made, strict=True))
     return found
 
 
-def _of_records(part: Records, places: list[int]) -> Iterator[dict[str, Any]]:
-    for place in places:
+def _of_records(part: Records, rows: list[int]) -> Iterator[dict[str, Any]]:
+    for row in rows:
         record: dict[str, Any] = {"edge" if part.type.kind == "edge" else "type": part.type.name}
         if isinstance(part.type, EdgeType):
-            record |= {"from": part.src[place], "to": part.dst[place]}
-        yield {**record, "data": dict(part.data[place])}
+            record |= {"from": part.src[row], "to": part.dst[row]}
+        yield {**record, "data": dict(part.data[row])}
 
 
-def _of_columns(part: RecordColumns, places: list[int]) -> Iterator[dict[str, Any]]:
-    chosen = pa.array(places, pa.int64())
+def _of_columns(part: RecordColumns, rows: list[int]) -> Iterator[dict[str, Any]]:
+    chosen = pa.array(rows, pa.int64())
     schema = pa.schema([column.with_nullable(True) for column in table_schema(part.type)])
     columns = {
         column.name: part.fields[column.name].take(chosen)
         if column.name in part.fields
-        else pa.nulls(len(places), column.type)
+        else pa.nulls(len(rows), column.type)
         for column in schema
     }
     for record in records_of(part.type, pa.table(columns, schema=schema)):

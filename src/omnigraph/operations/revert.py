@@ -1,7 +1,7 @@
-"""Takes one commit back, as a new commit: history stays, and so does everything that happened since.
+"""Revert of one commit, as a new commit. The history and all later changes stay.
 
-It is a merge in which the commit is the base and its first parent the source: what the commit changed is changed
-back, unless something later changed the same rows or needs them. Then that is a conflict, and nothing is written.
+A revert is a merge in which the commit is the base and its first parent is the source. It restores the rows that the
+commit changed. If a later commit changed the same rows or depends on them, that is a conflict, and nothing is written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.operations.conflict_rules import Resolve, Rules
+from omnigraph.operations.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
 from omnigraph.versioning.feed.commit_changes import commit_pair
@@ -23,21 +23,21 @@ from omnigraph.versioning.write.transaction import Transaction, WriteOptions, wr
 
 @dataclass(frozen=True)
 class RevertResult:
-    """What a revert did; no commit when everything was changed back already."""
+    """The result of a revert. `commit_id` is None if there was nothing to restore."""
 
     reverted: str
     branch: str
     commit_id: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """The JSON form."""
         return {"reverted_commit_id": self.reverted, "branch": self.branch, "commit_id": self.commit_id}
 
 
 def revert_commit(
     repository: Repository, commit_id: str, options: WriteOptions, *, resolve: Resolve = None
 ) -> RevertResult:
-    """Take a commit of a branch back, or raise `MergeConflict` with everything that depends on it."""
+    """Revert a commit of a branch, or raise `MergeConflict` with all conflicts."""
     commit = _commit(repository, commit_id, options.branch)
     plan: MergePlan | None = None
 
@@ -57,13 +57,13 @@ def revert_commit(
 
 
 def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePlan:
-    """What reverting would do, conflicts included; nothing is written."""
+    """Plan a revert, with its conflicts. Nothing is written."""
     commit = _commit(repository, commit_id, branch)
     return _plan(repository, commit, repository.snapshot(branch), resolve)
 
 
 def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
-    """A commit that is in the history of the branch."""
+    """Get a commit in the history of the branch."""
     commit = repository.get_commit(commit_id)
     commits = repository.all_commits()
     head = repository.state().get_head(branch).commit_id
@@ -76,4 +76,4 @@ def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
 
 def _plan(repository: Repository, commit: Commit, ours: Snapshot, resolve: Resolve) -> MergePlan:
     before, after = commit_pair(repository, commit)
-    return plan_snapshots("merged", [after], ours, before, lambda schema: Rules(resolve, schema.catalog))
+    return plan_snapshots("merged", [after], ours, before, lambda schema: ConflictRules(resolve, schema.catalog))

@@ -411,13 +411,13 @@ def test_a_conflict_is_shown_and_settled(graph, say):
     assert preview[0] == 0
     assert preview[1].startswith("merge preview x -> main: 1 conflict; would not merge\n")
     assert "conflict  node:Person:Bo (divergent_update)" in preview[1]
-    assert preview[1].endswith("1 conflict; --resolve ours|theirs settles it\n")
+    assert preview[1].endswith("1 conflict; --resolve ours|theirs resolves it\n")
     code, out, err = say("branch", "merge", "x", "--json", "--quiet")
     assert code == 1
     (conflict,) = json.loads(out)["merge_conflicts"]
     assert (conflict["table_key"], conflict["row_id"], conflict["kind"]) == ("node:Person", "Bo", "divergent_update")
     assert "node:Person:Bo (divergent_update)" in err
-    assert err.endswith("hint: --resolve ours|theirs settles it\n")
+    assert err.endswith("hint: --resolve ours|theirs resolves it\n")
     assert say("branch", "merge", "x", "--resolve", "mine")[0] == 2
     assert say("branch", "merge", "x", "--resolve", "ours", "--resolve", "theirs")[0] == 2
     assert say("branch", "merge", "x", "--resolve", "Person=1")[0] == 2
@@ -450,7 +450,7 @@ def test_a_commit_is_taken_back(graph, say):
     code, _, err = say("revert", answer["commit_id"], "--quiet")
     assert code == 1
     assert "node:Person:Bo" in err
-    assert "--resolve ours|theirs settles it" in err
+    assert "--resolve ours|theirs resolves it" in err
     preview = say("revert", answer["commit_id"], "--preview")[1]
     assert preview.startswith(f"revert preview {answer['commit_id']} on main: 1 conflict; would not revert\n")
     assert say("revert", answer["commit_id"], "--resolve", "theirs", "--quiet")[0] == 0
