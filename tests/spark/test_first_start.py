@@ -30,5 +30,5 @@ def test_it_says_why_spark_does_not_start(tmp_path):
     command = [sys.executable, "-m", "omnigraph.spark.warm_up"]
     done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.startswith("Spark needs Java 17 or newer, and there is none")
+    assert done.stderr.startswith("Spark requires Java 17 or newer, and none was found")
     assert "hint: install the extra that brings one" in done.stderr

@@ -120,7 +120,7 @@ def test_a_partition_is_a_piece(source: Any, graph: Graph) -> None:
 
 
 WRONG = {
-    "no type": ({"type": ""}, "needs the option 'type'"),
+    "no type": ({"type": ""}, "requires the option 'type'"),
     "unknown type": ({"type": "Persn"}, "'Persn' does not exist at commit"),
     "unknown option": ({"brunch": "x"}, "has no option 'brunch'"),
     "unknown branch": ({"branch": "x"}, "there is no branch 'x'"),

@@ -64,7 +64,7 @@ def test_a_ranked_search_is_refused(
 @pytest.mark.parametrize("kind", ["path", "shortest", "all shortest"])
 def test_a_path_is_refused(spark: Any, graphs: dict[str, Any], kind: str) -> None:
     match = f"$a: Package not {{ $p: {kind} {{ $a dependsOn{{1,3}} $b }} }}"
-    with pytest.raises(InputError, match="looks for paths") as caught:
+    with pytest.raises(InputError, match="searches paths") as caught:
         graphs["deps"].query(f"query q() {{ match {{ {match} }} return {{ $a.name }} }}", engine="spark", spark=spark)
     assert caught.value.code == "not_on_spark"
 

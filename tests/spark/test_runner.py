@@ -118,7 +118,7 @@ def test_the_session_that_is_there_is_used_and_left(spark: Any) -> None:
 
 
 def test_two_places_are_one_too_many() -> None:
-    with pytest.raises(InputError, match="a master and a remote"):
+    with pytest.raises(InputError, match="master and remote exclude"):
         SessionOptions(master="local", remote="sc://localhost")
 
 

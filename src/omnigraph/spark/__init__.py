@@ -1,23 +1,24 @@
 """Spark: the only package that imports PySpark.
 
-    java       which Java to start, and how
-    classes    a class-data archive that halves the start
-    session    the one place that builds a session
-    actions    one action, watched and cancellable
-    runner     runs the tasks of `pipeline` on a session
-    frames     frames as the input of a load
-    columns    stored types as Spark has them
-    scans      tables as frames, read by the workers
-    evaluation expressions of a query, evaluated by the workers
-    walks      hops as pairs of ids
-    totals     aggregates, as Spark computes them
-    plans      a read query as joins of frames
-    analytics  whole-graph algorithms as frames
-    reads      `Graph.query` and `Graph.to_spark` on Spark
-    source     the data source `omnigraph`
+    java                which Java to start, and how
+    cds_archive         class data sharing archive, which halves the start time
+    session             the one place that builds a session
+    warm_up             first start on a machine, which writes the archive
+    cancellable_action  actions with progress and cancellation
+    runner              runs the tasks of `pipeline` on a session
+    dataframe_input     DataFrames as the input of a load
+    arrow_interop       stored types ↔ Spark types
+    scans               tables as DataFrames, read by the workers
+    arrow_udfs          query expressions, evaluated by the workers
+    hops                expansion as pairs of ids
+    aggregates          aggregates as Spark expressions
+    dataframe_lowering  a read query as joins of DataFrames
+    analytics           whole-graph algorithms on DataFrames
+    reads               `Graph.query` and `Graph.to_spark` on Spark
+    data_source         the data source `omnigraph`
 
-Everything works alike on a session in this process, on a cluster, and through Spark Connect. Nothing of PySpark is
-imported before it is used.
+All modules work on a session in this process, on a cluster, and through Spark Connect. PySpark is imported on first
+use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Aggregates as Spark computes them, with the meaning they have in `engine.exec.aggregate`.
+"""Aggregates as Spark column expressions, with the semantics of `engine.exec.aggregate`.
 
-Sums of integers are exact, other sums and all averages are of 64-bit floats. Nulls do not count, a group without values
-has no sum. Collected values come in their order.
+Integer sums are exact; other sums and all averages use 64-bit floats. Nulls are ignored; the sum of a group without values
+is null. Collected values are sorted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from omnigraph.types import INTEGER_RANGES, PropertyType
 _OVERFLOW = re.compile(r"omnigraph-overflow-([IU]64)")
 
 
-def total_of(call: ir.Aggregate, name: str, f: Any) -> Any:
-    """The column of an aggregate over the column `name`; `f` is PySpark's module of functions."""
+def aggregate_column(call: ir.Aggregate, name: str, f: Any) -> Any:
+    """Return the aggregate of the column `name`; `f` is the module `pyspark.sql.functions`."""
     value = f.col(name)
     kind = _kind(call.argument)
     if call.distinct and kind is not None and kind.is_float:
@@ -44,15 +44,15 @@ def total_of(call: ir.Aggregate, name: str, f: Any) -> Any:
             assert_never(call.function)
 
 
-def total_type(call: ir.Aggregate) -> pa.DataType:
-    """How an aggregate is stored."""
+def aggregate_type(call: ir.Aggregate) -> pa.DataType:
+    """Return the Arrow type of an aggregate."""
     if call.function == "count":
         return pa.int64()
     return arrow_type(call.type)
 
 
 def overflow_type(report: str) -> str | None:
-    """The type of the sum whose overflow a report of Spark is about; None for any other report."""
+    """Return the type of the sum that overflowed according to an error of Spark; None for other errors."""
     found = _OVERFLOW.search(report)
     return found[1] if found else None
 
@@ -62,7 +62,7 @@ def _is_integer_sum(call: ir.Aggregate) -> bool:
 
 
 def _integer_sum(call: ir.Aggregate, value: Any, f: Any) -> Any:
-    """The exact sum, as a decimal until its range is checked."""
+    """Sum as a decimal, check the range of the result, then convert it."""
     assert isinstance(call.type, PropertyType)
     scalar = call.type.scalar
     low, high = INTEGER_RANGES[scalar]
@@ -75,7 +75,7 @@ def _integer_sum(call: ir.Aggregate, value: Any, f: Any) -> Any:
 
 
 def _float_total(call: ir.Aggregate, value: Any, f: Any) -> Any:
-    """The sum or average as 64-bit floats."""
+    """Return the sum or average as 64-bit floats."""
     if not call.distinct:
         return getattr(f, call.function)(value.cast("double"))
     # Values are compared before they are converted, because different integers can convert to the same float.
@@ -86,7 +86,7 @@ def _float_total(call: ir.Aggregate, value: Any, f: Any) -> Any:
 
 
 def _median(call: ir.Aggregate, value: Any, f: Any) -> Any:
-    """The median with the rounding of `engine.exec.medians`."""
+    """Return the median, rounded like `engine.exec.medians`."""
     kind = _kind(call.argument)
     wide = kind is not None and kind.name in ("I64", "U64")
     if not call.distinct and not wide:

@@ -1,7 +1,7 @@
-"""The algorithms of `engine.adjacency.algorithms` as frames: for graphs whose edges do not fit a machine.
+"""The algorithms of `engine.adjacency.algorithms` on DataFrames, for graphs whose edges do not fit one machine.
 
-Nodes have the same numbers as in process, so the answers are the same. Every round is put down on the cluster, because
-a plan that grows with each round would soon cost more than the work.
+Nodes have the same numbers as in process, so the results are equal. Every round is checkpointed: otherwise the query
+plan grows with each round and soon costs more than the computation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from omnigraph.operations.analytics import check_weight, wrong_weights
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.spark.cancellable_action import run_action
+from omnigraph.spark.cancellable_action import Actions, run_action
 from omnigraph.spark.scans import Scan
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.table_key import TableKey
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class SparkSolver:
-    """Runs algorithms over the nodes and edges of some types at a snapshot."""
+    """Runs algorithms on the nodes and edges of given types at a snapshot."""
 
     spark: SparkSession
     job: Job
@@ -48,21 +48,21 @@ class SparkSolver:
         starts = np.cumsum([0, *counts]).tolist()
         self._first = dict(zip((node.name for node in self.node_types), starts, strict=False))
 
-    # -- the graph -------------------------------------------------------------------------------
+    # -- graph -----------------------------------------------------------------------------------
 
     @cached_property
     def edges(self) -> int:
-        """How many edges there are."""
+        """The number of edges."""
         return sum(self.job.table(edge.table_key).row_count for edge in self.edge_types)
 
     def _numbered(self, type_name: str) -> DataFrame:
-        """The number and the id of every node of a type."""
+        """Return the number and id of every node of a type."""
         scan = Scan(self.job, TableKey.node(type_name), {"id": "id"}, numbers=("number", self._first[type_name]))
         return scan.frame(self.spark)
 
     @cached_property
     def _edges(self) -> DataFrame:
-        """Source, target and weight of every edge, by numbers."""
+        """Source number, target number and weight of every edge."""
         f = self._f
         parts = []
         for edge in self.edge_types:
@@ -80,45 +80,45 @@ class SparkSolver:
             parts.append(joined.select("s", "d", weight.alias("w")))
         if not parts:
             return self.spark.createDataFrame([], "s bigint, d bigint, w double")
-        frame = self._put_down(reduce(lambda a, b: a.unionAll(b), parts), "edges")
+        frame = self._checkpoint(reduce(lambda a, b: a.unionAll(b), parts), "edges")
         wrong = frame.filter("isnan(w) or w < 0 or w = double('infinity')").limit(1)
         if self.weight is not None and self._count(wrong, "weights"):
             raise wrong_weights(self.edge_types, self.weight)
         return frame
 
-    def _put_down(self, frame: DataFrame, step: str) -> DataFrame:
-        return run_action(self.spark, step, frame.localCheckpoint, watch=self.watch)
+    def _checkpoint(self, frame: DataFrame, step: str) -> DataFrame:
+        return Actions(self.spark, step, self.watch).checkpoint(frame)
 
     def _count(self, frame: DataFrame, step: str) -> int:
-        return run_action(self.spark, step, frame.count, watch=self.watch)
+        return Actions(self.spark, step, self.watch).count(frame)
 
     def _array(self, frame: DataFrame, step: str, dtype: type[np.generic]) -> np.ndarray[Any, Any]:
-        """A value for each node out of a frame of numbers and values; 0 where it has none."""
-        table = run_action(self.spark, step, frame.toArrow, watch=self.watch)
+        """Collect a DataFrame of node numbers and values into an array by number; missing values are 0."""
+        table = Actions(self.spark, step, self.watch).to_arrow(frame)
         numbers, values = (column.to_numpy() for column in table.columns)
         found = np.zeros(self.nodes, dtype)
         found[numbers] = values
         return found
 
-    # -- the algorithms --------------------------------------------------------------------------
+    # -- algorithms ------------------------------------------------------------------------------
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        """See `engine.adjacency.algorithms`."""
+        """Return the in-degree and out-degree of each node."""
         incoming, outgoing = (self._array(self._edges.groupBy(end).count(), "degrees", np.int64) for end in ("d", "s"))
         return incoming, outgoing
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        """See `engine.adjacency.algorithms`."""
+        """Return the PageRank of each node and the number of rounds."""
         if not self.nodes:
             return np.zeros(0), 0
         f = self._f
         leaving = self._edges.groupBy(f.col("s").alias("from")).agg(f.sum("w").alias("leaving"))
-        leaving = self._put_down(leaving.filter("leaving > 0"), "weights")
+        leaving = self._checkpoint(leaving.filter("leaving > 0"), "weights")
         shares = self._edges.join(leaving, f.col("s") == f.col("from"))
-        shares = self._put_down(shares.select("s", "d", (f.col("w") / f.col("leaving")).alias("share")), "shares")
+        shares = self._checkpoint(shares.select("s", "d", (f.col("w") / f.col("leaving")).alias("share")), "shares")
         nodes = self.spark.range(self.nodes).toDF("n")
         nodes = nodes.join(leaving, f.col("n") == f.col("from"), "left")
-        nodes = self._put_down(nodes.select("n", f.col("from").isNull().alias("stuck")), "nodes")
+        nodes = self._checkpoint(nodes.select("n", f.col("from").isNull().alias("stuck")), "nodes")
         ranks = nodes.withColumn("r", f.lit(1.0 / self.nodes))
         stuck = self._count(nodes.filter("stuck"), "nodes") / self.nodes
         rounds = 0
@@ -129,7 +129,7 @@ class SparkSolver:
             value = f.lit(damping) * f.coalesce(f.col("a"), f.lit(0.0)) + f.lit(anywhere)
             step = f"round {rounds}"
             joined = ranks.join(arriving, f.col("n") == f.col("to"), "left")
-            after = self._put_down(joined.select("n", "stuck", "r", value.alias("after")), step)
+            after = self._checkpoint(joined.select("n", "stuck", "r", value.alias("after")), step)
             sums = after.select(
                 f.sum("after").alias("total"),
                 f.sum(f.abs(f.col("after") - f.col("r"))).alias("moved"),
@@ -143,33 +143,33 @@ class SparkSolver:
         return self._array(ranks.select("n", "r"), "ranks", np.float64), rounds
 
     def components(self) -> Numbers:
-        """Connected components: join the pointers of the ends of each edge, then compress the pointers."""
+        """Return the connected component of each node: join the pointers of edge ends, then compress them."""
         f = self._f
         ends = self._edges.select(f.least("s", "d").alias("low"), f.greatest("s", "d").alias("high"))
-        left = self._put_down(ends.filter("low < high").distinct(), "components")
+        left = self._checkpoint(ends.filter("low < high").distinct(), "components")
         roots = self.spark.range(self.nodes).toDF("n").withColumn("root", f.col("n"))
         while self._count(left.limit(1), "components"):
             points = left.groupBy(f.col("high").alias("node")).agg(f.min("low").alias("at"))
-            points = self._followed(self._put_down(points, "components"))
-            roots = self._put_down(self._moved(roots, "root", points), "components")
-            ends = self._moved(self._moved(left, "low", points), "high", points)
+            points = self._compressed(self._checkpoint(points, "components"))
+            roots = self._checkpoint(self._replaced(roots, "root", points), "components")
+            ends = self._replaced(self._replaced(left, "low", points), "high", points)
             ends = ends.select(f.least("low", "high").alias("low"), f.greatest("low", "high").alias("high"))
-            left = self._put_down(ends.filter("low < high").distinct(), "components")
+            left = self._checkpoint(ends.filter("low < high").distinct(), "components")
         return name_components(self._array(roots.select("n", "root"), "components", np.int64))
 
-    def _followed(self, points: DataFrame) -> DataFrame:
-        """Where pointers lead in the end; their length halves each time."""
+    def _compressed(self, points: DataFrame) -> DataFrame:
+        """Follow pointers to their ends by pointer doubling: each round halves the chains."""
         f = self._f
         while True:
             further = points.select(f.col("node").alias("over"), f.col("at").alias("beyond"))
             joined = points.join(further, f.col("at") == f.col("over"), "left")
-            moved = self._put_down(joined.select("node", "at", "beyond"), "components")
+            moved = self._checkpoint(joined.select("node", "at", "beyond"), "components")
             points = moved.select("node", f.coalesce("beyond", "at").alias("at"))
             if not self._count(moved.filter("beyond is not null").limit(1), "components"):
                 return points
 
-    def _moved(self, frame: DataFrame, column: str, points: DataFrame) -> DataFrame:
-        """The frame with a column replaced by what it points at."""
+    def _replaced(self, frame: DataFrame, column: str, points: DataFrame) -> DataFrame:
+        """Replace a column by the targets of its pointers."""
         f = self._f
         joined = frame.join(points, f.col(column) == f.col("node"), "left")
         kept = [name for name in frame.columns if name != column]

@@ -1,7 +1,7 @@
-"""Columns on their way through Spark.
+"""Conversion between stored Arrow types and the types that Spark accepts from Python workers.
 
-Spark has no unsigned numbers, no vectors of a fixed length and no dates with a time of day, and it takes from a worker
-only types of its own. Every stored type has one that holds its values exactly and in their order.
+Spark has no unsigned integers, no fixed-size lists and no `date64`. Each stored type maps to a Spark type that
+represents its values exactly and in the same order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WIRE: Mapping[pa.DataType, pa.DataType] = {
 
 
 def wire_type(stored: pa.DataType) -> pa.DataType:
-    """The Arrow type a stored one travels as."""
+    """Return the Arrow type that represents a stored type in Spark."""
     if pa.types.is_struct(stored):
         return pa.struct([pa.field(field.name, wire_type(field.type)) for field in stored])
     if pa.types.is_list(stored) or pa.types.is_fixed_size_list(stored):
@@ -44,12 +44,12 @@ def wire_type(stored: pa.DataType) -> pa.DataType:
 
 
 def wire_schema(stored: pa.Schema) -> pa.Schema:
-    """A table's columns as they travel."""
+    """Return the schema that represents a stored schema in Spark."""
     return pa.schema([pa.field(field.name, wire_type(field.type), field.nullable) for field in stored])
 
 
 def spark_name(stored: pa.DataType) -> str:
-    """What Spark calls the type a stored one travels as."""
+    """Return the Spark SQL name of the type that represents a stored type."""
     wire = wire_type(stored)
     if pa.types.is_struct(wire):
         return f"struct<{', '.join(f'{quoted(field.name)}: {spark_name(field.type)}' for field in wire)}>"
@@ -57,45 +57,45 @@ def spark_name(stored: pa.DataType) -> str:
 
 
 def spark_ddl(stored: pa.Schema) -> str:
-    """The schema of a frame with these columns."""
+    """Return the DDL of a DataFrame with these columns."""
     return ", ".join(f"{quoted(field.name)} {spark_name(field.type)}" for field in stored)
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark's SQL writes it."""
+    """Quote a column name for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def to_wire(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A stored column as it travels."""
+    """Convert a stored column to its Spark representation."""
     wire = wire_type(column.type)
     if wire == column.type:
         return column
-    if _is_made(wire):
-        return _made(column, wire, lambda part, _: to_wire(part))
-    # Of a date with a time of day Arrow makes an instant of the same unit only.
+    if _is_nested(wire):
+        return _convert_nested(column, wire, lambda part, _: to_wire(part))
+    # Arrow casts date64 only to timestamps of the same unit.
     return column.cast(_in_milliseconds(wire)).cast(wire) if _has_instants(wire) else column.cast(wire)
 
 
 def from_wire(column: pa.Array | pa.ChunkedArray, stored: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """A column that travelled, as it is stored."""
+    """Convert a column from its Spark representation to its stored type."""
     if column.type == stored:
         return column
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([from_wire(chunk, stored) for chunk in column.chunks], stored)
     if pa.types.is_fixed_size_list(stored) and column.null_count == len(column):
-        # Of lists that are all null a worker sends no numbers, and Arrow would look for them.
+        # Lists that are all null arrive without values, which the cast would require.
         return pa.nulls(len(column), stored)
-    if _is_made(stored):
-        return _made(column, stored, from_wire)
+    if _is_nested(stored):
+        return _convert_nested(column, stored, from_wire)
     if _has_instants(column.type) and _item(stored) == pa.date64():
-        # By way of a number: from an instant Arrow would take the time of day away.
+        # The cast of a timestamp to date64 would drop the time of day, so cast through int64.
         column = column.cast(_in_milliseconds(column.type)).cast(_with_item(column.type, pa.int64()))
     return column.cast(stored)
 
 
-def as_given(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog) -> Iterator[pa.RecordBatch]:
-    """Rows of a frame as a load takes them: only Spark has decimals for want of unsigned numbers."""
+def restore_unsigned(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog) -> Iterator[pa.RecordBatch]:
+    """Convert decimals of U64 properties back to unsigned integers, as a load expects them."""
     type_ = find_type(type_name, catalog)
     for batch in batches:
         columns = [
@@ -109,20 +109,20 @@ def as_given(batches: Iterable[pa.RecordBatch], type_name: str, catalog: Catalog
         yield pa.record_batch(columns, names=batch.schema.names)
 
 
-def _is_made(type_: pa.DataType) -> bool:
-    """Whether this is an object, or a list of such or of lists."""
+def _is_nested(type_: pa.DataType) -> bool:
+    """True for structs, and for lists of structs or lists."""
     if pa.types.is_list(type_):
         return bool(pa.types.is_nested(type_.value_type))
     return bool(pa.types.is_struct(type_))
 
 
-def _made(
+def _convert_nested(
     column: pa.Array | pa.ChunkedArray, type_: pa.DataType, change: Callable[[pa.Array, pa.DataType], pa.Array]
 ) -> pa.Array | pa.ChunkedArray:
-    """An object or list of another type, what is inside it changed."""
+    """Convert a struct or list to another type by converting its children."""
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_made(chunk, type_, change) for chunk in column.chunks], type_)
-    whole = pa.concat_arrays([column])  # a piece of a longer column has its parts elsewhere
+        return pa.chunked_array([_convert_nested(chunk, type_, change) for chunk in column.chunks], type_)
+    whole = pa.concat_arrays([column])  # copies a slice, whose children have other offsets
     missing = whole.is_null()
     if pa.types.is_struct(type_):
         parts = [change(part, field.type) for part, field in zip(whole.flatten(), type_, strict=True)]

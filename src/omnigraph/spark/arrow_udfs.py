@@ -1,7 +1,7 @@
-"""Expressions of a query, evaluated in the workers by the evaluator of the engine.
+"""Evaluation of query expressions in Spark workers, by the evaluator of the engine.
 
-A batch stands for a table whose rows are numbered as they come; each variable of the query sees its own columns of
-it. So there is one meaning of null, of mixed numbers, of words and of dates, whoever evaluates.
+A batch acts as a table with row numbers 0 to n; each variable of the query sees its own columns of the batch. Nulls,
+mixed numbers, text search and dates therefore have the same semantics on Spark and in process.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from omnigraph.spark.arrow_interop import from_wire, to_wire
 from omnigraph.spark.runner import use_one_thread
 
 
-def nodes_of(tree: Any) -> Iterator[Any]:
-    """A plan or an expression and everything it is made of."""
+def walk_tree(tree: Any) -> Iterator[Any]:
+    """Yield a plan or an expression and all its descendants."""
     yield tree
     if isinstance(tree, tuple):
         parts: Iterable[Any] = tree
@@ -39,48 +39,48 @@ def nodes_of(tree: Any) -> Iterator[Any]:
     else:
         return
     for part in parts:
-        yield from nodes_of(part)
+        yield from walk_tree(part)
 
 
-def props_of(expr: Any) -> Iterator[ir.Prop]:
-    """Every property an expression reads, whatever it is made of."""
-    return (node for node in nodes_of(expr) if isinstance(node, ir.Prop))
+def properties_in(expr: Any) -> Iterator[ir.Prop]:
+    """Yield every property that an expression reads."""
+    return (node for node in walk_tree(expr) if isinstance(node, ir.Prop))
 
 
 Some = TypeVar("Some")
 
 
-def by_id(expr: Some) -> Some:
-    """The expression with every node in it told by its id: inside an expression only whether it is there matters."""
+def entities_as_ids(expr: Some) -> Some:
+    """Replace every entity in an expression by its id: within an expression only its presence matters."""
     if isinstance(expr, ir.Entity):
         return cast(Some, ir.Prop(expr.var, "id", ir.NULL))
     if isinstance(expr, tuple):
-        return cast(Some, tuple(by_id(part) for part in expr))
+        return cast(Some, tuple(entities_as_ids(part) for part in expr))
     if dataclasses.is_dataclass(expr) and not isinstance(expr, type):
-        parts = {field.name: by_id(getattr(expr, field.name)) for field in dataclasses.fields(expr)}
+        parts = {field.name: entities_as_ids(getattr(expr, field.name)) for field in dataclasses.fields(expr)}
         return cast(Some, dataclasses.replace(expr, **parts))
     return expr
 
 
-def shown_in(expr: ir.Expr) -> Iterator[ir.Entity]:
-    """The nodes an expression shows as a whole, alone or inside objects and lists."""
+def returned_entities(expr: ir.Expr) -> Iterator[ir.Entity]:
+    """Yield the entities that an expression returns with all their fields, alone or inside objects and lists."""
     if isinstance(expr, ir.Entity):
         yield expr
     elif isinstance(expr, ir.Object | ir.ListOf) or (isinstance(expr, ir.Aggregate) and expr.function == "collect"):
         for part in ir.parts_of(expr):
-            yield from shown_in(part)
+            yield from returned_entities(part)
 
 
-def in_workers(expr: ir.Expr) -> ir.Expr:
-    """The expression as workers evaluate it: nodes that are shown stay, all others are told by their ids."""
+def for_workers(expr: ir.Expr) -> ir.Expr:
+    """Return the expression that workers evaluate: returned entities stay, all others become ids."""
     if isinstance(expr, ir.Object | ir.ListOf):
-        return ir.with_parts(expr, in_workers)
-    return expr if isinstance(expr, ir.Entity) else by_id(expr)
+        return ir.with_parts(expr, for_workers)
+    return expr if isinstance(expr, ir.Entity) else entities_as_ids(expr)
 
 
-def seen_by(expr: ir.Expr) -> Iterator[tuple[str, str]]:
-    """Variable and property of everything an expression looks at."""
-    for node in nodes_of(expr):
+def columns_in(expr: ir.Expr) -> Iterator[tuple[str, str]]:
+    """Yield the variable and property of every column that an expression reads."""
+    for node in walk_tree(expr):
         if isinstance(node, ir.Prop):
             yield node.var, node.name
         elif isinstance(node, ir.Entity):
@@ -90,8 +90,8 @@ def seen_by(expr: ir.Expr) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """Conditions on one variable, judged while its table is read."""
+class ScanPredicates:
+    """Predicates on one variable, evaluated while its table is scanned."""
 
     var: str
     conditions: tuple[ir.Condition, ...]
@@ -99,11 +99,11 @@ class Conditions:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The stored columns they look at."""
-        return list(dict.fromkeys(prop.name for prop in props_of(self.conditions)))
+        """The stored columns that the predicates read."""
+        return list(dict.fromkeys(prop.name for prop in properties_in(self.conditions)))
 
     def mask(self, batch: pa.RecordBatch, job: Job) -> Mask:
-        """Which rows pass all of them."""
+        """Return the mask of rows that satisfy all predicates."""
         rows = MemoryTable({name: batch.column(name) for name in self.columns}, batch.num_rows)
         frame = BindingTable(batch.num_rows, {self.var: Binding(rows)})
         evaluator = _evaluator(job.catalog, self.params)
@@ -114,26 +114,26 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Column:
-    """Where a frame has a property of a variable, and how it is stored."""
+class FrameColumn:
+    """The DataFrame column of a property, and its stored type."""
 
     name: str
     type: pa.DataType
 
 
 @dataclass(frozen=True)
-class Step:
-    """On a frame of several variables: conditions that keep rows, and values that become columns."""
+class BatchStep:
+    """Filter and projection on batches with several variables."""
 
     job: Job
     params: Mapping[str, Any]
-    columns: Mapping[tuple[str, str], Column]
+    columns: Mapping[tuple[str, str], FrameColumn]
     conditions: tuple[ir.Condition, ...] = ()
     values: tuple[tuple[str, ir.Expr], ...] = ()
-    """Name of the new column → what it holds."""
+    """Name and expression of each new column."""
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What becomes of a batch."""
+        """Filter a batch and append the computed columns."""
         evaluator = _evaluator(self.job.catalog, self.params)
         frame = self._frame(batch)
         for condition in self.conditions:
@@ -156,16 +156,16 @@ class Step:
         )
 
 
-class StepTasks:
-    """A step on its way to the workers."""
+class BatchStepTask:
+    """A pickled `BatchStep`, applied by a Spark task to its batches."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: BatchStep) -> None:
         self._step = pickle.dumps(step)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What a task of Spark does."""
+        """Apply the step to every batch of the partition."""
         use_one_thread()
-        step: Any = pickle.loads(self._step)  # noqa: S301 (made by the driver of this very job)
+        step: Any = pickle.loads(self._step)  # noqa: S301 (made by the driver of this job)
         for batch in batches:
             yield step.apply(batch)
 

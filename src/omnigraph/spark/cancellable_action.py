@@ -1,8 +1,7 @@
-"""One action of Spark, watched and cancellable.
+"""Spark actions with progress reports and cancellation.
 
-The action runs in a thread of its own: a main thread that waits inside PySpark hears Ctrl-C, but the job goes on. Here
-an interrupt, or the end of a query's time, cancels what the action started, waits until its tasks are gone, and goes on
-its way.
+An action runs in its own thread. A thread that waits inside PySpark receives Ctrl-C, but the Spark job continues. Here
+an interrupt or a timeout cancels the job, waits until its tasks have ended, and is then raised again.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import uuid4
 
@@ -22,14 +22,15 @@ from omnigraph.spark.aggregates import overflow_type
 from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 Answer = TypeVar("Answer")
 
 _POLL_S = 0.25
 _WAIT_S = 0.02
 _CANCEL_S = 15.0
-"""How long tasks get to end after a cancel; Spark kills a Python worker that does not stop by itself in two."""
+"""Maximum wait for tasks to end after a cancellation; Spark kills a Python worker that does not stop within 2 s."""
 
 _RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)(?:: .*)?$")
 
@@ -37,13 +38,13 @@ _RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)(
 def run_action(
     spark: SparkSession, step: str, action: Callable[[], Answer], *, total: int = 0, watch: Watch | None = None
 ) -> Answer:
-    """What the action gives; `SparkError` when Spark could not run it.
+    """Run an action and return its result; raises `SparkError` if Spark fails.
 
-    `total` is the number of tasks where it is known; otherwise it is taken from the stages as they appear.
+    `total` is the number of tasks, if known; otherwise it is taken from the stages as they appear.
     """
     from pyspark import inheritable_thread_target  # noqa: PLC0415
 
-    told = _Told(step, total, watch)
+    progress = _ProgressReporter(step, total, watch)
     job = _ConnectJob(spark) if is_connect(spark) else _ClassicJob(spark, step)
     outcome: list[Answer] = []
     failure: list[BaseException] = []
@@ -59,24 +60,49 @@ def run_action(
     thread.start()
     try:
         polled = time.monotonic()
-        # Not `join`: an interrupt would have to wait for it.
+        # `join` would delay an interrupt until the thread ends.
         while thread.is_alive():
             time.sleep(_WAIT_S)
             checkpoint()
             if watch is not None and time.monotonic() - polled >= _POLL_S:
                 polled = time.monotonic()
-                told.add_note(*job.tasks())
+                progress.report(*job.tasks())
     except BaseException:
         _cancel(job, thread)
         raise
     if failure:
         raise _explained(step, failure[0]) from failure[0]
-    told.add_note(total or told.seen_total, total or told.seen_total)
+    progress.report(total or progress.seen_total, total or progress.seen_total)
     return outcome[0]
 
 
-class _Told:
-    """Tells who watches, when there is news."""
+@dataclass(frozen=True)
+class Actions:
+    """Cancellable actions on the DataFrames of one session."""
+
+    spark: SparkSession
+    step: str
+    watch: Watch | None = None
+
+    def checkpoint(self, frame: DataFrame) -> DataFrame:
+        """Compute a DataFrame, keep its rows on the cluster and drop its lineage."""
+        return run_action(self.spark, self.step, frame.localCheckpoint, watch=self.watch)
+
+    def count(self, frame: DataFrame) -> int:
+        """Return the number of rows."""
+        return run_action(self.spark, self.step, frame.count, watch=self.watch)
+
+    def is_empty(self, frame: DataFrame) -> bool:
+        """True if there are no rows."""
+        return run_action(self.spark, self.step, frame.isEmpty, watch=self.watch)
+
+    def to_arrow(self, frame: DataFrame) -> pa.Table:
+        """Collect the rows as an Arrow table."""
+        return run_action(self.spark, self.step, frame.toArrow, watch=self.watch)
+
+
+class _ProgressReporter:
+    """Reports the number of finished tasks to a watch when it changes."""
 
     def __init__(self, step: str, total: int, watch: Watch | None) -> None:
         self._step = step
@@ -85,34 +111,34 @@ class _Told:
         self._last: tuple[int, int] | None = None
         self.seen_total = 0
 
-    def add_note(self, done: int, total: int) -> None:
-        """Pass on how many tasks are done."""
+    def report(self, done: int, total: int) -> None:
+        """Report `done` of `total` tasks, unless that was the last report."""
         self.seen_total = max(self.seen_total, total)
-        news = (done, self._total or total)
-        if self._watch is not None and news != self._last and news[1]:
-            self._last = news
-            self._watch(Progress(self._step, *news))
+        counts = (done, self._total or total)
+        if self._watch is not None and counts != self._last and counts[1]:
+            self._last = counts
+            self._watch(Progress(self._step, *counts))
 
 
-class _Job(Protocol):
-    """What an action started on Spark; a block of it covers the action, in the action's thread."""
+class _SparkJob(Protocol):
+    """The Spark job of one action; its context manager encloses the action, in the thread of the action."""
 
     def __enter__(self) -> object: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def tasks(self) -> tuple[int, int]:
-        """How many tasks are done, and how many there are so far."""
+        """Return the number of finished tasks and of tasks known so far."""
 
     def cancel(self) -> None:
-        """Stop all of it."""
+        """Cancel the job."""
 
     def is_idle(self) -> bool:
-        """Whether no task of it runs any more."""
+        """True if no task of the job is running."""
 
 
 class _ClassicJob:
-    """By a job group, which is a property of the thread."""
+    """Job on a classic session, identified by the job group of its thread."""
 
     def __init__(self, spark: SparkSession, step: str) -> None:
         self._context: Any = spark.sparkContext
@@ -133,21 +159,21 @@ class _ClassicJob:
         return [info for info in infos if info is not None]
 
     def tasks(self) -> tuple[int, int]:
-        """See `_Job`."""
+        """Return the number of finished tasks and of tasks known so far."""
         stages = self._stages()
         return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
 
     def cancel(self) -> None:
-        """See `_Job`."""
+        """Cancel the job."""
         self._context.cancelJobGroup(self._group)
 
     def is_idle(self) -> bool:
-        """See `_Job`."""
+        """True if no task of the job is running."""
         return not any(stage.numActiveTasks for stage in self._stages())
 
 
 class _ConnectJob:
-    """By a tag of the thread; the server reports to a handler, which must never raise."""
+    """Job on Spark Connect, identified by a tag of its thread. The progress handler must not raise."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Any = spark
@@ -158,33 +184,33 @@ class _ConnectJob:
     def __enter__(self) -> object:
         self._thread = threading.get_ident()
         self._spark.addTag(self._tag)
-        self._spark.registerProgressHandler(self._heard)
+        self._spark.registerProgressHandler(self._on_progress)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spark.removeProgressHandler(self._heard)
+        self._spark.removeProgressHandler(self._on_progress)
 
-    def _heard(self, stages: Any = None, **_: Any) -> None:
-        """Called in the thread of the action; a session may have others."""
+    def _on_progress(self, stages: Any = None, **_: Any) -> None:
+        """Store the task counts; ignores reports about other threads of the session."""
         if threading.get_ident() == self._thread and stages is not None:
             known = list(stages)
             self._counts = sum(s.num_completed_tasks for s in known), sum(s.num_tasks for s in known)
 
     def tasks(self) -> tuple[int, int]:
-        """See `_Job`."""
+        """Return the number of finished tasks and of tasks known so far."""
         return self._counts
 
     def cancel(self) -> None:
-        """See `_Job`."""
+        """Cancel the job."""
         self._spark.interruptTag(self._tag)
 
     def is_idle(self) -> bool:
-        """See `_Job`; the server ends the action's thread only when the job is gone."""
+        """Always true: the server ends the thread of the action only after the job has ended."""
         return True
 
 
-def _cancel(job: _Job, thread: threading.Thread) -> None:
-    """Cancel, and wait until nothing of it runs; a second interrupt ends the wait."""
+def _cancel(job: _SparkJob, thread: threading.Thread) -> None:
+    """Cancel a job and wait until it has ended; a second interrupt ends the wait."""
     until = time.monotonic() + _CANCEL_S
     job.cancel()
     while (thread.is_alive() or not job.is_idle()) and time.monotonic() < until:
@@ -192,7 +218,7 @@ def _cancel(job: _Job, thread: threading.Thread) -> None:
 
 
 def _explained(step: str, error: BaseException) -> BaseException:
-    """An error of Spark in our words: the last thing that was raised says most."""
+    """Convert an error of Spark to `SparkError`; the last exception in its report is the most specific."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -207,5 +233,5 @@ def _explained(step: str, error: BaseException) -> BaseException:
     return SparkError(
         f"'{step}' failed on Spark: {reason}",
         code="spark_job_failed",
-        hint="nothing was published; Spark's own report is the cause of this error",
+        hint="nothing was published; the report of Spark is attached as the cause of this error",
     )

@@ -1,16 +1,16 @@
-"""`format("omnigraph")`: tables of a graph as a data source of Spark.
+"""`format("omnigraph")`: tables of a graph as a Spark data source.
 
     spark.dataSource.register(OmniGraphDataSource)
     spark.read.format("omnigraph").option("uri", uri).option("type", "Person").load()
     people.write.format("omnigraph").mode("append").option("uri", uri).option("type", "Person").save()
 
-A frame is of one snapshot, chosen when it is made and kept with it. A partition is a piece of the table. Columns are
-chosen by a schema and rows by the option `filter`: what Spark itself would push down it keeps for later queries of the
-same frame, with wrong results in every release so far, so nothing is taken from it.
+A DataFrame reads one snapshot, which is pinned when the DataFrame is created. A partition is a fragment of the table.
+Columns are selected by a schema and rows by the option `filter`. Filter pushdown is not implemented: in every release
+so far, Spark reuses pushed filters for later queries of the same DataFrame, which gives wrong results.
 
-A write is one commit. The executors check rows, write pieces and deal keys; what rows mean together is judged where
-Spark lets a write end, a process beside the driver that has no session: from the keys, a bucket at a time, by the same
-rules as every other load.
+A write is one commit. The executors check rows, write fragments and shuffle keys. Constraints between rows are
+validated at the commit of the write, which Spark runs in a process next to the driver without a session: bucket by
+bucket, from the keys, by the same rules as every other load.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.spark.arrow_interop import as_given, spark_ddl, spark_name
+from omnigraph.spark.arrow_interop import restore_unsigned, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import use_one_thread
 from omnigraph.spark.scans import Scan, job_of
@@ -63,10 +63,10 @@ _WRITE_SECONDS_MAX = 24 * 3600.0
 class OmniGraphDataSource(DataSource):
     """A type of a graph, read at a snapshot or written as one commit.
 
-    Options of a read: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored
-    columns). Of a write: `uri`, `type`, `branch`, `mode` (`merge`, where Spark's own modes say less), `missing`
-    (`keep` or `null`, for properties the frame does not have), `actor`, `message`, and `job_id`, which makes a second
-    run a no-op.
+    Read options: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored columns).
+    Write options: `uri`, `type`, `branch`, `mode` (such as `merge`, which Spark's save modes do not have), `missing`
+    (`keep` or `null`, for properties that the DataFrame does not have), `actor`, `message`, and `job_id`, which makes
+    a second run a no-op.
     """
 
     def __init__(self, options: Any) -> None:
@@ -79,38 +79,40 @@ class OmniGraphDataSource(DataSource):
                     hint=did_you_mean(name, {*READ_OPTIONS, *WRITE_OPTIONS}),
                 )
         self._options.setdefault("uri", self._options.get("path", ""))
-        self._pinned: _Pinned | None = None
-        # Spark keeps the object with the frame: what is settled here holds for every query of it.
+        self._pinned: _PinnedTable | None = None
+        # Spark keeps this object with the DataFrame, so the pin holds for all its queries.
         self._pin()
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """Return the name of the format."""
         return "omnigraph"
 
     def schema(self) -> str:
-        """All columns of the type."""
+        """Return the DDL of all columns of the type."""
         return spark_ddl(self._pin().schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads the columns of a schema."""
-        return _Reader(self._pin(), schema, self._options.get("filter"))
+        """Return a reader of the columns of a schema."""
+        return _TableReader(self._pin(), schema, self._options.get("filter"))
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 (rows say what they are)
-        """Writes rows as one commit."""
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 (batches have their own schema)
+        """Return a writer that publishes all rows as one commit."""
         given = self._options.get("mode")
         if overwrite and given not in (None, "overwrite"):
-            raise InputError(f"the write is an overwrite and the option 'mode' says '{given}'", hint="leave one out")
-        return _Writer(self._options, self._pin().key, "overwrite" if overwrite else given or "append")
+            raise InputError(
+                f"the save mode is overwrite, but the option 'mode' is '{given}'", hint="give only one of them"
+            )
+        return _TableWriter(self._options, self._pin().key, "overwrite" if overwrite else given or "append")
 
-    def _pin(self) -> _Pinned:
+    def _pin(self) -> _PinnedTable:
         if self._pinned is None:
-            self._pinned = _Pinned.of(self._options)
+            self._pinned = _PinnedTable.of(self._options)
         return self._pinned
 
 
 @dataclass(frozen=True)
-class _Pinned:
+class _PinnedTable:
     """One type at one snapshot."""
 
     job: Job
@@ -118,11 +120,11 @@ class _Pinned:
     schema: pa.Schema
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> _Pinned:
-        """What the options name."""
+    def of(cls, options: Mapping[str, str]) -> _PinnedTable:
+        """Resolve the options to a table of a snapshot."""
         for name in ("uri", "type"):
             if not options.get(name):
-                raise InputError(f"the data source 'omnigraph' needs the option '{name}'")
+                raise InputError(f"the data source 'omnigraph' requires the option '{name}'")
         repository = Repository.open(options["uri"], read_only=True, environ=os.environ)
         snapshot = repository.snapshot(options.get("branch", MAIN), _point(options.get("at")))
         job = job_of(repository, snapshot)
@@ -141,7 +143,7 @@ class _Pinned:
 
 
 def _point(at: str | None) -> str | int | datetime | None:
-    """A commit, a tag, a version or a time, as text has them."""
+    """Parse a point: a version number, a time, or else a commit id or tag."""
     if at is None or not at[:1].isdigit():
         return at
     if at.isdigit():
@@ -152,8 +154,10 @@ def _point(at: str | None) -> str | int | datetime | None:
         return at
 
 
-class _Reader(DataSourceReader):
-    def __init__(self, pinned: _Pinned, wanted: StructType, filter: str | None) -> None:
+class _TableReader(DataSourceReader):
+    """Reads columns of a pinned table."""
+
+    def __init__(self, pinned: _PinnedTable, wanted: StructType, filter: str | None) -> None:
         names = wanted.fieldNames()
         check_columns(pinned.key, names, pinned.schema.names)
         for field in wanted.fields:
@@ -161,30 +165,32 @@ class _Reader(DataSourceReader):
             if field.dataType.simpleString() != held:
                 raise InputError(
                     f"column '{field.name}' is {held} in Spark, not {field.dataType.simpleString()}",
-                    hint="read it as it is, and cast the frame",
+                    hint="read it as it is, and cast the DataFrame",
                 )
         self._scan = Scan(pinned.job, pinned.key, {name: name for name in names}, filter=filter)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each piece of the table."""
+        """Return one partition per fragment of the table."""
         use_one_thread()
-        pieces = stored_fragments(self._scan.job.table(self._scan.key))
-        return [InputPartition(piece) for piece, _ in pieces] or [InputPartition(None)]
+        fragments = stored_fragments(self._scan.job.table(self._scan.key))
+        return [InputPartition(fragment) for fragment, _ in fragments] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece."""
+        """Yield the rows of a fragment."""
         use_one_thread()
         return iter(()) if partition.value is None else self._scan.read(((partition.value, 0),))
 
 
 @dataclass
-class _Written(WriterCommitMessage):
-    """What became of a partition."""
+class _PartitionWritten(WriterCommitMessage):
+    """The staged result of one partition, pickled."""
 
     staged: bytes
 
 
-class _Writer(DataSourceArrowWriter):
+class _TableWriter(DataSourceArrowWriter):
+    """Stages the rows of partitions in tasks, and publishes them as one commit."""
+
     def __init__(self, options: Mapping[str, str], key: str, mode: str) -> None:
         self._options = dict(options)
         self._type_name = TableKey.parse(key).type_name
@@ -204,20 +210,20 @@ class _Writer(DataSourceArrowWriter):
         return Repository.open(self._options["uri"], environ=os.environ)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """In a task: check the rows of a partition, and write those that are sound."""
+        """Check the rows of a partition and write the valid ones; runs in a task."""
         from pyspark import TaskContext  # noqa: PLC0415
 
         use_one_thread()
         context = TaskContext.get()
         assert context is not None
-        batches = as_given(iterator, self._type_name, self._job.catalog)
+        batches = restore_unsigned(iterator, self._type_name, self._job.catalog)
         staged = stage_rows(self._job, context.partitionId(), self._type_name, batches)
-        return _Written(pickle.dumps(staged))
+        return _PartitionWritten(pickle.dumps(staged))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver, once all partitions are written: judge them together, and publish."""
-        staged = [pickle.loads(message.staged) for message in messages if isinstance(message, _Written)]  # noqa: S301
-        source = RowSource(0, lambda job: self._again(job, staged))
+        """Validate all partitions together and publish them; runs after all tasks."""
+        staged = [pickle.loads(message.staged) for message in messages if isinstance(message, _PartitionWritten)]  # noqa: S301
+        source = RowSource(0, lambda job: self._restaged(job, staged))
         options = WriteOptions(
             branch=self._branch,
             actor=self._options.get("actor"),
@@ -227,16 +233,17 @@ class _Writer(DataSourceArrowWriter):
         request = LoadRequest(check_mode(self._mode), options, check_missing(self._missing), environ=os.environ)
         load_source(self._repository(), InlineRunner(), source, request, staged_job=self._job)
 
-    def _again(self, job: Job, staged: Sequence[StagedSplit]) -> Sequence[StagedSplit]:
+    def _restaged(self, job: Job, staged: Sequence[StagedSplit]) -> Sequence[StagedSplit]:
+        """Return the staged rows for another attempt of the commit; they fit only the schema they were written for."""
         if job.schema != self._job.schema:
             raise Conflict(
                 f"the schema of branch '{self._branch}' changed while rows were written",
                 code="schema_changed",
-                hint="write them again",
+                hint="run the write again",
             )
-        # A frame without partitions is a load of nothing, which names its table all the same.
+        # A DataFrame without partitions is a load of no rows into the named table.
         return sorted(staged, key=lambda one: one.split) or [stage_rows(self._job, 0, self._type_name, ())]
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 (the notes know them all)
-        """On the driver, when it will not be published: remove every file."""
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 (the job folder holds all files)
+        """Remove all files of a write that is not published."""
         discard(self._repository(), self._job.id)

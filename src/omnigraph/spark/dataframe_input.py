@@ -1,6 +1,6 @@
-"""Frames of Spark as the input of a load: their rows cross from Spark to Python once, and are staged where they are.
+"""Spark DataFrames as the input of a load: rows pass from Spark to Python once and are staged in the workers.
 
-Each partition is a part of the input. Rows are typed, checked and written by the same task functions as those of files.
+Each partition is a split of the input. The task functions that decode, check and write rows are those of file loads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
 from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
-from omnigraph.spark.arrow_interop import as_given
+from omnigraph.spark.arrow_interop import restore_unsigned
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.runner import SparkRunner, use_one_thread
 from omnigraph.storage.files.blob_sources import BlobSources
@@ -32,42 +32,42 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ANSWER = pa.schema([("answer", pa.binary())])
-_PARTS_MAX = 1 << 20
-"""How many partitions a frame can have: parts are numbered through all frames."""
+_SPLITS_MAX = 1 << 20
+"""Maximum number of partitions of a DataFrame: splits are numbered across all DataFrames."""
 
 
 def is_frame(data: Any) -> bool:
-    """Whether something is a frame of Spark, classic or of Connect."""
+    """True for a Spark DataFrame, classic or of Spark Connect."""
     return type(data).__module__.startswith("pyspark.sql") and type(data).__name__ == "DataFrame"
 
 
 def session_of(frames: Mapping[str, Any]) -> SparkSession:
-    """The session of some frames; they must have one and the same."""
+    """Return the common session of some DataFrames."""
     sessions = [frame.sparkSession for frame in frames.values()]
     if any(session is not sessions[0] for session in sessions):
-        raise InputError("the frames are of several Spark sessions", hint="load them one after the other")
+        raise InputError("the DataFrames belong to several Spark sessions", hint="load them one after the other")
     found: SparkSession = sessions[0]
     return found
 
 
 def frame_source(frames: Mapping[str, DataFrame], watch: Watch | None = None) -> RowSource:
-    """Frames by the name of their type; columns are named as those of any table that is loaded."""
+    """Return a row source of DataFrames by type name; their columns are named like those of any loaded table."""
     spark = session_of(frames)
 
     def read(job: Job) -> Iterator[StagedSplit]:
         for number, (name, frame) in enumerate(frames.items()):
-            task = _StageFrame(pickle.dumps(job), name, number * _PARTS_MAX)
+            task = _StageFrame(pickle.dumps(job), name, number * _SPLITS_MAX)
             parts = frame if job.at_once is None else frame.coalesce(job.at_once)
             answers = parts.mapInArrow(task, "answer binary")
             table = run_action(spark, f"read {name}", answers.toArrow, watch=watch)
-            found = [pickle.loads(answer) for answer in table["answer"].to_pylist()]  # noqa: S301 (our own tasks')
+            found = [pickle.loads(answer) for answer in table["answer"].to_pylist()]  # noqa: S301 (made by the tasks of this job)
             yield from sorted(found, key=lambda staged: staged.split)
 
     return RowSource(0, read)
 
 
 class _StageFrame:
-    """What a task of Spark does with its partition."""
+    """Stages the rows of one partition in a Spark task."""
 
     def __init__(self, job: bytes, type_name: str, first: int) -> None:
         self._job = job
@@ -75,14 +75,14 @@ class _StageFrame:
         self._first = first
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One answer for the partition."""
-        from pyspark import TaskContext  # noqa: PLC0415 (only where there is a worker)
+        """Yield one pickled `StagedSplit` for the partition."""
+        from pyspark import TaskContext  # noqa: PLC0415 (PySpark is optional)
 
         use_one_thread()
         context = TaskContext.get()
         number = self._first + (context.partitionId() if context is not None else 0)
         job: Job = pickle.loads(self._job)  # noqa: S301
-        rows = as_given(batches, self._type_name, job.catalog)
+        rows = restore_unsigned(batches, self._type_name, job.catalog)
         staged = stage_rows(job, number, self._type_name, rows)
         yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], schema=_ANSWER)
 
@@ -105,19 +105,22 @@ def load(
     environ: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> LoadResult:
-    """Load frames into a graph as one commit, on the session they are of; see `Graph.load`.
+    """Load DataFrames into a graph as one commit, on their session; see `Graph.load` for the options.
 
-    An edge type is given its frame, or its frame and the columns that hold the ids of source and target. With
-    `from_branch`, a missing branch is created from that one. `blob_sources` are those of `omnigraph.open`.
+    `edges` maps an edge type to a DataFrame, or to a DataFrame and the names of the columns with the source and target
+    ids. With `from_branch`, a missing branch is created from that one. `blob_sources` has the meaning it has in
+    `omnigraph.open`.
     """
     environ = os.environ if environ is None else environ
     frames: dict[str, DataFrame] = dict(nodes or {})
     for name, given in (edges or {}).items():
         if name in frames:
-            raise InputError(f"'{name}' is given as a node and as an edge type", hint="load them one after the other")
+            raise InputError(
+                f"'{name}' is given both as a node type and as an edge type", hint="load them one after the other"
+            )
         frames[name] = _with_ends(*given) if isinstance(given, tuple) else given
     if not frames:
-        raise InputError("there is no frame to load", hint="give nodes, edges, or both")
+        raise InputError("there is no DataFrame to load", hint="give nodes, edges, or both")
     repository = Repository.open(uri, environ=environ)
     options = WriteOptions(branch=branch, actor=actor, message=message, idempotency_key=job_id)
     request = LoadRequest(

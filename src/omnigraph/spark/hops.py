@@ -1,4 +1,4 @@
-"""Hops as frames of pairs: which far ends a near end reaches, each pair once."""
+"""Expansion on Spark: DataFrames of distinct pairs of node ids, connected by one hop or several."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan.ir import Direction
+from omnigraph.spark.cancellable_action import Actions
 from omnigraph.spark.scans import Scan
 from omnigraph.table_key import TableKey
 
@@ -16,19 +17,32 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+NewName = Callable[[], str]
+"""Returns a new column name."""
+
+
 @dataclass(frozen=True)
 class Pairs:
-    """A frame of two columns of ids."""
+    """A DataFrame with two columns of node ids."""
 
     frame: DataFrame
     near: str
     far: str
 
 
+@dataclass(frozen=True)
+class HopRange:
+    """The bounds of a variable-length expansion; `backward` if it starts at the target of the pattern."""
+
+    least: int
+    most: int
+    backward: bool
+
+
 def edge_pairs(
-    spark: SparkSession, job: Job, edge_types: Sequence[str], direction: Direction, new_name: Callable[[], str]
+    spark: SparkSession, job: Job, edge_types: Sequence[str], direction: Direction, new_name: NewName
 ) -> Pairs:
-    """The ends of the edges of one type or another, walked out, in, or both ways."""
+    """Return the ends of all edges of some types, in a direction."""
     near, far = new_name(), new_name()
     ends = {"src": far, "dst": near} if direction == "in" else {"src": near, "dst": far}
     frames = [Scan(job, TableKey.edge(name), ends).frame(spark).select(near, far) for name in edge_types]
@@ -38,42 +52,35 @@ def edge_pairs(
     return Pairs(frame.distinct(), near, far)
 
 
-def reached(
-    pairs: Pairs,
-    sources: DataFrame,
-    least: int,
-    most: int,
-    backward: bool,
-    new_name: Callable[[], str],
-    put_down: Callable[[DataFrame], DataFrame],
-    is_empty: Callable[[DataFrame], bool],
-) -> Pairs:
-    """For each source the nodes at distance `least` to `most`, as `engine.adjacency.bfs` finds them.
+def reachable_pairs(pairs: Pairs, sources: DataFrame, hops: HopRange, new_name: NewName, actions: Actions) -> Pairs:
+    """Return the nodes at the distances of `hops` from each source, as `engine.adjacency.bfs` does.
 
-    A node counts at its shortest distance only; the source itself does not come back by a cycle; a node with a loop
-    counts once more at its distance plus one. `backward` walks from where the hop ends, so it is the source's loop
-    that counts. Every step is put down on the cluster, and the walk ends when a step is empty.
+    A node counts only at its shortest distance, and a source is not reached again by a cycle. A node with a loop counts
+    once more, at its distance plus one; for a backward expansion, a source with a loop does. Each level is
+    checkpointed, and the search ends at an empty level.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    hops = put_down(pairs.frame)
+    edges = actions.checkpoint(pairs.frame)
     looped = new_name()
-    loops = put_down(hops.filter(f.col(pairs.near) == f.col(pairs.far)).select(f.col(pairs.near).alias(looped)))
+    loops = actions.checkpoint(
+        edges.filter(f.col(pairs.near) == f.col(pairs.far)).select(f.col(pairs.near).alias(looped))
+    )
     source, node = new_name(), new_name()
     start = sources.columns[0]
-    frontier = put_down(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
+    frontier = actions.checkpoint(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
     seen = frontier
     found = frontier.limit(0)
-    for distance in range(most + 1):
-        if distance and least <= distance:
+    for distance in range(hops.most + 1):
+        if distance and hops.least <= distance:
             found = found.unionAll(frontier)
-        if least <= distance + 1 <= most:
-            at = source if backward else node
+        if hops.least <= distance + 1 <= hops.most:
+            at = source if hops.backward else node
             found = found.unionAll(frontier.join(loops, f.col(at) == f.col(looped), "left_semi"))
-        if distance == most or is_empty(frontier):
+        if distance == hops.most or actions.is_empty(frontier):
             break
-        stepped = frontier.join(hops, f.col(node) == f.col(pairs.near))
+        stepped = frontier.join(edges, f.col(node) == f.col(pairs.near))
         new = stepped.select(source, f.col(pairs.far).alias(node)).distinct()
-        frontier = put_down(new.join(seen, [source, node], "left_anti"))
+        frontier = actions.checkpoint(new.join(seen, [source, node], "left_anti"))
         seen = seen.unionAll(frontier)
     return Pairs(found.distinct(), source, node)

@@ -1,7 +1,7 @@
-"""Runs the tasks of a job on Spark: one task of Spark for each piece of work, one action for all of them.
+"""Runs the tasks of a job on Spark: one Spark task per task input, one action for all of them.
 
-Spark carries descriptions of work and of results, never rows. A task of Spark may be tried again; what is wrong with
-the data will be wrong again, so that is handed back as an answer and raised by the driver, as it would be in a loop.
+Spark transports descriptions of tasks and of results, never rows. Spark may retry a task. An error in the data would
+occur again, so it is returned as a result and raised by the driver, as in a loop.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Work = TypeVar("Work")
 Done = TypeVar("Done")
 
 _ATTEMPTS_ON_STORAGE = 3
-_ANSWER = pa.schema([("place", pa.int64()), ("answer", pa.binary())])
-_ANSWER_DDL = "place long, answer binary"
+_ANSWER = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
+_ANSWER_DDL = "number long, answer binary"
 _ONE_THREAD = ("LANCE_CPU_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS")
-"""Spark runs a task per core, so a task takes no second one."""
+"""Variables that limit thread pools: Spark runs one task per core, so a task uses one thread."""
 
 
 class SparkRunner:
-    """Runs tasks on the session it is given, which stays the caller's."""
+    """Runs tasks on a session that the caller owns."""
 
     def __init__(self, spark: SparkSession, watch: Watch | None = None) -> None:
         self._spark = spark
@@ -42,10 +42,10 @@ class SparkRunner:
 
     @cached_property
     def parallelism(self) -> int:
-        """How many tasks run at a time."""
+        """The number of tasks that run concurrently."""
         if not is_connect(self._spark):
             return int(self._spark.sparkContext.defaultParallelism)
-        # A server does not say, but it cuts a range into as many parts.
+        # A Spark Connect server does not report it, but splits a range into as many partitions.
         parts = self._spark.range(1 << 16).selectExpr("spark_partition_id() as part").distinct()
         return len(run_action(self._spark, "parallelism", parts.collect))
 
@@ -58,59 +58,59 @@ class SparkRunner:
         *,
         at_once: int | None = None,
     ) -> Iterator[Done]:
-        """One result for each piece of work, in its order; see `pipeline.runner`."""
+        """Run `task` on each input; yield the results in the order of the inputs."""
         from pyspark import cloudpickle  # noqa: PLC0415
 
         if not work:
             return
         count = len(work)
-        # A function of a script has no module that a worker could import, so it travels itself.
+        # A worker cannot import a function of a script, so the function is pickled by value.
         dumps: Callable[[Any], bytes] = cloudpickle.dumps
-        packed = _Packed(dumps((task, job)), [pickle.dumps(piece) for piece in work])
+        packed = _PackedTasks(dumps((task, job)), [pickle.dumps(item) for item in work])
         tasks = min(count, at_once or count)
         answers = self._spark.range(0, count, 1, tasks).mapInArrow(packed, _ANSWER_DDL)
         table = run_action(self._spark, step, answers.toArrow, total=tasks, watch=self._watch)
-        found = dict(zip(table["place"].to_pylist(), table["answer"].to_pylist(), strict=True))
-        assert len(found) == count, "each piece of work is answered once"
-        for place in range(count):
-            answer = pickle.loads(found[place])  # noqa: S301 (made by the tasks of this very job)
-            if isinstance(answer, _Raised):
+        found = dict(zip(table["number"].to_pylist(), table["answer"].to_pylist(), strict=True))
+        assert len(found) == count, "each input has one result"
+        for number in range(count):
+            answer = pickle.loads(found[number])  # noqa: S301 (made by the tasks of this job)
+            if isinstance(answer, _RaisedError):
                 raise answer.error
             yield answer
 
 
-class _Raised:
-    """An error as an answer."""
+class _RaisedError:
+    """An error that a task returns as its result."""
 
     def __init__(self, error: OmniGraphError) -> None:
         self.error = error
 
 
-class _Packed:
-    """The work on its way to the workers, in bytes, so that each task unpacks no more than its own."""
+class _PackedTasks:
+    """The pickled task and its pickled inputs; each Spark task unpickles only its own inputs."""
 
     def __init__(self, task_and_job: bytes, work: list[bytes]) -> None:
         self._task_and_job = task_and_job
         self._work = work
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What a task of Spark does."""
+        """Yield the number and pickled result of each input of the Spark task."""
         use_one_thread()
         task, job = pickle.loads(self._task_and_job)  # noqa: S301
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                answer = _answer(task, job, pickle.loads(self._work[place]))  # noqa: S301
+            for number in batch.column(0).to_pylist():
+                answer = _answer(task, job, pickle.loads(self._work[number]))  # noqa: S301
                 give_back_memory()
-                yield pa.record_batch([pa.array([place], pa.int64()), pa.array([answer], pa.binary())], schema=_ANSWER)
+                yield pa.record_batch([pa.array([number], pa.int64()), pa.array([answer], pa.binary())], schema=_ANSWER)
 
 
-def _answer(task: Callable[[Any, Any], Any], job: Any, piece: Any) -> bytes:
+def _answer(task: Callable[[Any, Any], Any], job: Any, item: Any) -> bytes:
     try:
-        return pickle.dumps(task(job, piece))
+        return pickle.dumps(task(job, item))
     except OmniGraphError as error:
         if isinstance(error, StorageError) and _attempt() < _ATTEMPTS_ON_STORAGE - 1:
             raise
-        return pickle.dumps(_Raised(error))
+        return pickle.dumps(_RaisedError(error))
 
 
 def _attempt() -> int:
@@ -121,6 +121,6 @@ def _attempt() -> int:
 
 
 def use_one_thread() -> None:
-    """Keep the libraries of a worker, which it has not loaded yet, from taking more than the one core it has."""
+    """Limit the libraries of a worker to one thread; must run before they are loaded."""
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")

@@ -1,7 +1,7 @@
-"""Tables as frames: workers read the pieces of a pinned version themselves, and judge conditions as they go.
+"""Tables as DataFrames: workers read the fragments of a pinned version and evaluate predicates while reading.
 
-A scan is a task per piece (small ones are put together) on a frame of numbers, which costs less to plan than a data
-source. Conditions are judged by the very evaluator of the engine, so they mean what they mean everywhere.
+A scan runs one task per fragment (small fragments share a task) on a DataFrame of numbers, which costs less to plan
+than a data source. The evaluator of the engine evaluates the predicates.
 """
 
 from __future__ import annotations
@@ -26,50 +26,53 @@ from omnigraph.versioning.write.repository import Repository
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph.spark.arrow_udfs import Conditions
+    from omnigraph.spark.arrow_udfs import ScanPredicates
 
-Pieces = tuple[tuple[int, int], ...]
-"""Some pieces of a table, each with the number of its first row."""
+FragmentRefs = tuple[tuple[int, int], ...]
+"""Fragments of a table, each with the number of its first row."""
 
 
 def job_of(repository: Repository, snapshot: Snapshot) -> Job:
-    """What tasks must know to read a snapshot."""
+    """Return the job description with which tasks read a snapshot."""
     pins = {key: table.open_args for key, table in snapshot.tables.items()}
     return Job(snapshot.commit_id, repository.location, snapshot.schema.ir, pins)
 
 
 @dataclass(frozen=True)
 class Scan:
-    """The rows of a table at its pin: stored column → its name in the frame; `filter` is SQL over stored columns."""
+    """A scan of a table at its pin.
+
+    `columns` maps stored columns to columns of the DataFrame; `filter` is SQL over stored columns.
+    """
 
     job: Job
     key: str
     columns: Mapping[str, str]
     filter: str | None = None
-    conditions: Conditions | None = None
+    conditions: ScanPredicates | None = None
     numbers: tuple[str, int] | None = None
-    """A further column, and what it has for the first row of the table: rows are numbered through."""
+    """Name of a column of row numbers, and the number of the first row of the table."""
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the frame, as they are stored."""
+        """The columns of the DataFrame in their stored types."""
         stored = self.job.table(self.key).schema
         fields = [stored.field(name).with_name(given) for name, given in self.columns.items()]
         return pa.schema([*fields, *([pa.field(self.numbers[0], pa.int64())] if self.numbers else [])])
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows, in no promised order."""
-        parts = _parts(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
-        tasks = _Tasks(pickle.dumps(self), parts)
-        numbers = spark.range(0, len(parts), 1, max(len(parts), 1))
+        """Return the rows as a DataFrame, in no particular order."""
+        inputs = _task_inputs(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
+        tasks = _ScanTasks(pickle.dumps(self), inputs)
+        numbers = spark.range(0, len(inputs), 1, max(len(inputs), 1))
         return numbers.mapInArrow(tasks, spark_ddl(self.schema))
 
-    def read(self, pieces: Pieces) -> Iterator[pa.RecordBatch]:
-        """The rows of some pieces, as they travel."""
+    def read(self, fragments: FragmentRefs) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some fragments in their Spark representation."""
         table = self.job.table(self.key)
         wanted = list(dict.fromkeys([*self.columns, *(self.conditions.columns if self.conditions else ())]))
-        for piece, first in pieces:
-            for batch in read_stored(table, piece, wanted, filter=self.filter):
+        for fragment, first in fragments:
+            for batch in read_stored(table, fragment, wanted, filter=self.filter):
                 kept = batch
                 if self.conditions is not None:
                     mask = self.conditions.mask(batch, self.job)
@@ -82,32 +85,32 @@ class Scan:
                     yield pa.record_batch(columns, names=self.schema.names)
 
 
-class _Tasks:
-    """A scan on its way to the workers."""
+class _ScanTasks:
+    """A pickled scan, run by Spark tasks; each task reads the fragments of its number."""
 
-    def __init__(self, scan: bytes, parts: Sequence[Pieces]) -> None:
+    def __init__(self, scan: bytes, inputs: Sequence[FragmentRefs]) -> None:
         self._scan = scan
-        self._parts = parts
+        self._inputs = inputs
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What a task of Spark does."""
+        """Yield the rows of the fragments of the task."""
         use_one_thread()
-        scan: Any = pickle.loads(self._scan)  # noqa: S301 (made by the driver of this very job)
+        scan: Any = pickle.loads(self._scan)  # noqa: S301 (made by the driver of this job)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from scan.read(self._parts[number])
+                yield from scan.read(self._inputs[number])
 
 
-def _parts(pieces: Sequence[tuple[int, int]], first: int) -> list[Pieces]:
-    """Pieces put together until they are worth a task."""
-    parts: list[Pieces] = []
+def _task_inputs(fragments: Sequence[tuple[int, int]], first: int) -> list[FragmentRefs]:
+    """Group fragments until each group has enough rows for a task."""
+    inputs: list[FragmentRefs] = []
     held: list[tuple[int, int]] = []
     rows = 0
-    for number, count in pieces:
+    for number, count in fragments:
         held.append((number, first))
         rows += count
         first += count
         if rows >= FRAGMENT_ROWS:
-            parts.append(tuple(held))
+            inputs.append(tuple(held))
             held, rows = [], 0
-    return [*parts, tuple(held)] if held else parts
+    return [*inputs, tuple(held)] if held else inputs

@@ -1,8 +1,8 @@
-"""The one place that builds a Spark session: quiet, small, quick to start, and gone when it is done.
+"""Spark sessions: the one place that builds them.
 
-Whoever needs Spark opens a session for as long as the work lasts. A session that is there already, given or active in
-this process, is used as it is and left as it was; only one that was made here is stopped. The JVM stays until the
-process ends, so that a second session costs little.
+A session is open for the duration of a block. A session that already exists, given or active in this process, is used
+unchanged and not stopped; only a session created here is stopped. The JVM stays until the process ends, so a second
+session starts fast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*,4]"
-"""All cores of this machine; a task is tried four times, as on a cluster, where plain `local[*]` tries once."""
+"""All cores of this machine. A task is tried four times, as on a cluster; plain `local[*]` tries it once."""
 
 _SMALL_MACHINE_CORES = 4
 _LOG_TAIL_LINES = 12
@@ -53,8 +53,8 @@ _COMPILE_LATE = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-"""Ten times what is usual before code is compiled for the second time: a start is over by then, and a long join
-soon gets there. It saves two of seven seconds."""
+"""Ten times the default thresholds for the second compilation tier: a start ends before they are reached, and a long
+join reaches them soon. This saves two of seven seconds of a start."""
 
 _starting = RLock()
 
@@ -63,7 +63,7 @@ _starting = RLock()
 class SessionOptions:
     """Where Spark runs: in this process, on a cluster by its `master`, or behind a Spark Connect URL (`remote`).
 
-    `config` holds settings of Spark and wins over what would be set here.
+    `config` holds Spark settings, which override the defaults.
     """
 
     master: str | None = None
@@ -72,11 +72,11 @@ class SessionOptions:
 
     def __post_init__(self) -> None:
         if self.master is not None and self.remote is not None:
-            raise InputError("a master and a remote were given", hint="give the one Spark should run on")
+            raise InputError("master and remote exclude each other", hint="give only one of them")
 
     @property
     def is_default(self) -> bool:
-        """Whether any session will do."""
+        """True if the options accept any session."""
         return self.master is None and self.remote is None and not self.config
 
 
@@ -87,9 +87,9 @@ def open_session(
     spark: SparkSession | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A session for as long as the block lasts: `spark` itself, the active one, or a new one that is stopped after.
+    """Open a session for a block: `spark` itself, the active session, or a new one that is stopped at the end.
 
-    An active session that runs elsewhere than `options` asks for is not replaced: `SparkError`.
+    Raises `SparkError` if the active session does not run where `options` requires.
     """
     options = options or SessionOptions()
     if spark is not None:
@@ -114,14 +114,14 @@ def open_session(
 def session_for(
     given: SparkSession | SessionOptions | None, environ: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """A session for as long as the block lasts, from whatever a caller has: one, options for one, or nothing."""
+    """Open a session for a block from a session, options, or None."""
     options, spark = (given, None) if isinstance(given, SessionOptions) else (None, given)
     with open_session(options, spark=spark, environ=environ) as session:
         yield session
 
 
 def find_active() -> SparkSession | None:
-    """The session of this process, whoever made it."""
+    """Return the active session of this process, or None."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -133,17 +133,17 @@ def find_active() -> SparkSession | None:
         return None
     if is_connect(active):
         return None if active.is_stopped else active
-    # A session that was stopped stays known to PySpark, without its context.
+    # PySpark still returns a stopped session, without its context.
     return active if active.sparkContext._jsc is not None else None
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect: no context, no JVM in this process."""
+    """True for a session of Spark Connect, which has no context and no JVM in this process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Where what serves every later start is kept."""
+    """Return the folder of files that later starts reuse."""
     base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or tempfile.gettempdir(), ".cache"))
     return Path(base, "omnigraph", "spark")
 
@@ -151,7 +151,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 def _require_pyspark() -> None:
     if find_spec("pyspark") is None:
         raise SparkError(
-            "Spark is not installed", code="spark_missing", hint="pip install 'omnigraph[spark]' brings PySpark"
+            "Spark is not installed", code="spark_missing", hint="install it with pip install 'omnigraph[spark]'"
         )
 
 
@@ -166,9 +166,9 @@ def _check_fits(active: SparkSession, options: SessionOptions) -> None:
 
 def _busy(where: str) -> SparkError:
     return SparkError(
-        f"a Spark session is active already, on {where}, and a process has one at a time",
+        f"a Spark session is already active on {where}; a process has only one at a time",
         code="spark_busy",
-        hint="leave master and remote out to use it, or stop it first",
+        hint="omit master and remote to use it, or stop it first",
     )
 
 
@@ -182,7 +182,7 @@ def _start(options: SessionOptions, environ: Mapping[str, str]) -> SparkSession:
             builder = builder.config(key, value)
         try:
             session: SparkSession = builder.getOrCreate()
-            session.version  # noqa: B018 (the first question that needs an answer)
+            session.version  # noqa: B018 (the first request to the server)
         except Exception as error:
             raise _start_failed(f"Spark Connect at {redact_uri(options.remote)} does not answer", error) from error
         return session
@@ -199,7 +199,7 @@ def _start(options: SessionOptions, environ: Mapping[str, str]) -> SparkSession:
 
 
 def _settings(options: SessionOptions, environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str | None]]:
-    """What Spark is told, and what the environment of its launcher must be."""
+    """Return the Spark settings and the environment of the launcher."""
     import pyspark  # noqa: PLC0415
 
     cache = cache_folder(environ)
@@ -225,7 +225,7 @@ def _settings(options: SessionOptions, environ: Mapping[str, str]) -> tuple[dict
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        # Where the parts of a join are small, a map of one side beats sorting both.
+        # For small join partitions, a hash join is faster than sorting both sides.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
         "spark.speculation": "false",
     }
@@ -246,7 +246,7 @@ def _settings(options: SessionOptions, environ: Mapping[str, str]) -> tuple[dict
 
 @lru_cache(maxsize=1)
 def _process_folder() -> Path:
-    """The temporary files of this process' sessions; removed when it ends, and after a crash by the next one."""
+    """Return the temporary folder of this process; removed at its exit, or after a crash by a later process."""
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_FOLDER}*"):
         pid = left.name.removeprefix(_FOLDER).partition("-")[0]
@@ -269,7 +269,7 @@ def _is_alive(pid: int) -> bool:
 
 @contextmanager
 def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """The launcher takes its environment from the process'; it is put back at once."""
+    """Change the environment of this process, which the launcher inherits, for a block."""
     before = {name: os.environ.get(name) for name in changes}
     _apply(changes)
     try:
@@ -288,7 +288,7 @@ def _apply(changes: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """What starts meanwhile writes its stderr to a file for good; this process keeps its own."""
+    """Redirect the stderr of processes started in the block to a file; this process keeps its own."""
     sys.stderr.flush()
     kept = os.dup(2)
     target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -303,7 +303,7 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def _no_fork_warning() -> Iterator[None]:
-    """Lance warns of forks; the launcher's runs another program at once, so nothing of Lance is used in it."""
+    """Suppress the fork warning of Lance: the launcher runs another program after the fork and does not use Lance."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*fork.safe.*")
         yield
@@ -313,5 +313,5 @@ def _start_failed(message: str, error: Exception, log: Path | None = None) -> Sp
     hint = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if log is not None and log.exists():
         tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL_LINES:]
-        hint = "\n".join(["the end of its log is:", *tail]) if tail else hint
+        hint = "\n".join(["the end of its log:", *tail]) if tail else hint
     return SparkError(message, code="spark_start_failed", hint=hint)

@@ -1,7 +1,7 @@
-"""The first start of Spark on a machine, for its own sake: later ones find the archive of its classes.
+"""First start of Spark on a machine: writes the class archive that speeds up later starts.
 
-`python -m omnigraph.spark.warm_up` is a step of a set-up, where half a minute more does not matter. Without it,
-whoever starts Spark first waits twice as long as everybody after.
+`python -m omnigraph.spark.warm_up` is a step of the setup, which takes half a minute. Without it, the first command
+that starts Spark takes twice as long as later ones.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from omnigraph.spark.runner import SparkRunner
 from omnigraph.spark.session import open_session
 
 
-def _same(job: None, piece: int) -> int:  # noqa: ARG001 (what a task is given)
-    return piece
+def _same(job: None, item: int) -> int:  # noqa: ARG001 (the signature of tasks)
+    return item
 
 
 def main() -> None:
-    """Run one task, and wait until the JVM has written down what it learned."""
+    """Run one task, and wait until the JVM has written the archive."""
     try:
         with open_session() as spark:
             list(SparkRunner(spark).run("start", _same, None, [0]))
@@ -28,7 +28,7 @@ def main() -> None:
     from pyspark import SparkContext  # noqa: PLC0415
 
     gateway: Any = SparkContext._gateway
-    # The JVM ends when nobody can write to it any more.
+    # The JVM exits when its stdin is closed.
     gateway.proc.stdin.close()
     gateway.proc.wait()
 

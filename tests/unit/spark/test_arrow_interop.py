@@ -6,7 +6,15 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.schema.check import compile_schema
-from omnigraph.spark.arrow_interop import as_given, from_wire, quoted, spark_ddl, spark_name, to_wire, wire_schema
+from omnigraph.spark.arrow_interop import (
+    from_wire,
+    quoted,
+    restore_unsigned,
+    spark_ddl,
+    spark_name,
+    to_wire,
+    wire_schema,
+)
 
 
 def listed(type_: pa.DataType) -> pa.DataType:
@@ -77,7 +85,7 @@ def test_decimals_are_unsigned_again_where_the_schema_says_so() -> None:
             "ratio": pa.array([1], pa.int64()).cast(decimals),
         }
     )
-    (given,) = as_given([batch], "A", catalog)
+    (given,) = restore_unsigned([batch], "A", catalog)
     assert given.column("wide").to_pylist() == [2**64 - 1]
     assert given.column("many").to_pylist() == [[1]]
     assert given.schema.field("ratio").type == decimals

@@ -1,4 +1,4 @@
-"""Conditions and values over batches, without Spark."""
+"""ScanPredicates and values over batches, without Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import omnigraph as og
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.spark.arrow_interop import to_wire
-from omnigraph.spark.arrow_udfs import Column, Conditions, Step, by_id, props_of
+from omnigraph.spark.arrow_udfs import BatchStep, FrameColumn, ScanPredicates, entities_as_ids, properties_in
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.types import ObjectType, PropertyType
@@ -35,7 +35,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def scanned(job: Job, *conditions: Any, **options: Any) -> list[dict[str, Any]]:
-    judged = Conditions("x", conditions, {"words": "river"}) if conditions else None
+    judged = ScanPredicates("x", conditions, {"words": "river"}) if conditions else None
     scan = Scan(job, "node:A", {"name": "c0"}, conditions=judged, **options)
     pieces = stored_fragments(job.table("node:A"))
     rows = [row for piece, _ in pieces for batch in scan.read(((piece, 7),)) for row in batch.to_pylist()]
@@ -61,24 +61,27 @@ def test_a_step_keeps_rows_and_adds_values(job: Job) -> None:
     wide, age = prop("x", "wide", U64), prop("y", "age", I32)
     stored = {"c1": pa.array([2**64 - 1, None, 3], pa.uint64()), "c2": pa.array([1, 2, 3], pa.int32())}
     batch = pa.record_batch({name: to_wire(column) for name, column in stored.items()})
-    columns = {("x", "wide"): Column("c1", pa.uint64()), ("y", "age"): Column("c2", pa.int32())}
+    columns = {("x", "wide"): FrameColumn("c1", pa.uint64()), ("y", "age"): FrameColumn("c2", pa.int32())}
     larger, equal = ir.Compare(">", wide, age), ir.Compare("=", wide, age)
-    kept = Step(job, {}, columns, conditions=(larger,)).apply(batch)
+    kept = BatchStep(job, {}, columns, conditions=(larger,)).apply(batch)
     assert kept.column("c2").to_pylist() == [1]
-    both = Step(job, {}, columns, values=(("c3", equal), ("c4", ir.Const(2**64 - 1, U64)))).apply(batch)
+    both = BatchStep(job, {}, columns, values=(("c3", equal), ("c4", ir.Const(2**64 - 1, U64)))).apply(batch)
     assert both.column("c3").to_pylist() == [False, None, True]
     assert [int(value) for value in both.column("c4").to_pylist()] == [2**64 - 1] * 3
     assert both.schema.names == ["c1", "c2", "c3", "c4"]
-    nothing = Step(job, {}, columns, conditions=(larger,), values=(("c3", equal),)).apply(batch.slice(0, 0))
+    nothing = BatchStep(job, {}, columns, conditions=(larger,), values=(("c3", equal),)).apply(batch.slice(0, 0))
     assert nothing.num_rows == 0
 
 
 def test_properties_are_found_however_deep() -> None:
     age, wide = prop("x", "age", I32), prop("y", "wide", U64)
     total = ir.Aggregate("sum", wide, U64)
-    assert list(props_of((ir.Compare("=", age, ir.Const([1], I32)), (total,)))) == [age, wide]
+    assert list(properties_in((ir.Compare("=", age, ir.Const([1], I32)), (total,)))) == [age, wide]
 
 
 def test_a_node_in_an_expression_is_its_id() -> None:
     test = ir.Not(ir.IsNull(ir.Entity("x", "A", ObjectType(()))))
-    assert by_id((test, ir.Const([1], I32))) == (ir.Not(ir.IsNull(ir.Prop("x", "id", ir.NULL))), ir.Const([1], I32))
+    assert entities_as_ids((test, ir.Const([1], I32))) == (
+        ir.Not(ir.IsNull(ir.Prop("x", "id", ir.NULL))),
+        ir.Const([1], I32),
+    )

@@ -15,7 +15,7 @@ node B { name: String @key }
 edge Ab: A -> B
 edge Aa: A -> A
 """
-RANKED, SEVERAL, PATHS = "ranks by a search", "nodes of several types", "looks for paths"
+RANKED, SEVERAL, PATHS = "ranks by search", "nodes of several types", "searches paths"
 REFUSED = {
     "a rank that is returned": ("match { $a: A } return { $a.name, bm25($a.text, \"x\") as score }", RANKED),
     "a rank that orders": ("match { $a: A } return { $a.name } order { nearest($a.place, [1, 2]) } limit 3", RANKED),
@@ -32,6 +32,6 @@ def test_what_is_left_to_the_engine_in_process_is_refused(text: str, why: str) -
     catalog = compile_schema(SCHEMA)
     plan: Any = compile_query(catalog, f"query q() {{ {text} }}")
     nothing: Any = None
-    with pytest.raises(InputError, match=f"query 'q' .*{why}.*, which Spark does not do") as caught:
+    with pytest.raises(InputError, match=f"query 'q' .*{why}.*, which Spark does not support") as caught:
         run_on_spark(nothing, plan, catalog, nothing, {}, now_ms=0)
     assert (caught.value.code, caught.value.hint) == ("not_on_spark", "run it with engine='memory'")

@@ -48,7 +48,7 @@ def test_without_any_both_remedies_are_named(tmp_path: Path) -> None:
         find_java({"JAVA_HOME": str(home), "PATH": str(tmp_path)}, tmp_path)
     assert caught.value.code == "java_missing"
     assert caught.value.message == (
-        f"Spark needs Java 17 or newer, and there is none (JAVA_HOME is {home}, which is Java 11)"
+        f"Spark requires Java 17 or newer, and none was found (JAVA_HOME is {home}, which is Java 11)"
     )
     assert "omnigraph[java]" in (caught.value.hint or "")
     assert "JAVA_HOME" in (caught.value.hint or "")
