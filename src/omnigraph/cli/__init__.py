@@ -1,9 +1,8 @@
-"""The command line: translates words on a terminal into calls, and results into text.
+"""The command line interface: arguments → calls, results → text, errors → exit codes.
 
-`main` puts the commands together; each file holds a small group of them. `invocation` finds out which graph, branch and
-actor are meant, from options and `config`; `files` reads and writes what the user names; `output`, `formats` and
-`progress` show things; `errors` is the one table from error classes to exit codes. Only this package prints, reads
-the environment or ends the process.
+`main` registers the commands of `commands/`, one file per command or command group. `invocation` resolves the graph,
+branch and actor from options and `config`. `io/` reads and writes files, formats results and shows progress. `errors`
+maps error classes to exit codes. Only this package prints, reads the environment or ends the process.
 
-A command imports what it runs when it runs: `omnigraph --help` must not wait for the engine.
+A command imports the modules it needs when it runs, so that `omnigraph --help` starts without the engine.
 """

@@ -1,10 +1,10 @@
-"""The configuration file: `omnigraph.yaml`, read, checked and flattened.
+"""The configuration file `omnigraph.yaml`: reading, validation, flattening to dotted keys.
 
-Keys are dotted, values are checked against one table of what may stand where. A key that is not known is kept
-out and reported, so that a slip of the pen is seen; a known key with a wrong value is an error that names it.
-Relative paths count from the folder of the file. Parent folders are not searched.
+Values are validated against one table of keys. An unknown key is ignored with a warning, so that a typo is noticed; a
+known key with an invalid value is an error. Relative paths are relative to the folder of the file. Parent folders are
+not searched.
 
-Below it lies the operator's own file, `~/.omnigraph/config.yaml`: who they are and how they like their output.
+The file of the operator, `~/.omnigraph/config.yaml`, has lower precedence; it holds the actor and output preferences.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 Check = Callable[[Any], str | None]
-"""A value → what was expected instead, or None if it is fine."""
+"""Returns a description of the expected value, or None if the value is valid."""
 
 
 def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) and value.strip() else "a text that is not empty"
+    return None if isinstance(value, str) and value.strip() else "a non-empty string"
 
 
 def _texts(value: Any) -> str | None:
     good = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return None if good else "a list of texts"
+    return None if good else "a list of strings"
 
 
 def _width(value: Any) -> str | None:
@@ -96,7 +96,7 @@ _OPERATOR = {
     "cli.table_cell_layout": "defaults.table_cell_layout",
     "cli.store": "defaults.store",
 }
-"""A key of the configuration → the operator's word on it."""
+"""Key of the configuration → corresponding key of the operator file."""
 
 Patterns = Mapping[tuple[str, ...], Check]
 
@@ -107,7 +107,7 @@ def _patterns(keys: Mapping[str, Check]) -> Patterns:
 
 @dataclass(frozen=True)
 class Alias:
-    """A query with a short name."""
+    """A named query of the configuration."""
 
     name: str
     changes: bool
@@ -120,13 +120,13 @@ class Alias:
 
     @property
     def command(self) -> str:
-        """The command it belongs to."""
+        """The command that runs the alias."""
         return "change" if self.changes else "read"
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration says; empty when there is no file."""
+    """The values of a configuration; empty if there is no file."""
 
     path: Path | None = None
     base: Path = field(default_factory=Path)
@@ -135,19 +135,19 @@ class Config:
     operator: Config | None = None
 
     def get(self, key: str) -> Any:
-        """The value of a key, else the operator's, else the built-in one, else None."""
+        """Return the value of a key, else that of the operator file, else the default, else None."""
         if key in self.values:
             return self.values[key]
-        return self._operators(key) if self._operators(key) is not None else DEFAULTS.get(key)
+        return self._operator_value(key) if self._operator_value(key) is not None else DEFAULTS.get(key)
 
-    def _operators(self, key: str) -> Any:
+    def _operator_value(self, key: str) -> Any:
         return self.operator.values.get(_OPERATOR.get(key, "")) if self.operator is not None else None
 
     def origin(self, key: str) -> str | None:
-        """Where the value of a key comes from."""
+        """Return the file that sets a key, or 'built in'."""
         if key in self.values:
             return str(self.path)
-        if self.operator is not None and self._operators(key) is not None:
+        if self.operator is not None and self._operator_value(key) is not None:
             return str(self.operator.path)
         return "built in" if key in DEFAULTS else None
 
@@ -162,25 +162,25 @@ class Config:
         return tuple(key.split(".")[1] for key in self.values if _is(key, "aliases", "command"))
 
     def get_graph(self, name: str) -> str:
-        """The address of a named graph, ready to be opened; an unknown name fails with the known ones."""
+        """Return the address of a named graph; raises `InputError` for an unknown name."""
         graphs = self.graphs
         if name not in graphs:
             where = f"'{self.path}'" if self.path else f"no configuration file ({FILE_NAME}) was found"
             raise InputError(
-                f"there is no graph named '{name}'; defined are: {listing(graphs) or 'none'} ({where})",
+                f"there is no graph named '{name}'; defined: {listing(graphs) or 'none'} ({where})",
                 code="unknown_target",
-                hint=did_you_mean(name, graphs) or f"add it under 'graphs:' in {FILE_NAME}, or give the address itself",
+                hint=did_you_mean(name, graphs) or f"define it under 'graphs:' in {FILE_NAME}, or give the address",
             )
         uri = graphs[name]
         return uri if "://" in uri else str(self.resolve(uri)) if self.base != Path() else uri
 
     def get_alias(self, name: str) -> Alias:
-        """An alias by its name; an unknown one fails with the known ones."""
+        """Return an alias by name; raises `InputError` for an unknown name."""
         if name not in self.aliases:
             raise InputError(
-                f"there is no alias '{name}'; defined are: {listing(self.aliases) or 'none'}",
+                f"there is no alias '{name}'; defined: {listing(self.aliases) or 'none'}",
                 code="unknown_alias",
-                hint=did_you_mean(name, self.aliases) or f"add it under 'aliases:' in {FILE_NAME}",
+                hint=did_you_mean(name, self.aliases) or f"define it under 'aliases:' in {FILE_NAME}",
             )
 
         def value(member: str) -> Any:
@@ -198,29 +198,29 @@ class Config:
         )
 
     def resolve(self, path: str) -> Path:
-        """A path of the file, counted from the file's folder."""
+        """Resolve a path relative to the folder of the file."""
         return self.base / Path(path).expanduser()
 
     def find_query(self, path: str) -> Path:
-        """A query file: beside the configuration, then in `query.roots`, then in the working directory."""
+        """Find a query file: next to the configuration, in `query.roots`, or in the working directory."""
         if Path(path).is_absolute():
             return Path(path)
         roots = [self.base, *(self.resolve(root) for root in self.get("query.roots") or ()), Path()]
-        places = list(dict.fromkeys(roots))
-        for place in places:
-            if (place / path).is_file():
-                return place / path
-        tried = ", ".join(f"'{place}'" for place in places)
-        there = {found.name for place in places for found in place.glob("*.gq")}
+        folders = list(dict.fromkeys(roots))
+        for folder in folders:
+            if (folder / path).is_file():
+                return folder / path
+        tried = ", ".join(f"'{folder}'" for folder in folders)
+        present = {found.name for folder in folders for found in folder.glob("*.gq")}
         raise InputError(
             f"there is no query file '{path}'; looked in {tried}",
             code="no_such_file",
-            hint=did_you_mean(Path(path).name, there),
+            hint=did_you_mean(Path(path).name, present),
         )
 
 
 def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
-    """The configuration in effect: the given file, the variable's, the working directory's, or none."""
+    """Return the configuration in effect: the given file, that of `OMNIGRAPH_CONFIG`, `./omnigraph.yaml`, or none."""
     named = explicit if explicit is not None else environ.get(VARIABLE, "").strip() or None
     path = Path(named) if named is not None else Path(FILE_NAME)
     config = read_config(path) if named is not None or path.is_file() else Config()
@@ -232,22 +232,22 @@ def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """The operator's own folder: `OMNIGRAPH_HOME`, else `~/.omnigraph`."""
+    """Return the folder of the operator: `OMNIGRAPH_HOME`, else `~/.omnigraph`."""
     named = environ.get(HOME_VARIABLE, "").strip()
     return Path(named) if named else Path.home() / ".omnigraph"
 
 
 def read_config(path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
-    """Read and check a file."""
+    """Read and validate a configuration file."""
     if path.is_dir():
         raise InputError(
-            f"'{path}' is a folder; a configuration is a file", code="no_such_file", hint=f"give {path / FILE_NAME}"
+            f"'{path}' is a folder, not a configuration file", code="no_such_file", hint=f"give {path / FILE_NAME}"
         )
     return parse_config(read_text(str(path)), path, keys)
 
 
 def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
-    """Check the text of a file."""
+    """Validate the text of a configuration file."""
     import yaml
 
     try:
@@ -256,24 +256,24 @@ def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Con
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         reason = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise _wrong(f"'{path}'{where} is not YAML: {reason}") from None
+        raise _invalid(f"'{path}'{where} is not YAML: {reason}") from None
     except RecursionError:
-        raise _wrong(
+        raise _invalid(
             f"'{path}' is nested too deeply", "a key has at most three levels, such as graphs.lab.uri"
         ) from None
     except ValueError as error:
-        raise _wrong(f"'{path}' is not YAML: {error}") from None
+        raise _invalid(f"'{path}' is not YAML: {error}") from None
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        raise _wrong(f"'{path}' is to hold keys and values")
+        raise _invalid(f"'{path}' must contain keys and values")
     if "targets" in document:
-        raise _wrong(f"'{path}': the key 'targets' is now called 'graphs'")
+        raise _invalid(f"'{path}': the key 'targets' is now called 'graphs'")
     values: dict[str, Any] = {}
     warnings: list[str] = []
     for parts, value in _leaves((), document, path, warnings, _patterns(keys)):
         values[".".join(parts)] = value
-    _complete(document, values, path)
+    _check_required(document, values, path)
     return Config(path, path.parent, values, tuple(warnings))
 
 
@@ -289,28 +289,28 @@ def _leaves(
                 continue
             expected = check(value)
             if expected:
-                raise _wrong(f"'{path}': '{key}' is to be {expected}, not {_shown(value)}")
+                raise _invalid(f"'{path}': '{key}' must be {expected}, not {_shown(value)}")
             yield here, value
         elif any(_fits(here, pattern[: len(here)]) for pattern in patterns if len(pattern) > len(here)):
             if value is None:
                 continue
             if not isinstance(value, dict):
-                raise _wrong(f"'{path}': '{key}' is to hold keys and values, not {_shown(value)}")
+                raise _invalid(f"'{path}': '{key}' must contain keys and values, not {_shown(value)}")
             yield from _leaves(here, value, path, warnings, patterns)
         else:
             near = did_you_mean(str(name), {p[len(parts)] for p in patterns if _fits(parts, p[: len(parts)])} - {"*"})
             warnings.append(f"unknown key '{key}' in {path}" + (f" ({near})" if near else ""))
 
 
-def _complete(document: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> None:
-    """A named graph needs an address, an alias its command and its file."""
+def _check_required(document: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> None:
+    """Check that each graph has an address, and each alias a command and a query file."""
     for section, required in (("graphs", ("uri",)), ("aliases", ("command", "query"))):
         for name in document.get(section) or ():
             if "." in str(name):
-                raise _wrong(f"'{path}': the name '{name}' under '{section}' has a dot in it")
+                raise _invalid(f"'{path}': the name '{name}' under '{section}' contains a dot")
             for member in required:
                 if f"{section}.{name}.{member}" not in values:
-                    raise _wrong(f"'{path}': '{section}.{name}.{member}' is missing")
+                    raise _invalid(f"'{path}': '{section}.{name}.{member}' is missing")
 
 
 def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
@@ -326,12 +326,12 @@ def _shown(value: Any) -> str:
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else redact(repr(value))
 
 
-def _wrong(message: str, hint: str | None = None) -> InputError:
+def _invalid(message: str, hint: str | None = None) -> InputError:
     return InputError(message, code="bad_config", hint=hint)
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The assignments of a dotenv file: no escapes, no interpolation; a missing file has none."""
+    """Return the assignments of a dotenv file, without escapes or interpolation; {} if the file is missing."""
     if not path.is_file():
         return {}
     found: dict[str, str] = {}

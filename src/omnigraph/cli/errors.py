@@ -1,4 +1,4 @@
-"""Error → exit code, text on stderr and, with `--json`, the error object on stdout."""
+"""Errors as exit codes, as text on stderr and, with `--json`, as an error object on stdout."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
 
 
 class UsageFault(typer.BadParameter):
-    """A command line that cannot be meant; nothing was attempted."""
+    """An invalid command line; nothing was executed."""
 
     def __init__(self, message: str, *, hint: str | None = None, ctx: Any = None) -> None:
         super().__init__(message, ctx=ctx)
         self.hint = hint
 
     def format_message(self) -> str:
-        """The message as it is."""
+        """Return the message unchanged."""
         return self.message
 
 
@@ -51,28 +51,28 @@ _WIRE_CODES: dict[type[OmniGraphError], str] = {
     Damaged: "internal",
     OmniGraphError: "internal",
 }
-"""The closed set of `code` in an error object; a subclass has its nearest ancestor's."""
+"""Error class → `code` of the error object; a subclass inherits the code of its nearest ancestor."""
 
 
 def wire_code(error: OmniGraphError) -> str:
-    """The code of the error object."""
+    """Return the `code` of the error object."""
     return next(_WIRE_CODES[cls] for cls in type(error).__mro__ if cls in _WIRE_CODES)
 
 
 def error_object(error: OmniGraphError) -> dict[str, Any]:
-    """The error as one JSON object; what is empty is left out."""
+    """Return the error as a JSON object without empty members."""
     data: dict[str, Any] = {"error": error.message, "code": wire_code(error), "reason": error.code}
     hint = hint_for(error.hint, "cli")
     if hint:
         data["hint"] = hint
     if isinstance(error, CompileError):
         data["diagnostics"] = [diagnostic.to_dict("cli") for diagnostic in error.diagnostics]
-    data.update(_particulars(error))
+    data.update(_details(error))
     return data
 
 
-def _particulars(error: OmniGraphError) -> dict[str, Any]:
-    """What some errors carry beside the sentence, under the names every surface uses."""
+def _details(error: OmniGraphError) -> dict[str, Any]:
+    """Return the structured members of some errors, under the names of the HTTP API."""
     if isinstance(error, MergeConflict):
         return {"merge_conflicts": [conflict.to_json() for conflict in error.conflicts]}
     if isinstance(error, ExpectedVersionMismatch):
@@ -102,10 +102,10 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
 
 
 def report_usage(error: typer.TyperException) -> int:
-    """Print what is wrong with a command line, and how the command is used."""
+    """Print an error of the command line and the usage of the command."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        # A group without a subcommand: the message is its help.
+        # For a group without a subcommand, the message is the help text.
         print(error.format_message(), file=sys.stderr)
         return USAGE
     paint = colours(sys.stderr)
@@ -116,14 +116,14 @@ def report_usage(error: typer.TyperException) -> int:
     print(paint.diagnostic(f"error: {message}"), file=sys.stderr)
     if context is not None:
         print(context.get_usage().replace("Usage:", "usage:"), file=sys.stderr)
-        hint = hint or f"'{context.command_path} --help' explains it"
+        hint = hint or f"run '{context.command_path} --help' for the options"
         print(paint.diagnostic(f"hint: {hint}"), file=sys.stderr)
     return USAGE
 
 
 _OPTION_HINTS = {
-    ("load", "--type"): "a file's name is its type (Film.csv); a JSONL record names its own",
-    ("ingest", "--type"): "a file's name is its type (Film.csv); a JSONL record names its own",
+    ("load", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
+    ("ingest", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
 }
 
 
@@ -133,7 +133,7 @@ def _option_hint(context: Any, option: str) -> str | None:
 
 
 def report_defect(error: Exception, *, as_json: bool) -> int:
-    """Print a failure that nothing was prepared for."""
+    """Print an unexpected exception as an error."""
     if isinstance(error, OSError):
         where = f"'{error.filename}': " if error.filename else ""
         known = OmniGraphError(f"io: {where}{error.strerror or error}", code="io_error")
@@ -141,6 +141,6 @@ def report_defect(error: Exception, *, as_json: bool) -> int:
         known = OmniGraphError(
             f"internal error: {type(error).__name__}: {error}",
             code="internal",
-            hint="this is a defect of the program; OMNIGRAPH_DEBUG=1 shows where it happened",
+            hint="this is a bug; OMNIGRAPH_DEBUG=1 shows the traceback",
         )
     return report(known, as_json=as_json)

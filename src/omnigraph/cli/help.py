@@ -1,4 +1,4 @@
-"""How the program's commands are found and listed."""
+"""Resolution and listing of commands."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _ELSEWHERE = {
     "select": "'omnigraph read -e 'match { … } return { … }'' runs a query",
     "insert": "'omnigraph change -e 'insert …'' changes the graph",
     "update": "'omnigraph change -e 'update …'' changes the graph",
-    "reset": "'omnigraph revert ID' takes a commit back",
+    "reset": "'omnigraph revert ID' undoes a commit",
 }
-"""Commands of other programs, and the command to use."""
+"""Commands of other programs → the command to use."""
 
 
-class Command(TyperCommand):
-    """A command whose usage line shows its words as the reference does."""
+class UsageCommand(TyperCommand):
+    """A command whose usage line shows its arguments as the reference does."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The options and the words."""
-        words = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "argument"]
-        return [self.options_metavar or "", *map(usage_word, words)]
+        """Return the options and the arguments of the usage line."""
+        arguments = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "argument"]
+        return [self.options_metavar or "", *map(usage_word, arguments)]
 
 
 def usage_word(parameter: Any) -> str:
-    """An argument in a usage line; a metavar of several words stands as it is."""
+    """Format an argument for a usage line; a metavar of several words is used unchanged."""
     name = parameter.metavar or parameter.name
     if " " in name:
         return str(name)
@@ -45,19 +45,19 @@ def usage_word(parameter: Any) -> str:
 
 
 def use_command_class(app: typer.Typer) -> None:
-    """Give every command of a program the class `Command`."""
+    """Give every command of a program the class `UsageCommand`."""
     for command in app.registered_commands:
-        command.cls = Command
+        command.cls = UsageCommand
     for group in app.registered_groups:
         if group.typer_instance is not None:
             use_command_class(group.typer_instance)
 
 
 class Group(TyperGroup):
-    """A group of commands that says where a command is found that it does not have."""
+    """A group of commands whose error for an unknown command suggests the right one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first word names."""
+        """Return the command that the first argument names."""
         name = args[0]
         if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
             raise UsageFault(f"there is no command '{ctx.command_path} {name}'", hint=self._hint(ctx, name), ctx=ctx)
@@ -78,16 +78,16 @@ class Group(TyperGroup):
 
 
 class Program(Group):
-    """The root: commands in sections, and `query lint` beside `query`."""
+    """The root group: commands in sections, and `query lint` as a synonym of `lint`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """`query lint` and `query check` mean `lint`; any other `query` is a read."""
+        """Resolve `query lint` and `query check` to `lint`, any other `query` to `read`."""
         if args[:1] == ["query"] and args[1:2] in (["lint"], ["check"]):
             args = args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """One list per section, in the order in which the commands were declared."""
+        """Write one list per section, in order of declaration."""
         sections: dict[str, list[tuple[str, str]]] = {}
         width = max(len(name) for name in self.list_commands(ctx))
         for name in self.list_commands(ctx):
@@ -102,5 +102,5 @@ class Program(Group):
 
 
 def _summary(command: Any) -> str:
-    """The first paragraph of a command's help, never truncated."""
+    """Return the first paragraph of the help text, not truncated."""
     return " ".join((command.short_help or command.help or "").split("\n\n")[0].split())

@@ -1,8 +1,8 @@
-"""One run of a command on a graph: which graph, as whom, under which configuration.
+"""One run of a command: its graph, actor and configuration.
 
-A command declared with `takes_graph` gets the ways to name a graph (URI, `--uri`, `--target`) and the options that
-every command has (`--config`, `--as`, `--yes`, `--quiet`, also before the command's name), and receives them as one
-`Invocation`. Nothing is read or opened before the command asks for it.
+A command declared with `takes_graph` accepts the address of a graph (URI, `--uri`, `--target`) and the options of every
+command (`--config`, `--as`, `--yes`, `--quiet`, also before the command name), and receives them as one `Invocation`.
+Configuration and graph are opened on first use.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Branch = Annotated[
     str | None,
     typer.Option("--branch", "-b", metavar="NAME", help="The branch.", autocompletion=completion.branches),
 ]
-Message = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="A message for the commit.")]
+Message = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="The commit message.")]
 
 
 @dataclass(frozen=True)
 class Everywhere:
-    """The options that every command has."""
+    """The options of every command."""
 
     config: str | None = None
     actor: str | None = None
@@ -54,7 +54,7 @@ class Everywhere:
     quiet: bool = False
 
     def over(self, other: Everywhere) -> Everywhere:
-        """These where they were given, else the other's."""
+        """Return these options, with missing ones taken from `other`."""
         return Everywhere(
             self.config or other.config, self.actor or other.actor, self.yes or other.yes, self.quiet or other.quiet
         )
@@ -63,20 +63,20 @@ class Everywhere:
 Config_ = Annotated[
     str | None,
     typer.Option(
-        "--config", metavar="FILE", help=f"The configuration file; else OMNIGRAPH_CONFIG, else ./{FILE_NAME}."
+        "--config", metavar="FILE", help=f"The configuration file (default: OMNIGRAPH_CONFIG, then ./{FILE_NAME})."
     ),
 ]
 Actor_ = Annotated[
     str | None,
-    typer.Option("--as", metavar="ACTOR", help="Who makes the change; else OMNIGRAPH_ACTOR, else 'cli.actor'."),
+    typer.Option("--as", metavar="ACTOR", help="The actor of the change (default: OMNIGRAPH_ACTOR, then 'cli.actor')."),
 ]
-Yes_ = Annotated[bool, typer.Option("--yes", help="Agree to a destructive change of a graph that is not local.")]
-Quiet_ = Annotated[bool, typer.Option("--quiet", help="No notes and no progress on stderr.")]
+Yes_ = Annotated[bool, typer.Option("--yes", help="Confirm a destructive change of a remote graph.")]
+Quiet_ = Annotated[bool, typer.Option("--quiet", help="Suppress notes and progress on stderr.")]
 
 _EVERYWHERE = {"config": (Config_, None), "as_": (Actor_, None), "yes": (Yes_, False), "quiet": (Quiet_, False)}
 _GRAPH = {
     "uri_option": (
-        Annotated[str | None, typer.Option("--uri", metavar="URI", help="The graph, by its address.")],
+        Annotated[str | None, typer.Option("--uri", metavar="URI", help="The address of the graph.")],
         None,
     ),
     "target": (
@@ -85,7 +85,7 @@ _GRAPH = {
             typer.Option(
                 "--target",
                 metavar="NAME",
-                help=f"The graph, by its name in {FILE_NAME}.",
+                help=f"The name of the graph in {FILE_NAME}.",
                 autocompletion=completion.targets,
             ),
         ],
@@ -93,7 +93,7 @@ _GRAPH = {
     ),
 }
 EVERYWHERE_OPTIONS = frozenset({"--config", "--as", "--yes", "--quiet", "--uri", "--target"})
-"""What need not be explained at every command."""
+"""Options that the reference explains once, not at every command."""
 
 _URI = Annotated[
     str | None,
@@ -103,7 +103,7 @@ _URI = Annotated[
 
 @dataclass(frozen=True)
 class Address:
-    """Where a graph is, and how that was found out."""
+    """The address of a graph, and the option or setting that gave it."""
 
     uri: str = field(repr=False)
     origin: str
@@ -111,17 +111,17 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine's disk."""
+        """True if the graph is on the local disk."""
         return "://" not in self.uri or self.uri.startswith("file://")
 
     @property
     def is_server(self) -> bool:
-        """Whether somebody else keeps the graph."""
+        """True if the address is that of a server."""
         return self.uri.lower().startswith(("http://", "https://"))
 
     @property
     def kind(self) -> str:
-        """What is there, in words."""
+        """The kind of storage, for messages."""
         return "server" if self.is_server else "local storage" if self.is_local else "remote storage"
 
 
@@ -139,7 +139,7 @@ class Invocation:
         self._written: tuple[Graph, int] | None = None
 
     def report_interrupt(self) -> None:
-        """State what an interrupted command left behind."""
+        """Print whether an interrupted command wrote anything."""
         if self._written is None:
             remark("interrupted", "nothing was written")
             return
@@ -147,11 +147,11 @@ class Invocation:
         if graph.newest_version == before:
             remark("interrupted", "nothing was written")
         else:
-            remark("interrupted", "the graph was written to meanwhile; 'omnigraph commit list' shows the commits")
+            remark("interrupted", "the graph changed meanwhile; 'omnigraph commit list' shows the commits")
 
     @cached_property
     def config(self) -> Config:
-        """The configuration; slips in it are reported once."""
+        """The configuration; its warnings are printed once."""
         config = find_config(self.options.config, os.environ)
         for warning in config.warnings:
             remark("warning", warning)
@@ -159,18 +159,18 @@ class Invocation:
 
     @cached_property
     def environ(self) -> Mapping[str, str]:
-        """The environment, and below it the assignments of `auth.env_file`."""
+        """The environment, and with lower precedence the assignments of `auth.env_file`."""
         named = self.config.get("auth.env_file")
         return {**read_env_file(self.config.resolve(named)), **os.environ} if named else os.environ
 
     @property
     def actor(self) -> str | None:
-        """Who makes the change."""
+        """The actor of changes."""
         return self._actor[0]
 
     @property
     def actor_origin(self) -> str | None:
-        """How that was found out."""
+        """The option, variable or file that gave the actor."""
         return self._actor[1]
 
     @cached_property
@@ -184,15 +184,15 @@ class Invocation:
 
     @property
     def has_address(self) -> bool:
-        """Whether a graph is named at all."""
+        """True if options or configuration name a graph."""
         return self._find_address(None) is not None
 
     def address(self, fallback: str | None = None) -> Address:
-        """The graph that is meant; `fallback` is the named graph of an alias."""
+        """Return the address of the graph; `fallback` is the graph name of an alias."""
         found = self._find_address(fallback)
         if found is None:
             raise InputError(
-                f"'omnigraph {self.command}' was not told which graph",
+                f"'omnigraph {self.command}' requires a graph",
                 code="no_graph",
                 hint=f"give its address (omnigraph {self.command} … ./my.omni, or --uri), its name (--target), or set "
                 f"'cli.graph' in {FILE_NAME}",
@@ -206,12 +206,10 @@ class Invocation:
             if value is not None
         ]
         if len(given) > 1:
-            raise UsageFault(
-                f"more than one graph was named: {', '.join(f'{w} {redact_uri(v)!r}' for w, v in given)}; give one"
-            )
+            raise UsageFault(f"more than one graph was given: {', '.join(f'{w} {redact_uri(v)!r}' for w, v in given)}")
         if self.target is not None and "://" in self.target:
             raise UsageFault(
-                f"--target takes a name, and '{redact_uri(self.target)}' is an address; pass it as the URI"
+                f"--target must be a name, not an address ('{redact_uri(self.target)}'); give the address as the URI"
             )
         explicit = self.uri if self.uri is not None else self.uri_option
         if explicit is not None:
@@ -228,23 +226,23 @@ class Invocation:
         return str(default) if default is not None else None
 
     def branch(self, given: str | None, fallback: str | None = None) -> str:
-        """The branch that is meant: the option, the alias's, the configuration's, or main."""
+        """Return the branch: the option, that of the alias, or the configured one (`main` by default)."""
         return given or fallback or str(self.config.get("cli.branch"))
 
     def storage(self, fallback: str | None = None) -> Address:
-        """The address of a graph in storage; a server is refused."""
+        """Return the address of a graph in storage; raises `InputError` for a server."""
         address = self.address(fallback)
         if address.is_server:
             raise InputError(
-                f"'omnigraph {self.command}' needs direct storage access, and '{redact_uri(address.uri)}' is a server",
+                f"'omnigraph {self.command}' requires direct storage access; '{redact_uri(address.uri)}' is a server",
                 code="needs_storage",
                 hint="give a folder or s3://bucket/prefix",
             )
         return address
 
     def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
-        """Open the graph that is meant."""
-        with without_collecting():
+        """Open the graph."""
+        with importing_large_modules():
             from omnigraph.graph_open import open as open_graph
             from omnigraph.versioning.model.manifest_objects import MAIN
 
@@ -256,25 +254,25 @@ class Invocation:
             self._written = graph, graph.newest_version
         return graph
 
-    def open_to_ask(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
-        """Open the graph for queries: where it lies on this disk, what they build is kept for the next process."""
+    def open_for_queries(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
+        """Open the graph for queries; on a writable local disk, their caches are kept for later processes."""
         address = address or self.storage()
         path = Path(address.uri.removeprefix("file://"))
         keep = address.is_local and os.access(path, os.W_OK)
         return self.open(address, branch=branch, read_only=not keep)
 
     def announce(self, address: Address) -> None:
-        """Name the graph that is about to be written, unless it is on the local disk: the result names it."""
+        """Print the address of a remote graph before it is written."""
         if not self.options.quiet and not address.is_local:
             remark("note", f"{self.command} writes to {redact_uri(address.uri)} ({address.kind})")
 
     def consent(self, address: Address, *, as_json: bool) -> None:
-        """Make sure that somebody agrees to destroy something that is not on this machine."""
+        """Require confirmation of a destructive change of a remote graph."""
         if address.is_local or self.options.yes:
             return
         if not as_json and sys.stdin.isatty():
             print(
-                f"{self.command} destroys data of {redact_uri(address.uri)}; continue? [yes/no] ",
+                f"{self.command} deletes data of {redact_uri(address.uri)}. Continue? [yes/no] ",
                 end="",
                 file=sys.stderr,
                 flush=True,
@@ -282,17 +280,18 @@ class Invocation:
             if sys.stdin.readline().strip().lower() in ("y", "yes"):
                 return
         raise InputError(
-            f"'omnigraph {self.command}' on '{redact_uri(address.uri)}' was not agreed to; nothing was done",
+            f"'omnigraph {self.command}' on '{redact_uri(address.uri)}' was not confirmed; nothing was done",
             code="not_confirmed",
-            hint="add --yes",
+            hint="confirm with --yes",
         )
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
-    """Import large modules: without garbage collection, which would find nothing, and without interrupts.
+def importing_large_modules() -> Iterator[None]:
+    """Disable garbage collection and delay interrupts while large modules are imported.
 
-    An interrupt inside the initialisation of an extension module can be discarded there; it is raised afterwards.
+    Collection would find nothing. An extension module can discard an interrupt during its initialisation, so an
+    interrupt is raised at the end of the block.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -307,7 +306,7 @@ def without_collecting() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Hold an interrupt back until the end of the block."""
+    """Delay interrupts until the end of the block."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -323,17 +322,17 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the ways to name a graph, the URI last among its words."""
+    """Add to a command the options that name a graph, and the URI as its last argument."""
     return _declare(command, {"uri": (_URI, None)}, _GRAPH)
 
 
 def takes_graph_by_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The same for a command that reads its words itself."""
+    """Add to a command the options that name a graph; the command reads its arguments itself."""
     return _declare(command, {}, _GRAPH)
 
 
 def takes_config(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command only the options that every command has."""
+    """Add to a command only the options of every command."""
     return _declare(command, {}, {})
 
 
@@ -347,7 +346,7 @@ _BRANCH_OPTIONS = {
     "shell": "--branch",
     "export": "--branch",
 }
-"""Command → the option that names a branch."""
+"""Command → its option that names a branch."""
 
 
 def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
@@ -374,13 +373,13 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
             raise
         except GraphNotFound as error:
             typed = [word for name, word in values.items() if name in spoken and isinstance(word, str)]
-            swapped = next(filter(existing_folder, typed), None)
+            swapped = next(filter(is_address, typed), None)
             if named.get("uri") is not None and swapped is not None:
                 others = " ".join([*(word for word in typed if word is not swapped), named["uri"]])
                 error.hint = redact(f"the graph comes last: omnigraph {path} {others} {swapped}")
             elif path in _BRANCH_OPTIONS and is_plain_word(named.get("uri")):
                 error.hint = (
-                    f"the last word is the graph; to name a branch, write {_BRANCH_OPTIONS[path]} {named['uri']}"
+                    f"the last argument is the graph; to name a branch, write {_BRANCH_OPTIONS[path]} {named['uri']}"
                 )
             raise
 
@@ -392,22 +391,22 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
     ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    assert first.annotation is Invocation, f"{command.__name__} is to take an Invocation first"
+    assert first.annotation is Invocation, f"the first parameter of {command.__name__} must be an Invocation"
     return run
 
 
 def is_plain_word(word: str | None) -> bool:
-    """True if a word has no sign of a path or an address."""
+    """True if a word contains no character of a path or an address."""
     return word is not None and not any(sign in word for sign in (os.sep, "://", "."))
 
 
-def existing_folder(word: object) -> bool:
-    """Whether a word can only be meant as the address of a graph."""
+def is_address(word: object) -> bool:
+    """True if a word has the form of an address, or is an existing folder."""
     return isinstance(word, str) and ("://" in word or os.sep in word or Path(word).is_dir())
 
 
 def is_graph(word: str) -> bool:
-    """True if a word is the address of a graph and can be nothing else."""
+    """True if a word is a URL or the folder of a graph."""
     from omnigraph.storage.files.layout import MANIFEST
 
     return "://" in word or (Path(word) / MANIFEST).is_dir()

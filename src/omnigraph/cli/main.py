@@ -23,7 +23,7 @@ from omnigraph.errors import OmniGraphError
 app = typer.Typer(
     name="omnigraph",
     cls=Program,
-    help="A typed property graph you can branch, query by meaning, and review like code.",
+    help="A typed property graph database with branches, vector search and reviewable changes.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -53,7 +53,7 @@ def _root(
     log_long_operations(quiet=quiet)
 
 
-START, ASK, REVIEW, MODEL, OPERATE = "Start", "Ask and change", "Branch and review", "Model", "Operate"
+START, QUERY, REVIEW, MODEL, OPERATE = "Start", "Query and change", "Branch and review", "Model", "Operate"
 
 app.command("demo", rich_help_panel=START)(demo.demo_command)
 app.command("init", rich_help_panel=START)(init.init_command)
@@ -62,12 +62,12 @@ app.command("ingest", rich_help_panel=START)(ingest.ingest_command)
 app.command("export", rich_help_panel=START)(export.export_command)
 app.command("embed", rich_help_panel=START)(embed.embed_command)
 for name in ("read", "query"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "query")(read.read_command)
+    app.command(name, rich_help_panel=QUERY, hidden=name == "query")(read.read_command)
 for name in ("change", "mutate"):
-    app.command(name, rich_help_panel=ASK, hidden=name == "mutate")(change.change_command)
-app.command("shell", rich_help_panel=ASK)(shell.shell_command)
-app.command("analyze", rich_help_panel=ASK)(analyze.analyze_command)
-app.command("explain", rich_help_panel=ASK)(explain.explain_command)
+    app.command(name, rich_help_panel=QUERY, hidden=name == "mutate")(change.change_command)
+app.command("shell", rich_help_panel=QUERY)(shell.shell_command)
+app.command("analyze", rich_help_panel=QUERY)(analyze.analyze_command)
+app.command("explain", rich_help_panel=QUERY)(explain.explain_command)
 app.command("status", rich_help_panel=REVIEW)(status.status_command)
 app.command("log", rich_help_panel=REVIEW)(log.log_command)
 app.add_typer(branch.app, name="branch", rich_help_panel=REVIEW)

@@ -1,4 +1,4 @@
-"""Makes the demonstration: a folder with schema, queries, records, configuration, and a graph with a history."""
+"""Builds the demonstration: a folder with schema, queries, records, configuration, and a graph with a history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 SCHEMA, QUERIES, DATA, GRAPH = "station.pg", "station.gq", "station.jsonl", "station.omni"
 BRANCH = "review/spring"
 CONTESTED = "harbour-watch"
-"""The project both branches change."""
+"""The project that both branches change."""
 
 CONFIG = """\
 project:
@@ -40,7 +40,7 @@ aliases:
   busiest: { command: read, query: station.gq, name: busiest }
   project: { command: read, query: station.gq, name: project, args: [code], format: kv }
 
-# Vectors are made here, from the words themselves; set a key in this file to use a real model.
+# Embeddings are computed locally from the words; to use a model, set its API key in this file.
 auth:
   env_file: ./station.env
 """
@@ -49,7 +49,7 @@ ENVIRONMENT = "OMNIGRAPH_EMBED_PROVIDER=local\n"
 
 @dataclass(frozen=True)
 class Demo:
-    """What was built."""
+    """The result of a build."""
 
     folder: Path
     graph: Graph
@@ -58,12 +58,12 @@ class Demo:
 
 
 def write_files(folder: Path, *, notes: int = NOTES) -> None:
-    """Put schema, queries, records and configuration into a folder that must not hold anything yet."""
+    """Write schema, queries, records and configuration to an empty or new folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise Conflict(
-                f"'{folder}' is not empty", code="folder_not_empty", hint="name another folder, or remove it"
+                f"'{folder}' is not empty", code="folder_not_empty", hint="choose another folder, or remove it"
             )
         for name in (SCHEMA, QUERIES):
             (folder / name).write_bytes((HERE / name).read_bytes())
@@ -81,17 +81,17 @@ def build_demo(
     *,
     notes: int = NOTES,
     environ: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Demo:
-    """Build everything; `tell` is given a line per step."""
+    """Write the files and build the graph; `progress` receives one line per step."""
     write_files(folder, notes=notes)
     environ = {**(os.environ if environ is None else environ), "OMNIGRAPH_EMBED_PROVIDER": "local"}
-    tell("creating the graph and loading it")
+    progress("creating and loading the graph")
     graph = init(folder / GRAPH, folder / SCHEMA, actor="maren-friis", environ=environ)
     loaded = graph.load(folder / DATA, mode="merge", message="the station's notes")
-    tell("building indexes")
+    progress("building indexes")
     graph.optimize()
-    tell(f"making the branch {BRANCH}, and a conflict")
+    progress(f"creating branch {BRANCH} with a conflict")
     _branch(graph, folder / QUERIES)
     counts = {"node": 0, "edge": 0}
     for key, rows in loaded.tables:
@@ -100,7 +100,7 @@ def build_demo(
 
 
 def _branch(graph: Graph, queries: Path) -> None:
-    """A branch that is ahead of main, and one row that both changed."""
+    """Create a branch that is ahead of main, and change one row on both."""
     graph.branch_create(BRANCH)
     review = graph.on(BRANCH)
     project = {"handle": "ana-abt", "code": "ferry-timetable", "title": "Ferry timetable"}

@@ -1,4 +1,4 @@
-"""Records of the demonstration, made from a seed: the same seed gives the same records."""
+"""Records of the demonstration, generated from a seed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from omnigraph.demo.vocabulary import (
 SEED = 1911
 NOTES = 3_000
 DAYS, DAYS_OF_OLD = 850, 700
-"""How long notes were written, from 2024 on; about some projects nobody wrote lately."""
+"""Number of days from 2024-01-01 on in which notes were written; fewer for some projects."""
 FORGOTTEN = "island"
 Record = dict[str, Any]
 
 
 def make_records(*, notes: int = NOTES, seed: int = SEED) -> Iterator[Record]:
-    """Nodes first, then the edges between them; people, teams, topics and projects do not depend on `notes`."""
+    """Yield nodes, then the edges between them. People, teams, topics and projects do not depend on `notes`."""
     random = Random(seed)  # noqa: S311
     people = [f"{first}-{last}".lower() for first in FIRST_NAMES for last in LAST_NAMES]
     projects = [f"{thing} {kind}" for thing in PROJECT_WORDS[0] for kind in PROJECT_WORDS[1]]

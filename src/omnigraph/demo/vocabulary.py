@@ -1,4 +1,4 @@
-"""The words the demonstration's texts are made of."""
+"""Vocabulary of the texts of the demonstration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What can be said about one subject: who or what, what happened, and what was done about it."""
+    """Phrases about one topic: subjects, events and measures."""
 
     subjects: tuple[str, ...]
     events: tuple[str, ...]

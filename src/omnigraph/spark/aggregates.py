@@ -1,7 +1,7 @@
 """Aggregates as Spark column expressions, with the semantics of `engine.exec.aggregate`.
 
-Integer sums are exact; other sums and all averages use 64-bit floats. Nulls are ignored; the sum of a group without values
-is null. Collected values are sorted.
+Integer sums are exact; other sums and all averages use 64-bit floats. Nulls are ignored; the sum of a group without
+values is null. Collected values are sorted.
 """
 
 from __future__ import annotations

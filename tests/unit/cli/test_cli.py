@@ -145,7 +145,7 @@ def test_fmt_reports_what_does_not_parse_and_formats_the_rest(folder, capsys):
 def test_a_file_that_is_not_utf8(folder, capsys):
     (folder / "latin.pg").write_bytes(b"node A { } // caf\xe9")
     assert run(["schema", "check", "latin.pg"]) == 1
-    assert "not UTF-8 text: byte 17 is wrong" in capsys.readouterr().err
+    assert "not UTF-8 text: invalid byte at offset 17" in capsys.readouterr().err
 
 
 def test_bad_usage_is_2(folder, capsys):

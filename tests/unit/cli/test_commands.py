@@ -334,7 +334,7 @@ def test_aliases(graph, say):
     assert say("read", "--alias", "adults", "18", "--params", '{"least": 1}')[1] == "p.name,p.age\nAna,41\nBo,17\n"
     assert say("change", "--alias", "birthday", "Bo", "18")[0] == 0
     assert "alias 'birthday' is for 'change', not for 'read'" in say("read", "--alias", "birthday", "Bo", "18")[2]
-    assert "takes 1 arguments, and 2 were given" in say("read", "--alias", "adults", "18", "19")[2]
+    assert "takes 1 arguments, not 2" in say("read", "--alias", "adults", "18", "19")[2]
     assert "did you mean 'adults'?" in say("read", "--alias", "adult")[2]
     Path("bare.yaml").write_text("aliases:\n  adults: {command: read, query: q.gq, name: adults, args: [least]}\n")
     code, out, _ = say("read", "--config", "bare.yaml", "--alias", "adults", "g.omni", "18", "-f", "csv")
@@ -644,8 +644,8 @@ def test_upkeep(graph, say):
     assert say("cleanup", "--quiet")[0] == 2
     code, out, err = say("cleanup", "--keep", "2", "--older-than", "0")
     assert (code, out) == (0, "")
-    assert err.startswith("cleanup preview for g.omni: keep 2 commits of each branch, drop anything older than 0; ")
-    assert err.endswith("rerun with --confirm\n")
+    assert err.startswith("cleanup preview for g.omni: keep 2 commits of each branch, remove versions older than 0; ")
+    assert err.endswith("run again with --confirm\n")
     preview = document(say("cleanup", "--keep", "2", "--json"))
     assert (preview["confirmed"], preview["tables"], preview["keep_versions"]) == (False, [], 2)
     done = document(say("cleanup", "--keep", "2", "--older-than", "2w", "--confirm", "--json"))
@@ -743,7 +743,7 @@ def test_the_ways_to_name_a_graph(graph, say):
         assert say("branch", "list", *words)[0] == 2, words
     code, _, err = say("branch", "list", "--target", "lap")
     assert code == 1
-    assert "defined are: 'lab'" in err
+    assert "defined: 'lab'" in err
     assert "hint: did you mean 'lab'?" in err
 
 
@@ -768,7 +768,7 @@ def test_who_names_the_graph_first_is_told_that_it_comes_last(graph, say):
 def test_a_server_is_no_storage(folder, say):
     code, _, err = say("optimize", "https://user:secret@graph.example/x?token=1")
     assert code == 1
-    assert err.startswith("error: 'omnigraph optimize' needs direct storage access, and 'https://graph.example/x'")
+    assert err.startswith("error: 'omnigraph optimize' requires direct storage access; 'https://graph.example/x'")
     assert "secret" not in err
     assert "token" not in err
 
@@ -792,7 +792,7 @@ def test_destroying_something_far_away_needs_consent(folder, say, monkeypatch):
     code, _, err = say("branch", "delete", "x", "s3://bucket/graph")
     assert code == 1
     assert err == (
-        "error: 'omnigraph branch delete' on 's3://bucket/graph' was not agreed to; nothing was done\nhint: add --yes\n"
+        "error: 'omnigraph branch delete' on 's3://bucket/graph' was not confirmed; nothing was done\nhint: confirm with --yes\n"
     )
 
 
@@ -838,7 +838,7 @@ def test_usage_faults_say_how_it_is_meant(folder, say):
     assert (code, out) == (2, "")
     assert err == (
         "error: --mode is required: merge (add or update), append (add only) or overwrite\n"
-        "usage: omnigraph load [OPTIONS] [FILE]... [URI]\nhint: 'omnigraph load --help' explains it\n"
+        "usage: omnigraph load [OPTIONS] [FILE]... [URI]\nhint: run 'omnigraph load --help' for the options\n"
     )
     assert say("load", "--mode", "merge")[2].startswith("error: no file was given; write: omnigraph load FILE [URI]")
     assert "did you mean 'branch'?" in say("brnch", "list")[2]
@@ -948,7 +948,7 @@ def test_several_files_are_loaded_at_once(graph, say):
 def test_a_word_that_is_not_a_graph_gets_the_option_that_takes_it(graph, say):
     say("branch", "create", "x")
     assert (
-        "hint: the last word is the graph; to name a branch, write --into main"
+        "hint: the last argument is the graph; to name a branch, write --into main"
         in say("branch", "merge", "x", "main")[2]
     )
     code, _, err = say("read", "-q", "q.gq", "-n", "one", "name=Bo")
@@ -975,7 +975,7 @@ def test_a_schema_is_a_word(graph, say):
         (["branch", "rev"], "'omnigraph branch create rev' creates one"),
         (["tag", "v3"], "'omnigraph tag create v3' creates one"),
         (["brnach"], "did you mean 'branch'?"),
-        (["load", "--type", "Film"], "a file's name is its type (Film.csv)"),
+        (["load", "--type", "Film"], "the file name is the type (Film.csv)"),
         (["load", "--mod", "merge"], "did you mean '--mode'?"),
     ],
 )

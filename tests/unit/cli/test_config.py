@@ -44,7 +44,7 @@ def test_without_a_file_there_are_only_defaults():
     config = Config()
     assert (config.get("cli.branch"), config.origin("cli.branch")) == ("main", "built in")
     assert config.get("cli.graph") is None
-    with pytest.raises(InputError, match="defined are: none"):
+    with pytest.raises(InputError, match="defined: none"):
         config.get_graph("x")
 
 
@@ -55,17 +55,17 @@ def test_a_graph_beside_the_file_is_shown_as_it_is_written():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cli: {output_format: xml}", "'cli.output_format' is to be one of table, kv, csv, json, jsonl, not 'xml'"),
-        ("cli: {table_max_column_width: 0}", "'cli.table_max_column_width' is to be an integer of at least 1, not 0"),
-        ("cli: {table_max_column_width: true}", "is to be an integer"),
-        ("cli: nothing", "'cli' is to hold keys and values, not 'nothing'"),
-        ("query: {roots: here}", "'query.roots' is to be a list of texts, not 'here'"),
+        ("cli: {output_format: xml}", "'cli.output_format' must be one of table, kv, csv, json, jsonl, not 'xml'"),
+        ("cli: {table_max_column_width: 0}", "'cli.table_max_column_width' must be an integer of at least 1, not 0"),
+        ("cli: {table_max_column_width: true}", "must be an integer"),
+        ("cli: nothing", "'cli' must contain keys and values, not 'nothing'"),
+        ("query: {roots: here}", "'query.roots' must be a list of strings, not 'here'"),
         ("graphs: {a: {}}", "'graphs.a.uri' is missing"),
-        ("graphs: {a.b: {uri: x}}", "'a.b' under 'graphs' has a dot"),
+        ("graphs: {a.b: {uri: x}}", "'a.b' under 'graphs' contains a dot"),
         ("aliases: {a: {command: read}}", "'aliases.a.query' is missing"),
         ("aliases: {a: {command: delete, query: q.gq}}", "one of read, change, query, mutate"),
         ("targets: {a: {uri: x}}", "the key 'targets' is now called 'graphs'"),
-        ("- a\n- b", "is to hold keys and values"),
+        ("- a\n- b", "must contain keys and values"),
         ("cli: {graph: [", ", line 1 is not YAML"),
         ("a: " + "[" * 3000 + "]" * 3000, "is nested too deeply"),
         ("a: " + "{b: " * 3000 + "}" * 3000, "is nested too deeply"),
@@ -96,10 +96,10 @@ def test_an_empty_file_and_empty_sections():
 
 def test_unknown_names_come_with_the_known_ones():
     config = parse(FULL)
-    with pytest.raises(InputError, match="defined are: 'archive', 'bench', 'far'") as caught:
+    with pytest.raises(InputError, match="defined: 'archive', 'bench', 'far'") as caught:
         config.get_graph("bensh")
     assert caught.value.hint == "did you mean 'bench'?"
-    with pytest.raises(InputError, match="defined are: 'move', 'object'"):
+    with pytest.raises(InputError, match="defined: 'move', 'object'"):
         config.get_alias("nothing_like_it")
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from omnigraph.cli.invocation import without_collecting
+from omnigraph.cli.invocation import importing_large_modules
 
 
 def test_an_interrupt_during_an_import_is_raised_after_it():
@@ -15,7 +15,7 @@ def test_an_interrupt_during_an_import_is_raised_after_it():
     finished = []
 
     def interrupted_import() -> None:
-        with without_collecting():
+        with importing_large_modules():
             signal.raise_signal(signal.SIGINT)
             finished.append("import")
 
@@ -30,7 +30,7 @@ def test_another_thread_imports_without_touching_the_handler():
     seen = []
 
     def work() -> None:
-        with without_collecting():
+        with importing_large_modules():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

@@ -31,7 +31,7 @@ def test_some_thousand_nodes_and_texts_that_differ():
 
 def test_the_branch_is_ahead_and_one_row_conflicts(tmp_path):
     said: list[str] = []
-    demo = build_demo(tmp_path / "demo", notes=60, environ={}, tell=said.append)
+    demo = build_demo(tmp_path / "demo", notes=60, environ={}, progress=said.append)
     graph = demo.graph
     assert len(said) == 3
     assert graph.branches() == ["main", BRANCH]

@@ -1,4 +1,4 @@
-"""Draws the commit graph beside a log, one lane per line of history.
+"""Draws the commit graph next to a log, one lane per line of history.
 
 Pure: commit ids and parents in, text out. Commits arrive newest first, every commit before its parents.
 """

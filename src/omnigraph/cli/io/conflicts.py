@@ -1,4 +1,4 @@
-"""How conflicts are settled on the command line, and how a plan with conflicts is shown."""
+"""The `--resolve` option, and the output of a merge plan with conflicts."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from omnigraph.operations.merge_plan import MergePlan
 
 RESOLUTIONS = ("ours", "theirs", "columns")
-_WAYS = (
-    "ours, theirs or columns; or WHAT=HOW, where WHAT is a type, Type.property or the id of a conflict as a preview "
-    "shows it, which also takes a JSON object of values, or null to delete the row"
+_VALUES = (
+    "ours, theirs or columns; or WHAT=HOW, where WHAT is a type, Type.property or a conflict id as shown by a preview. "
+    "For a conflict id, HOW can also be a JSON object of values, or null to delete the row"
 )
 
 Resolve = Annotated[
     list[str] | None,
-    typer.Option("--resolve", metavar="HOW", help=f"How conflicting rows are settled: {_WAYS}; may be repeated."),
+    typer.Option("--resolve", metavar="HOW", help=f"How to resolve conflicting rows: {_VALUES}. May be repeated."),
 ]
-Preview = Annotated[bool, typer.Option("--preview", "--dry-run", help="Say what would happen; write nothing.")]
+Preview = Annotated[bool, typer.Option("--preview", "--dry-run", help="Show the result; write nothing.")]
 
 
 def resolutions(given: list[str]) -> Any:
-    """What the library takes: one word for everything, or a choice for each thing that is named."""
+    """Return the resolutions as the library takes them, by type, property or conflict id; `*` is the default."""
     chosen: dict[str, Any] = {}
     for text in given:
         what, equals, how = text.partition("=")
         if not equals:
             what, how = "*", text
         if what in chosen:
-            raise UsageFault(f"--resolve says twice what to do about {'everything' if what == '*' else repr(what)}")
+            raise UsageFault(f"--resolve is given twice for {'all conflicts' if what == '*' else repr(what)}")
         chosen[what] = _choice(what, how)
     return chosen or None
 
@@ -49,7 +49,7 @@ def _choice(what: str, how: str) -> Any:
         value = how
     if ":" not in what or not (value is None or isinstance(value, dict)):
         raise UsageFault(
-            f"--resolve takes {_WAYS}; not '{what if what != '*' else how}{'=' + how if what != '*' else ''}'"
+            f"--resolve must be {_VALUES}; not '{what if what != '*' else how}{'=' + how if what != '*' else ''}'"
         )
     return value
 
@@ -63,7 +63,7 @@ def print_plan(plan: MergePlan, title: str, source: str, verb: str) -> None:
     print(f"{title}: {outcome}")
     shown = plan.to_json()
     for key, table in shown["tables"].items():
-        taken = f", taken over from {source}" if table["adopted"] else ""
+        taken = f", adopted from {source}" if table["adopted"] else ""
         counts = f"{table['inserted']} inserted, {table['updated']} updated, {table['deleted']} deleted"
         print(f"  {key}: {counts}{taken}")
     for step in shown["schema_steps"]:

@@ -1,4 +1,4 @@
-"""Reads and replaces the text files a user names."""
+"""Reading and atomic writing of files that the user names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STDIN = "-"
 
 
 def read_text(path: str) -> str:
-    """The UTF-8 text of a file, `-` for stdin; line ends stay as they are, a byte order mark goes."""
+    """Return the UTF-8 text of a file, or of stdin for `-`; removes a byte order mark, keeps line endings."""
     try:
         data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except FileNotFoundError:
@@ -30,12 +30,14 @@ def read_text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"'{path}' is not UTF-8 text: byte {error.start} is wrong", code="not_utf8", hint="save it as UTF-8"
+            f"'{path}' is not UTF-8 text: invalid byte at offset {error.start}",
+            code="not_utf8",
+            hint="save it as UTF-8",
         ) from None
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put `text` in place of a file, whole or not at all; its permissions stay."""
+    """Replace the content of a file atomically; keeps its permissions."""
     try:
         mode = path.stat().st_mode
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -53,7 +55,7 @@ def replace_text(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(path: str | None) -> Iterator[IO[bytes]]:
-    """Stdout, or a file that appears under its name only once it is whole."""
+    """Yield stdout, or a temporary file that is renamed to `path` when it is complete and synced."""
     if path is None or path == STDIN:
         try:
             sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""How the rows of a read are written: json, jsonl, csv, kv and table as text, arrow and parquet as files.
+"""Formats of the rows of a read: json, jsonl, csv, kv and table as text, arrow and parquet as files.
 
-The text forms are byte for byte what the specification says; a cell of csv, kv and table shows a value as JSON would,
-but a text without its quotes. In csv null is an empty cell.
+The specification defines the text formats byte for byte. A cell of csv, kv and table is the JSON form of the value, but
+a string is not quoted. In csv, null is an empty cell.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ALL_FORMATS = (*FORMATS, *BINARY_FORMATS)
 
 @dataclass(frozen=True)
 class ReadTarget:
-    """What was asked to be read: a branch or a snapshot."""
+    """The target of a read: a branch or a snapshot."""
 
     branch: str | None = None
     snapshot: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show."""
+        """Return the JSON form."""
         return {"branch": self.branch, "snapshot": self.snapshot}
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class ReadTarget:
 
 
 def text_lines(result: Result, target: ReadTarget, format_: str, style: TableStyle) -> Iterator[str]:
-    """The result in one of the text formats, line by line."""
+    """Yield the lines of a result in a text format."""
     columns = result.to_columns()
     if format_ == "json":
         yield json_text(read_object(result, target, columns))
@@ -58,7 +58,7 @@ def text_lines(result: Result, target: ReadTarget, format_: str, style: TableSty
 
 
 def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) -> dict[str, Any]:
-    """The result object; a server answers with the same."""
+    """Return the result object, which is also the response of a server."""
     document: dict[str, Any] = {
         "query_name": result.query_name,
         "target": target.to_json(),
@@ -72,19 +72,19 @@ def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) ->
 
 
 def _next(result: Result) -> dict[str, str]:
-    """The cursor of the page behind this one, where there is one."""
+    """Return the cursor of the next page, if any."""
     return {"next": result.next} if result.next is not None else {}
 
 
 def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
-    """A header and one record per row; null is an empty cell, the empty text is `""`."""
+    """Yield a header and one record per row; null is an empty cell, the empty string is `""`."""
     yield csv_line(names)
     for row in zip(*columns, strict=True):
         yield csv_line([None if value is None else cell(value) for value in row])
 
 
 def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
-    """One block per row, one line per column."""
+    """Yield one block per row, one line per column."""
     number = 0
     for number, row in enumerate(zip(*columns, strict=True), 1):
         if number > 1:
@@ -97,7 +97,7 @@ def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
 
 
 def write_binary(result: Result, format_: str, file: IO[bytes]) -> None:
-    """The result as an Arrow stream or a Parquet file."""
+    """Write the result as an Arrow or Parquet file."""
     import pyarrow as pa
 
     table = result.to_arrow()

@@ -1,4 +1,4 @@
-"""Long output on a terminal goes through the user's pager.
+"""Paging of long output on a terminal.
 
 The pager is `OMNIGRAPH_PAGER`, then `PAGER`, then `less`. An empty value, `cat`, or redirected output disables it.
 `less` gets the flags `FRX` unless `LESS` is set: it exits when the output fits one screen, keeps colours and leaves the

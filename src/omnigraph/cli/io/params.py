@@ -1,7 +1,7 @@
-"""Where the parameters of a query come from.
+"""Parameters of a query, from options and arguments.
 
-High to low: `-p name=value`, `--params` or `--params-file`, the words behind an alias. A word is read as JSON where
-that succeeds, else it is a text; where the query declares a String, or compares with one, `29` is the text "29".
+Precedence, high to low: `-p name=value`; `--params` or `--params-file`; the arguments of an alias. A value is parsed as
+JSON, else it is a string. If the query declares a String, or compares the parameter with one, `29` is the string "29".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from omnigraph.cli.io.files import read_text
 from omnigraph.errors import InputError, ParameterError
 
 Declared = Mapping[str, str]
-"""The parameters a query declares, and their types as written."""
+"""Declared parameters of a query and their types as written."""
 
 
 def gather(
@@ -29,16 +29,14 @@ def gather(
     words: Sequence[str] = (),
     bare: bool = False,
 ) -> dict[str, Any]:
-    """All parameters that were given, by name; `bare` says that the query has no head to declare their types."""
+    """Return all given parameters by name; `bare` is true for a query without a head, which declares no types."""
     if params is not None and params_file is not None:
         raise UsageFault("--params and --params-file exclude each other")
     values: dict[str, Any] = {}
     if alias is not None:
         if len(words) > len(alias.args):
             expected, given = len(alias.args), len(words)
-            raise InputError(
-                f"alias '{alias.name}' takes {expected} arguments, and {given} were given", code="alias_arguments"
-            )
+            raise InputError(f"alias '{alias.name}' takes {expected} arguments, not {given}", code="alias_arguments")
         for name, word in zip(alias.args, words, strict=False):
             values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
     if params is not None:
@@ -48,14 +46,14 @@ def gather(
     for assignment in assignments:
         name, equals, word = assignment.partition("=")
         if not equals or not name.strip():
-            raise UsageFault(f"'{assignment}' is no assignment; write -p name=value")
+            raise UsageFault(f"'{assignment}' is not an assignment; write -p name=value")
         name = name.strip().removeprefix("$")
         values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
     return values
 
 
 def read_word(word: str, declared: str | None) -> Any:
-    """A word as JSON where that succeeds, else as a text; a declared text stays one."""
+    """Parse a word as JSON, else return it as a string; a declared text type stays a string."""
     try:
         value = json.loads(word)
     except (ValueError, RecursionError):
@@ -71,7 +69,7 @@ def _text_types() -> frozenset[str]:
 
 
 def read_untyped(word: str) -> Any:
-    """A word for a parameter without a declared type: a number stays as written until the query tells its type."""
+    """Parse a word for a parameter without a declared type; a number keeps its text until the type is known."""
     from omnigraph.query.params import WrittenValue
 
     value = read_word(word, None)

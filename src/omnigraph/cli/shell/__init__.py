@@ -1,3 +1,5 @@
-"""The interactive shell: `session` runs what is typed and gives lines back, `completion` proposes words from the live
-schema, `statements` knows when a query is whole, `terminal` alone knows prompt_toolkit.
+"""The interactive shell.
+
+`session` executes input and returns lines, `completion` completes words from the live schema, `statements` splits text
+into inputs, `terminal` is the only module that uses prompt_toolkit.
 """

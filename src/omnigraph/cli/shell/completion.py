@@ -1,6 +1,6 @@
-"""Which words can stand where the cursor is, from the schema, the branches and the language.
+"""Completion of words at the cursor, from the schema, the branches and the query language.
 
-The text before the cursor is cut into tokens, nothing is parsed: what is being typed is never well formed.
+The text before the cursor is split into tokens but not parsed, because it is incomplete.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ STATEMENTS = ("insert", "update", "delete")
 
 
 @dataclass(frozen=True)
-class Words:
-    """What is known beside the schema."""
+class CompletionWords:
+    """Candidates other than those of the schema."""
 
     commands: Sequence[str] = ()
     branches: Callable[[], Iterable[str]] = tuple
     formats: Sequence[str] = ()
     queries: Callable[[], Iterable[str]] = tuple
     points: frozenset[str] = field(default_factory=frozenset)
-    """Commands whose words are branches."""
+    """Commands whose arguments are branches."""
 
 
-def complete(text: str, catalog: Catalog, words: Words) -> tuple[str, list[str]]:
-    """The unfinished word before the cursor, and what it can become."""
+def complete(text: str, catalog: Catalog, words: CompletionWords) -> tuple[str, list[str]]:
+    """Return the incomplete word before the cursor and its completions."""
     if text.lstrip().startswith(":"):
         return _command(text.lstrip(), catalog, words)
     tokens = [token for token in lex(text).tokens if token.kind != END]
@@ -48,7 +48,7 @@ def _matching(partial: str, proposals: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-def _command(text: str, catalog: Catalog, words: Words) -> tuple[str, list[str]]:
+def _command(text: str, catalog: Catalog, words: CompletionWords) -> tuple[str, list[str]]:
     name, blank, rest = text[1:].partition(" ")
     if not blank:
         return f":{name}", _matching(f":{name}", [f":{command}" for command in words.commands])
@@ -93,12 +93,12 @@ def _proposals(tokens: Sequence[Token], catalog: Catalog) -> Iterable[str]:
 
 
 def _surroundings(tokens: Sequence[Token]) -> tuple[str, str | None]:
-    """The innermost open block, and the type a statement is about."""
+    """Return the innermost open block and the type of its statement."""
     stack: list[tuple[str, str | None]] = [("", None)]
     word, type_name = "", None
     for token in tokens:
         if token.kind == PUNCT and token.text in "{(":
-            # A pattern belongs to the block it stands in, a parameter list to its query.
+            # A pattern belongs to its enclosing block, a parameter list to its query.
             inside = word if token.text == "{" or word == "query" else stack[-1][0]
             stack.append((inside, type_name if word in STATEMENTS or word in ("set", "pattern") else None))
             word = ""
@@ -117,7 +117,7 @@ def _surroundings(tokens: Sequence[Token]) -> tuple[str, str | None]:
 
 
 def _variable_types(tokens: Sequence[Token], catalog: Catalog) -> dict[str, str]:
-    """The types of variables, as far as bindings and hops tell them."""
+    """Return the types of variables that follow from bindings and hops."""
     types: dict[str, str] = {}
     for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if a.kind == VAR and b.text == ":" and c.kind == UPPER:

@@ -1,6 +1,6 @@
-"""What the shell does with what is typed: a query, a change, or a command that begins with a colon.
+"""Execution of shell input: a query, a mutation, or a command that starts with a colon.
 
-A session knows no terminal: text in, lines out. A mistake ends one input, never the session.
+A session is independent of the terminal: text in, lines out. An error ends the current input, not the session.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Lines = Iterator[str]
 _DIFF_MOST = 200
 
 
-class Leave(Exception):
-    """The user wants to go."""
+class EndSession(Exception):
+    """Raised to end the session."""
 
 
 @dataclass
 class Session:
-    """A graph, a branch or a point of it, and how answers are shown."""
+    """A graph, the branch or point to read, and the output settings."""
 
     graph: Graph
     style: TableStyle = field(default_factory=TableStyle)
@@ -50,25 +50,25 @@ class Session:
     params: dict[str, Any] = field(default_factory=dict)
     file: Path | None = None
     failures: int = 0
-    """How many inputs ended in an error."""
+    """The number of inputs that failed."""
 
     @property
     def prompt(self) -> str:
-        """Where the user is."""
+        """The prompt: the graph and the branch or point."""
         name = self.graph.uri.rstrip("/").rpartition("/")[2]
         return f"{name}:{self.at or self.graph.branch}> "
 
     @property
     def catalog(self) -> Catalog:
-        """The schema as it is where the user is."""
+        """The schema at the current branch or point."""
         return self.graph.catalog(at=point(self.at))
 
     def queries(self) -> list[str]:
-        """The queries of the file that was opened."""
+        """Return the names of the queries in the opened file."""
         return [query.name.text for query in self._read_file().queries] if self.file else []
 
     def run(self, text: str) -> Lines:
-        """Run one input; what it says, line by line."""
+        """Run one input and yield its output lines."""
         text = text.strip()
         if not text.startswith(":"):
             text = text.rstrip("; \t\r\n")
@@ -109,7 +109,7 @@ class Session:
 
     def _change(self, source: str | Path, name: str, params: Mapping[str, Any]) -> Lines:
         if self.at is not None:
-            raise InputError("the past cannot be changed", hint="':at now' goes back to the branch")
+            raise InputError("a past commit cannot be changed", hint="':at now' returns to the head of the branch")
         result = self.graph.mutate(source, name, dict(params))
         if result.rows.columns:
             yield from text_lines(result.rows, ReadTarget(self.graph.branch), self.format, self.style)
@@ -141,7 +141,7 @@ class Session:
             yield f"  {':' + name + ' ' + command.words:<28}{command.help}"
 
     def quit_(self, _: str) -> Lines:
-        raise Leave
+        raise EndSession
 
     def branch(self, text: str) -> Lines:
         verb, words = _verb(text, ("create", "list", "delete"))
@@ -168,7 +168,7 @@ class Session:
 
     @property
     def _here(self) -> str:
-        """The point that queries read."""
+        """The branch or point that queries read."""
         return self.at or self.graph.branch
 
     def at_(self, text: str) -> Lines:
@@ -178,12 +178,12 @@ class Session:
             return
         snapshot = self.graph.snapshot(at=point(text))
         self.at = text
-        yield f"at commit {snapshot.commit_id}, {utc(snapshot.commit.created_us)}; ':at now' goes back"
+        yield f"at commit {snapshot.commit_id}, {utc(snapshot.commit.created_us)}; ':at now' returns to the branch"
 
     def diff(self, text: str) -> Lines:
         words = text.split()
         if not words or len(words) > 2:
-            raise InputError("':diff' takes one point or two", hint="':diff main' compares it with where you are")
+            raise InputError("':diff' takes one point or two", hint="':diff main' compares main with the current point")
         before, after = words[0], words[1] if len(words) == 2 else self._here
         count = 0
         found = self.graph.diff(point(before), point(after))
@@ -199,7 +199,7 @@ class Session:
     def load(self, text: str) -> Lines:
         file, mode = _words(text, ":load FILE [merge|append|overwrite]", least=1, most=2, default="merge")
         if self.at is not None:
-            raise InputError("the past cannot be changed", hint="':at now' goes back to the branch")
+            raise InputError("a past commit cannot be changed", hint="':at now' returns to the head of the branch")
         result = self.graph.load(str(Path(file).expanduser()), mode=mode)
         for key, rows in sorted(result.tables):
             yield f"{key} {plural(rows, 'row')}"
@@ -237,9 +237,9 @@ class Session:
         yield from self.graph.profile(source, name, dict(self.params), at=point(self.at)).splitlines()
 
     def _named(self, text: str) -> tuple[str | Path, str | None]:
-        """A query as text, or the name of one in the opened file."""
+        """Return a query text, or the opened file and a query name."""
         if not text:
-            raise InputError("which query?", hint="type it behind the command, or the name of one in the opened file")
+            raise InputError("no query was given", hint="give its text, or the name of a query in the opened file")
         if " " not in text and self.file is not None:
             return self.file, text
         return text, None
@@ -288,14 +288,14 @@ class Session:
         for word in shlex.split(text):
             name, equals, value = word.partition("=")
             if not equals:
-                raise InputError(f"'{word}' is no assignment", hint="write ':set name=value'")
+                raise InputError(f"'{word}' is not an assignment", hint="write ':set name=value'")
             self.params[name.removeprefix("$")] = read_untyped(value)
         for name, value in self.params.items():
             yield f"${name} = {cell(value)}"
 
     def open_(self, text: str) -> Lines:
         if not text:
-            raise InputError("which file?", hint="':open queries.gq'")
+            raise InputError("no file was given", hint="':open queries.gq'")
         path = Path(text).expanduser()
         if not path.is_file():
             raise InputError(f"there is no file '{text}'", code="no_such_file")
@@ -305,14 +305,14 @@ class Session:
     def run_(self, text: str) -> Lines:
         words = shlex.split(text)
         if self.file is None or not words:
-            raise InputError("no query was named", hint="':open queries.gq', then ':run NAME param=value …'")
+            raise InputError("no query was given", hint="':open queries.gq', then ':run NAME param=value …'")
         query = pick_query(self._read_file(), words[0])
         types = {param.name.text: param.type_name.text for param in query.params if not param.is_list}
         given = {}
         for word in words[1:]:
             name, equals, value = word.partition("=")
             if not equals:
-                raise InputError(f"'{word}' is no assignment", hint="write name=value")
+                raise InputError(f"'{word}' is not an assignment", hint="write name=value")
             given[name] = read_word(value, types.get(name))
         yield from self._query(self.file, words[0], given)
 
@@ -324,7 +324,7 @@ class Session:
         if text not in FORMATS:
             raise InputError(f"there is no format '{text}'", hint=f"the formats are {', '.join(FORMATS)}")
         self.format = text
-        yield f"answers as {text}"
+        yield f"output format: {text}"
 
     def timing_(self, text: str) -> Lines:
         self.timing = text == "on" if text in ("on", "off") else not self.timing
@@ -333,26 +333,26 @@ class Session:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise InputError(f"'{text}' is no number")
+        raise InputError(f"'{text}' is not a number")
     return int(text)
 
 
 def _words(text: str, usage: str, *, least: int, most: int, default: str) -> tuple[str, str]:
     words = shlex.split(text)
     if not least <= len(words) <= most:
-        raise InputError(f"{plural(least, 'word')} or {most} are needed", hint=f"write '{usage}'")
+        raise InputError(f"expected {least} or {most} arguments", hint=f"write '{usage}'")
     return words[0], words[1] if len(words) > 1 else default
 
 
 def _exactly(text: str, usage: str, count: int) -> list[str]:
     words = shlex.split(text)
     if len(words) != count:
-        raise InputError(f"{plural(count, 'word')} needed, {len(words)} given", hint=f"write '{usage}'")
+        raise InputError(f"expected {plural(count, 'argument')}, got {len(words)}", hint=f"write '{usage}'")
     return words
 
 
 def _verb(text: str, verbs: Sequence[str]) -> tuple[str | None, str]:
-    """A leading verb of the command line, if there is one, and the words behind it."""
+    """Split a leading verb such as `create` from the remaining words."""
     first, _, rest = text.partition(" ")
     return (first, rest.strip()) if first in verbs else (None, text)
 
@@ -360,48 +360,50 @@ def _verb(text: str, verbs: Sequence[str]) -> tuple[str | None, str]:
 def _two(text: str, usage: str) -> tuple[str, str]:
     first, _, second = text.partition(" ")
     if not second.strip():
-        raise InputError("two words are needed", hint=f"write '{usage}'")
+        raise InputError("expected 2 arguments", hint=f"write '{usage}'")
     return first, second.strip()
 
 
 @dataclass(frozen=True)
-class Command:
-    """A word behind a colon."""
+class ShellCommand:
+    """A command of the shell."""
 
     run: Callable[[Session, str], Lines]
     words: str
     help: str
 
 
-COMMANDS: dict[str, Command] = {
-    "help": Command(Session.help_, "", "this list"),
-    "branch": Command(Session.branch, "[NAME|create NAME]", "list the branches, go to one, or create one here"),
-    "at": Command(Session.at_, "POINT", "go to a commit id, version or time; ':at now' goes back"),
-    "diff": Command(Session.diff, "FROM [TO]", "what differs between two points"),
-    "merge": Command(Session.merge, "BRANCH [INTO]", "merge a branch into this one, or into another"),
-    "load": Command(Session.load, "FILE [MODE]", "load a file: merge (the default), append or overwrite"),
-    "tag": Command(Session.tag, "[create NAME [POINT]]", "list the tags, or tag this point or another"),
-    "commits": Command(Session.commits, "[N]", "the newest commits"),
-    "history": Command(Session.history, "TYPE ID", "every change of one node or edge"),
-    "blame": Command(Session.blame, "TYPE ID", "which commit last set each property"),
-    "schema": Command(Session.schema, "[TYPE]", "the schema, or one type of it"),
-    "tables": Command(Session.tables, "", "every table and its rows"),
-    "explain": Command(Session.explain, "QUERY", "how a query will run"),
-    "profile": Command(Session.profile, "QUERY", "run it and say what each step did"),
-    "open": Command(Session.open_, "FILE", "use the queries of a file"),
-    "run": Command(Session.run_, "NAME [P=V]…", "run a query of that file"),
-    "set": Command(Session.set_, "NAME=VALUE…", "parameters for the queries to come"),
-    "format": Command(Session.format_, "FORMAT", ", ".join(FORMATS)),
-    "timing": Command(Session.timing_, "[on|off]", "whether the time is shown"),
-    "quit": Command(Session.quit_, "", "leave; Ctrl-D does too"),
+COMMANDS: dict[str, ShellCommand] = {
+    "help": ShellCommand(Session.help_, "", "show this list"),
+    "branch": ShellCommand(
+        Session.branch, "[NAME|create NAME]", "list the branches, switch to one, or create one here"
+    ),
+    "at": ShellCommand(Session.at_, "POINT", "read at a commit id, version or time; ':at now' returns to the branch"),
+    "diff": ShellCommand(Session.diff, "FROM [TO]", "show the differences between two points"),
+    "merge": ShellCommand(Session.merge, "BRANCH [INTO]", "merge a branch into the current one or another"),
+    "load": ShellCommand(Session.load, "FILE [MODE]", "load a file: merge (default), append or overwrite"),
+    "tag": ShellCommand(Session.tag, "[create NAME [POINT]]", "list the tags, or create one"),
+    "commits": ShellCommand(Session.commits, "[N]", "show the newest commits"),
+    "history": ShellCommand(Session.history, "TYPE ID", "show every change of a node or edge"),
+    "blame": ShellCommand(Session.blame, "TYPE ID", "show which commit last set each property"),
+    "schema": ShellCommand(Session.schema, "[TYPE]", "show the schema or one type"),
+    "tables": ShellCommand(Session.tables, "", "show every table and its row count"),
+    "explain": ShellCommand(Session.explain, "QUERY", "show the plan of a query"),
+    "profile": ShellCommand(Session.profile, "QUERY", "run a query and report each step"),
+    "open": ShellCommand(Session.open_, "FILE", "open a file of queries"),
+    "run": ShellCommand(Session.run_, "NAME [P=V]…", "run a query of the opened file"),
+    "set": ShellCommand(Session.set_, "NAME=VALUE…", "set parameters of later queries"),
+    "format": ShellCommand(Session.format_, "FORMAT", ", ".join(FORMATS)),
+    "timing": ShellCommand(Session.timing_, "[on|off]", "show the run time of queries"),
+    "quit": ShellCommand(Session.quit_, "", "end the session (also Ctrl-D)"),
 }
 ABBREVIATIONS = {"h": "help", "?": "help", "b": "branch", "q": "quit", "exit": "quit", "branches": "branch"}
 
 
 def lines_of(session: Session, inputs: Iterable[str]) -> Lines:
-    """Run inputs one after the other, until one leaves."""
+    """Run inputs in order until one ends the session."""
     for text in inputs:
         try:
             yield from session.run(text)
-        except Leave:
+        except EndSession:
             return

@@ -20,7 +20,7 @@ def is_word(text: str) -> bool:
     return text.strip().rstrip(";").lower() in WORDS
 
 
-def is_whole(text: str) -> bool:
+def is_complete(text: str) -> bool:
     """True if an input is complete: brackets, strings and comments are closed, and a bare `match` has its `return`.
 
     A blank line or a semicolon also ends a text whose brackets are closed. A command on the last line ends any text.
@@ -56,7 +56,7 @@ def _ends(text: str, line: str) -> bool:
     """True if a line starts a new input."""
     if _is_command(text) or _is_command(line):
         return True
-    if (is_whole(text.removesuffix("\n")) or is_word(text)) and not _continues(line):
+    if (is_complete(text.removesuffix("\n")) or is_word(text)) and not _continues(line):
         return True
     return _starts_statement(line, _first(text))
 
@@ -95,8 +95,8 @@ def _awaits_return(tokens: Sequence[Token]) -> bool:
     if tokens[0].text != "match":
         return False
     depth = 0
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         depth += _step(token)
         if depth == 0 and token.text == "}":
-            return [later.text for later in tokens[place + 1 :]] in ([], ["return"])
+            return [later.text for later in tokens[index + 1 :]] in ([], ["return"])
     return depth == 0

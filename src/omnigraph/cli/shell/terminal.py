@@ -1,4 +1,4 @@
-"""The terminal of the shell: prompt_toolkit, and nothing it needs not know."""
+"""The terminal of the shell: the only module that uses prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth, Output
 
 from omnigraph.cli.config import FORMATS
-from omnigraph.cli.shell.completion import CLAUSES, Words, complete
-from omnigraph.cli.shell.session import COMMANDS, Leave, Session
-from omnigraph.cli.shell.statements import inputs, is_whole
+from omnigraph.cli.shell.completion import CLAUSES, CompletionWords, complete
+from omnigraph.cli.shell.session import COMMANDS, EndSession, Session
+from omnigraph.cli.shell.statements import inputs, is_complete
 from omnigraph.errors import OmniGraphError
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, VAR, lex
 
@@ -32,9 +32,9 @@ _STYLES = {VAR: "ansicyan", UPPER: "ansigreen", STRING: "ansiyellow", DIGITS: "a
 def interact(
     session: Session, *, history: Path | None = None, input: Input | None = None, output: Output | None = None
 ) -> None:
-    """Read and run inputs until the user leaves."""
+    """Read and run inputs until the user ends the session."""
     prompt = _prompt(session, history, input, output)
-    print("':help' lists the commands, Tab completes, Ctrl-D leaves.")
+    print("':help' lists the commands, Tab completes, Ctrl-D exits.")
     while True:
         try:
             text = prompt.prompt(session.prompt)
@@ -46,7 +46,7 @@ def interact(
             for part in inputs(text.splitlines(keepends=True)):
                 for line in session.run(part):
                     print(line)
-        except Leave:
+        except EndSession:
             return
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
@@ -74,22 +74,22 @@ def _history(path: Path | None) -> History:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
     except OSError:
-        # A home that cannot be written to is no reason not to work.
+        # The shell works without a writable home folder.
         return InMemoryHistory()
     return FileHistory(str(path))
 
 
 def _keys() -> KeyBindings:
-    """Enter runs what is whole and breaks the line otherwise; Escape, Enter always runs."""
+    """Enter runs a complete input and starts a new line otherwise; Escape, Enter always runs the input."""
     keys = KeyBindings()
 
     @Condition
-    def whole() -> bool:
+    def complete_input() -> bool:
         from prompt_toolkit.application import get_app
 
-        return is_whole(get_app().current_buffer.text)
+        return is_complete(get_app().current_buffer.text)
 
-    @keys.add("enter", filter=whole)
+    @keys.add("enter", filter=complete_input)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
@@ -97,11 +97,11 @@ def _keys() -> KeyBindings:
 
 
 class SchemaCompleter(Completer):
-    """Proposes words for where the cursor is."""
+    """Completes words at the cursor."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._words = Words(
+        self._words = CompletionWords(
             commands=tuple(COMMANDS),
             branches=lambda: session.graph.branches(),
             formats=FORMATS,
@@ -110,7 +110,7 @@ class SchemaCompleter(Completer):
         )
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """What can stand here; a graph that cannot be read proposes nothing."""
+        """Yield completions; none if the graph cannot be read."""
         try:
             partial, found = complete(document.text_before_cursor, self._session.catalog, self._words)
         except OmniGraphError:
@@ -120,10 +120,10 @@ class SchemaCompleter(Completer):
 
 
 class _Highlighter(Lexer):
-    """Colours by token, with the program's own lexer."""
+    """Syntax highlighting by the lexer of the query language."""
 
     def lex_document(self, document: Document) -> Any:
-        """Line number → the line in coloured pieces."""
+        """Return a function from line numbers to styled text."""
         lines = [list(_coloured(line)) for line in document.lines]
 
         def line(number: int) -> StyleAndTextTuples:
@@ -133,12 +133,12 @@ class _Highlighter(Lexer):
 
 
 def _coloured(line: str) -> Iterator[tuple[str, str]]:
-    place = 0
+    position = 0
     for token in lex(line).tokens:
-        if token.start > place:
-            yield "", line[place : token.start]
+        if token.start > position:
+            yield "", line[position : token.start]
         style = "bold" if token.kind == LOWER and token.text in CLAUSES else _STYLES.get(token.kind, "")
         yield style, line[token.start : token.end]
-        place = max(place, token.end)
-    if place < len(line):
-        yield "ansibrightblack" if "//" in line[place:] else "", line[place:]
+        position = max(position, token.end)
+    if position < len(line):
+        yield "ansibrightblack" if "//" in line[position:] else "", line[position:]

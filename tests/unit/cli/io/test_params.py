@@ -56,7 +56,7 @@ def test_words(word, declared, value):
 
 
 def test_too_many_words_for_an_alias():
-    with pytest.raises(InputError, match="alias 'object' takes 2 arguments, and 3 were given"):
+    with pytest.raises(InputError, match="alias 'object' takes 2 arguments, not 3"):
         gathered(alias=ALIAS, words=["1", "2", "3"])
 
 

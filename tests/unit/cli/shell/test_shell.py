@@ -12,9 +12,9 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from omnigraph.cli.main import run
-from omnigraph.cli.shell.completion import Words, complete
-from omnigraph.cli.shell.session import COMMANDS, Leave, Session, lines_of
-from omnigraph.cli.shell.statements import inputs, is_whole
+from omnigraph.cli.shell.completion import CompletionWords, complete
+from omnigraph.cli.shell.session import COMMANDS, EndSession, Session, lines_of
+from omnigraph.cli.shell.statements import inputs, is_complete
 from omnigraph.cli.shell.terminal import SchemaCompleter, interact
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
@@ -39,7 +39,7 @@ edge LivesIn: Person -> Town {
 edge Knows: Person -> Person
 """
 CATALOG = compile_schema(SCHEMA)
-WORDS = Words(
+WORDS = CompletionWords(
     commands=tuple(COMMANDS),
     branches=lambda: ["main", "review/x"],
     formats=("table", "kv"),
@@ -71,7 +71,7 @@ WORDS = Words(
     ],
 )
 def test_when_enter_runs(text, whole):
-    assert is_whole(text) is whole
+    assert is_complete(text) is whole
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_branches_differences_and_time_travel(session):
     assert said(session, ":diff review/x main").splitlines()[1] == "  age: 18 -> 17"
     assert said(session, ":at 2").startswith("at commit 0")
     assert said(session, ":format csv", 'match { $p: Person { name: "Bo" } } return { $p.age }').endswith("\n17")
-    assert "the past cannot be changed" in said(session, 'update Person set { age: 1 } where name = "Bo"')
+    assert "a past commit cannot be changed" in said(session, 'update Person set { age: 1 } where name = "Bo"')
     assert said(session, ":at now") == "at the head of review/x"
     assert said(session, ":history Person Bo").splitlines()[1] == "  age: 17 -> 18"
     assert said(session, ":blame Person Bo").splitlines()[0].startswith("age ")
@@ -242,7 +242,7 @@ def test_every_command_is_in_the_help(session):
 
 @pytest.mark.parametrize("word", [":quit", ":q", ":exit"])
 def test_leaving(session, word):
-    with pytest.raises(Leave):
+    with pytest.raises(EndSession):
         list(session.run(word))
 
 
@@ -290,7 +290,7 @@ def test_words_of_other_shells_help(session, word):
 
 @pytest.mark.parametrize("word", ["exit", "quit", "\\q", "exit;"])
 def test_words_of_other_shells_leave(session, word):
-    with pytest.raises(Leave):
+    with pytest.raises(EndSession):
         list(session.run(word))
 
 

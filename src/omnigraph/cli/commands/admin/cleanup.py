@@ -26,24 +26,26 @@ def cleanup_command(
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="AGE", help="Keep what is younger: 90s, 15m, 12h, 7d, 2w."),
+        typer.Option("--older-than", metavar="AGE", help="Keep versions younger than AGE: 90s, 15m, 12h, 7d, 2w."),
     ] = None,
-    confirm: Annotated[bool, typer.Option("--confirm", help="Really remove; without it, nothing is.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go; the default.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Remove the versions; without it, only show them.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed (default).")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove old versions that no branch and no kept commit needs.
+    """Remove old versions that no branch, tag or kept commit references.
 
     omnigraph cleanup --keep 10 --older-than 7d ./my.omni
     """
     if keep is None and older_than is None:
-        raise UsageFault("a cleanup needs a policy: --keep N, --older-than AGE, or both")
+        raise UsageFault("a cleanup requires --keep N, --older-than AGE, or both")
     if confirm and dry_run:
         raise UsageFault("--confirm and --dry-run exclude each other")
     age = read_duration(older_than) if older_than is not None else None
     address = run.storage()
     words = [f"keep {plural(keep, 'commit')} of each branch"] if keep is not None else []
-    words += [f"drop anything older than {older_than}"] if older_than is not None else []
+    words += [f"remove versions older than {older_than}"] if older_than is not None else []
     policy = ", ".join(words)
     if confirm:
         run.consent(address, as_json=as_json)
@@ -61,7 +63,7 @@ def cleanup_command(
         going = sum(table.old_versions_removed for table in tables)
         remark(
             f"cleanup preview for {address.uri}",
-            f"{policy}; {plural(going, 'version')} would go; rerun with --confirm",
+            f"{policy}; {plural(going, 'version')} would be removed; run again with --confirm",
         )
         return
     failed = [table for table in tables if table.error is not None]
@@ -77,9 +79,9 @@ def cleanup_command(
 
 
 def read_duration(text: str) -> timedelta:
-    """`90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
+    """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
     match = _DURATION.fullmatch(text)
     seconds = int(match[1]) * _UNITS[match[2]] if match and len(match[1]) < 20 else -1
     if seconds < 0 or seconds > _LONGEST:
-        raise UsageFault(f"'{text}' is no duration; write digits and one of s, m, h, d, w, for example 7d")
+        raise UsageFault(f"'{text}' is not a duration; write digits and one of s, m, h, d, w, for example 7d")
     return timedelta(seconds=seconds)

@@ -13,16 +13,16 @@ from omnigraph.text_table import cell
 
 @takes_graph
 def config_command(run: Invocation, as_json: Json = False) -> None:
-    """Show what is in effect, and where each value comes from.
+    """Show the settings in effect and the origin of each value.
 
-    Takes the same options as every other command: 'omnigraph config --target lab' shows what they lead to.
+    Options are taken into account: 'omnigraph config --target lab' shows the graph that they select.
     """
     config = run.config
     address = run.address() if run.has_address else None
     rows: list[tuple[str, Any, str]] = [
         ("file", str(config.path) if config.path else None, "found" if config.path else "no file"),
-        ("graph", address.uri if address else None, address.origin if address else "not named"),
-        ("actor", run.actor, run.actor_origin or "nobody"),
+        ("graph", address.uri if address else None, address.origin if address else "not set"),
+        ("actor", run.actor, run.actor_origin or "not set"),
     ]
     rows += [(key, config.get(key), config.origin(key) or "") for key in _known(config)]
     rows = [(key, _redacted(value), origin) for key, value, origin in rows]
@@ -36,13 +36,13 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
 
 
 def _redacted(value: Any) -> Any:
-    """A value without the passwords that addresses in it carry."""
+    """Return a value without the passwords of addresses."""
     if isinstance(value, list):
         return [_redacted(item) for item in value]
     return redact_uri(value) if isinstance(value, str) else value
 
 
 def _known(config: Config) -> list[str]:
-    """Every key with a value, in the order of the documentation, then those with names in them."""
+    """Return every key with a value: first the fixed keys in documented order, then those that contain names."""
     plain = [key for key in KEYS if "*" not in key and config.get(key) is not None]
     return plain + [key for key in config.values if key not in plain]

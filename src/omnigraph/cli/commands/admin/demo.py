@@ -1,4 +1,4 @@
-"""`omnigraph demo`: a graph to play with, and what to try on it."""
+"""`omnigraph demo`: build an example graph and suggest commands to try."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from omnigraph.cli.io.output import print_json, remark
 
 _NEXT = (
     ("cd {folder}", ""),
-    ('omnigraph read --alias recall "flooding in the harbour"', "meaning and words, fused into one ranking"),
+    ('omnigraph read --alias recall "flooding in the harbour"', "vector and text search, fused into one ranking"),
     ("omnigraph read --alias colleagues ana-abt", "two hops and an aggregate"),
     ("omnigraph explain -q station.gq -n recall", "how a query runs"),
     ("omnigraph diff main {branch} --stat", "what the branch changed"),
-    ("omnigraph branch merge {branch}", "one conflict, and nothing is written"),
-    ("omnigraph branch merge {branch} --resolve theirs", "settled"),
+    ("omnigraph branch merge {branch}", "one conflict; nothing is written"),
+    ("omnigraph branch merge {branch} --resolve theirs", "the conflict is resolved"),
     ("omnigraph commit list --limit 5", "every change is a commit"),
-    ("omnigraph read --alias project {contested} --at 2", "how it was at version 2"),
-    ("omnigraph shell", "all of it, interactively"),
+    ("omnigraph read --alias project {contested} --at 2", "the project at version 2"),
+    ("omnigraph shell", "an interactive session"),
 )
 
 
@@ -31,21 +31,21 @@ _NEXT = (
 def demo_command(
     run: Invocation,
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="Where it goes; must be empty or not there.")
+        str, typer.Argument(metavar="FOLDER", help="The target folder; must be empty or not exist.")
     ] = "omnigraph-demo",
-    notes: Annotated[int, typer.Option("--notes", min=1, metavar="N", help="How many notes are written.")] = 3000,
+    notes: Annotated[int, typer.Option("--notes", min=1, metavar="N", help="The number of notes to generate.")] = 3000,
     as_json: Json = False,
 ) -> None:
-    """Build a small graph to play with: people, projects, and notes with text and vectors.
+    """Build an example graph: people, projects, and notes with text and vectors.
 
-    Nothing is downloaded, and it is the same on every machine.
+    Nothing is downloaded, and the graph is the same on every machine.
     """
     from omnigraph.demo.build import BRANCH, CONTESTED, build_demo
 
     started = time.perf_counter()
     wanted = not (as_json or run.options.quiet)
     demo = build_demo(
-        Path(folder), notes=notes, environ=run.environ, tell=lambda line: remark("note", line) if wanted else None
+        Path(folder), notes=notes, environ=run.environ, progress=lambda line: remark("note", line) if wanted else None
     )
     branches = demo.graph.branches()
     if as_json:
@@ -66,7 +66,7 @@ def demo_command(
 
 
 def _folder_to_add() -> Path | None:
-    """Where the program lies, if it was started by its path and the shell would not find it by its name."""
+    """Return the folder of the program if it was started by its path and is not on the PATH."""
     started = Path(sys.argv[0])
     by_path = started.name in ("omnigraph", "og") and started.is_file()
     return started.resolve().parent if by_path and shutil.which("omnigraph") is None else None

@@ -9,7 +9,7 @@ from omnigraph.cli.io.progress import working
 
 @takes_graph
 def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Compact the tables of a branch and bring its indexes up to date, as one commit.
+    """Compact the tables of a branch and update its indexes, as one commit.
 
     omnigraph optimize ./my.omni
     """

@@ -8,19 +8,19 @@ from omnigraph.cli.io.output import plural, print_json
 
 @takes_graph
 def recover_command(run: Invocation, as_json: Json = False) -> None:
-    """Settle what crashed writers left behind; opening a graph for writing does it too."""
+    """Complete or roll back interrupted writes; opening a graph for writing does the same."""
     address = run.storage()
     from omnigraph.pipeline.orphan_jobs import sweep
     from omnigraph.versioning.write.recovery import recover
     from omnigraph.versioning.write.repository import Repository
 
     repository = Repository.open(address.uri, environ=run.environ)
-    settled = [*recover(repository), *sweep(repository).problems]
+    outcomes = [*recover(repository), *sweep(repository).problems]
     if as_json:
-        print_json({"uri": address.uri, "settled": [outcome.to_json() for outcome in settled]})
+        print_json({"uri": address.uri, "settled": [outcome.to_json() for outcome in outcomes]})
         return
-    print(f"recover {address.uri}: {plural(len(settled), 'unfinished write')}")
-    for outcome in settled:
+    print(f"recover {address.uri}: {plural(len(outcomes), 'unfinished write')}")
+    for outcome in outcomes:
         who = f" by {outcome.actor}" if outcome.actor else ""
         print(f"  {outcome.intent} {outcome.outcome} branch={outcome.branch}{who}")
         if outcome.detail:

@@ -8,7 +8,7 @@ from omnigraph.cli.io.output import print_json
 
 @takes_graph
 def snapshot_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Show what a branch consists of: every table, its version and its rows."""
+    """Show the tables of a branch with their versions and row counts."""
     on = run.branch(branch)
     graph = run.open(branch=on, read_only=True)
     document = graph.snapshot().to_json()

@@ -16,11 +16,11 @@ from omnigraph.cli.io.progress import working
 def verify_command(
     run: Invocation,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also compare every file with the digest recorded when it was written.")
+        bool, typer.Option("--deep", help="Also compare every file with the digest recorded at its write.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Read the whole graph again and prove every invariant; exits with 1 if one does not hold."""
+    """Read the whole graph and check every invariant; exits with 1 if one is violated."""
     address = run.storage()
     graph = run.open(address, read_only=True)
     with working("verifying", wanted=not (as_json or run.options.quiet)):

@@ -8,7 +8,7 @@ from omnigraph.version import STORAGE_FORMAT, __version__
 
 
 def version_text() -> str:
-    """The version of the program, and of the storage format it reads and writes."""
+    """Return the version of the program and of its storage format."""
     return f"omnigraph {__version__}\ninternal-schema {STORAGE_FORMAT}"
 
 

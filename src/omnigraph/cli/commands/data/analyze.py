@@ -1,4 +1,4 @@
-"""`omnigraph analyze`: an algorithm over a whole graph, shown or written back."""
+"""`omnigraph analyze`: run an algorithm on a whole graph; show the values or store them."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ def analyze_command(
         list[str] | None, typer.Option("--edge", metavar="TYPE", help="Only this edge type; may be repeated.")
     ] = None,
     weight: Annotated[
-        str | None, typer.Option("--weight", metavar="PROPERTY", help="Of pagerank: how much an edge counts for.")
+        str | None,
+        typer.Option("--weight", metavar="PROPERTY", help="For pagerank: the property that holds the edge weight."),
     ] = None,
     write: Annotated[
         list[str] | None,
         typer.Option(
             "--write",
             metavar="PROPERTY",
-            help="Write the values to this property, as one commit; of degrees, COLUMN=PROPERTY.",
+            help="Store the values in this property, as one commit; for degrees, COLUMN=PROPERTY.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="How many nodes of a type are shown.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="The number of nodes to show per type.")] = 10,
     branch: Branch = None,
     at: At = None,
     engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="memory or spark.")] = "memory",
@@ -56,18 +57,18 @@ def analyze_command(
     message: Message = None,
     as_json: Json = False,
 ) -> None:
-    """Rank, group or count the nodes of a whole graph; show the values or write them back.
+    """Run a graph algorithm on all nodes; show the values or store them in a property.
 
     omnigraph analyze pagerank --edge Cites --write rank ./my.omni
     """
     if algorithm not in ALGORITHMS:
-        raise UsageFault(f"there is no algorithm '{algorithm}'; there are {', '.join(ALGORITHMS)}")
+        raise UsageFault(f"there is no algorithm '{algorithm}'; the algorithms are {', '.join(ALGORITHMS)}")
     check_branch_or_at(branch, at)
     address = run.storage()
     on = None if at else run.branch(branch)
     if write:
         run.announce(address)
-    graph = run.open(address, branch=on) if write else run.open_to_ask(address, branch=on)
+    graph = run.open(address, branch=on) if write else run.open_for_queries(address, branch=on)
     spark = spark_options(engine, master, remote)
     with working(algorithm, wanted=not (as_json or run.options.quiet)) as watch:
         analysis = graph.analyze(
@@ -97,7 +98,7 @@ def analyze_command(
 
 
 def _targets(write: list[str]) -> Any:
-    """One property, or column → property."""
+    """Parse --write: one property, or a mapping of columns to properties."""
     if not write:
         return None
     if len(write) == 1 and "=" not in write[0]:
@@ -109,7 +110,7 @@ def _targets(write: list[str]) -> Any:
 
 
 def _top(analysis: Analysis, name: str, count: int) -> list[dict[str, Any]]:
-    """The nodes with the largest values; of components, those of the first ones."""
+    """Return the nodes with the largest values; for components, those of the first components."""
     table = analysis.tables[name]
     column = table.column_names[-1]
     order = "ascending" if analysis.algorithm == "components" else "descending"

@@ -1,4 +1,4 @@
-"""`omnigraph embed`: put vectors into a JSONL file, or into a graph."""
+"""`omnigraph embed`: compute embeddings for a JSONL file or a graph."""
 
 from __future__ import annotations
 
@@ -21,21 +21,17 @@ if TYPE_CHECKING:
 def embed_command(
     run: Invocation,
     in_graph: Annotated[
-        bool, typer.Option("--in-graph", help="Make the missing vectors of a graph instead, as one commit.")
+        bool, typer.Option("--in-graph", help="Compute the missing vectors of a graph instead, as one commit.")
     ] = False,
     branch: Branch = None,
     message: Message = None,
     seed: Annotated[
-        str | None, typer.Option("--seed", metavar="MANIFEST", help="A manifest (.yaml) that names files and fields.")
+        str | None, typer.Option("--seed", metavar="MANIFEST", help="A manifest (.yaml) of files and fields.")
     ] = None,
-    source: Annotated[str | None, typer.Option("--input", metavar="IN.jsonl", help="The records.")] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", metavar="OUT.jsonl", help="Where they go, with vectors.")
-    ] = None,
-    spec: Annotated[
-        str | None, typer.Option("--spec", metavar="SPEC.json", help="Which fields make up which vectors.")
-    ] = None,
-    reembed_all: Annotated[bool, typer.Option("--reembed-all", help="Replace vectors that are there.")] = False,
+    source: Annotated[str | None, typer.Option("--input", metavar="IN.jsonl", help="The input file.")] = None,
+    output: Annotated[str | None, typer.Option("--output", metavar="OUT.jsonl", help="The output file.")] = None,
+    spec: Annotated[str | None, typer.Option("--spec", metavar="SPEC.json", help="The fields of each vector.")] = None,
+    reembed_all: Annotated[bool, typer.Option("--reembed-all", help="Also replace existing vectors.")] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Remove the vectors instead.")] = False,
     types: Annotated[
         list[str] | None, typer.Option("--type", metavar="NAME", help="Only this type; may be repeated.")
@@ -43,7 +39,9 @@ def embed_command(
     select: Annotated[
         list[str] | None,
         typer.Option(
-            "--select", metavar="[TYPE:]FIELD=VALUE", help="Only matching rows, embedded anew; may be repeated."
+            "--select",
+            metavar="[TYPE:]FIELD=VALUE",
+            help="Recompute the vectors of matching rows only; may be repeated.",
         ),
     ] = None,
     engine: Engine = "auto",
@@ -52,18 +50,18 @@ def embed_command(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
-    """Embed the texts of a JSONL file and write it with vectors, or make the vectors a graph lacks.
+    """Compute the embeddings of a JSONL file, or the missing embeddings of a graph.
 
     omnigraph embed --input notes.jsonl --output notes.embedded.jsonl --spec embed.json
     omnigraph embed --in-graph ./my.omni
     """
     if in_graph:
         if any((seed, source, output, spec, clean, select, master, remote, conf)) or engine != "auto":
-            raise UsageFault("--in-graph takes only --type and --reembed-all")
+            raise UsageFault("--in-graph allows only --type and --reembed-all")
         _embed_graph(run, run.branch(branch), types, reembed_all, message, as_json=as_json)
         return
     if run.uri or run.uri_option or run.target or branch:
-        raise UsageFault("files are embedded without a graph; --in-graph embeds a graph's")
+        raise UsageFault("a graph requires --in-graph; files are embedded without a graph")
     from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
     from omnigraph.engine_choice import BulkOptions, embed_file
@@ -74,7 +72,7 @@ def embed_command(
     check_engine(engine)
     if seed is not None:
         if any((source, output, spec)):
-            raise UsageFault("--seed names the files itself; leave --input, --output and --spec out")
+            raise UsageFault("--seed excludes --input, --output and --spec")
         files = read_manifest(Path(seed))
     else:
         if source is None or output is None or spec is None:

@@ -35,21 +35,26 @@ def export_command(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="PATH", help="A file; of other formats or --partitioned, a new folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="A file; a new folder for --partitioned and for formats other than jsonl.",
+        ),
     ] = None,
     format_: Annotated[
         str,
-        typer.Option("--format", "-f", metavar="FORMAT", help="jsonl; or a file for each type: parquet, csv, arrow."),
+        typer.Option("--format", "-f", metavar="FORMAT", help="jsonl, or one file per type: parquet, csv, arrow."),
     ] = "jsonl",
     partitioned: Annotated[
-        bool, typer.Option("--partitioned", help="A file for each piece of a table, written in parallel.")
+        bool, typer.Option("--partitioned", help="Write one file per fragment of a table, in parallel.")
     ] = False,
     engine: Engine = "auto",
     master: Master = None,
     remote: Remote = None,
     jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False,
 ) -> None:
-    """Write a snapshot in files that load back to the same graph.
+    """Write a snapshot to files that can be loaded into an equal graph.
 
     omnigraph export ./my.omni > everything.jsonl
     omnigraph export --format parquet --out everything/ ./my.omni
@@ -59,13 +64,13 @@ def export_command(
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(FORMATS)}")
     files = format_ != "jsonl" or partitioned
     if files and (out is None or tables):
-        raise UsageFault("files of several types need --out FOLDER, and are chosen by --type")
+        raise UsageFault("an export to several files requires --out FOLDER, and selects types by --type, not --table")
     if jsonl:
-        remark("note", "--jsonl is not needed: an export always is JSONL")
+        remark("note", "--jsonl is ignored: jsonl is the default format")
     on = run.branch(branch)
     graph = run.open(branch=None if snapshot else on, read_only=True)
     at = point(snapshot)
-    chosen = _chosen(graph.snapshot(at=at).tables, types or (), tables or ())
+    chosen = _selected_tables(graph.snapshot(at=at).tables, types or (), tables or ())
     names = None if chosen is None else sorted({TableKey.parse(key).type_name for key in chosen})
     if files:
         spark = spark_options(engine, master, remote)
@@ -85,8 +90,8 @@ def export_command(
                 file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
-def _chosen(known: Any, types: Sequence[str], tables: Sequence[str]) -> set[str] | None:
-    """The table keys that were asked for; None is all of them."""
+def _selected_tables(known: Any, types: Sequence[str], tables: Sequence[str]) -> set[str] | None:
+    """Return the selected table keys; None means all."""
     if not types and not tables:
         return None
     chosen: set[str] = set()

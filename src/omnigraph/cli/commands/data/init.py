@@ -1,4 +1,4 @@
-"""`omnigraph init`: a new graph, and a configuration to go with it."""
+"""`omnigraph init`: create a graph and a configuration file for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ cli:
 query:
   roots: [queries, .]
 
-# Short names for queries: 'omnigraph read --alias person Ana'
+# Named queries: 'omnigraph read --alias person Ana'
 # aliases:
 #   person:
 #     command: read
@@ -43,7 +43,7 @@ query:
 #     name: person_by_name
 #     args: [name]
 
-# A file of NAME=value lines with keys; the environment wins over it.
+# A file of NAME=value lines, for API keys; the environment takes precedence.
 # auth:
 #   env_file: ./.env.omni
 """
@@ -55,14 +55,14 @@ def init_command(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="[SCHEMA] URI", help="The schema (.pg), instead of --schema; and a folder or s3://bucket/prefix."
+            metavar="[SCHEMA] URI", help="The schema (.pg), instead of --schema, and a folder or s3://bucket/prefix."
         ),
     ],
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")
     ] = None,
     scaffold: Annotated[
-        bool, typer.Option("--scaffold/--no-scaffold", help=f"Write an {FILE_NAME} if there is none.")
+        bool, typer.Option("--scaffold/--no-scaffold", help=f"Write {FILE_NAME} if it does not exist.")
     ] = True,
     as_json: Json = False,
 ) -> None:
@@ -93,7 +93,7 @@ def init_command(
 def _schema_and_address(words: list[str], schema: str | None) -> tuple[str, str]:
     given = words if schema is None else [schema, *words]
     if len(given) != 2:
-        raise UsageFault("name one schema and one graph: omnigraph init SCHEMA.pg URI, or --schema SCHEMA.pg URI")
+        raise UsageFault("give one schema and one graph: omnigraph init SCHEMA.pg URI, or --schema SCHEMA.pg URI")
     file, uri = given
     if schema is None and uri.endswith(".pg"):
         raise UsageFault(f"the graph comes last: omnigraph init {uri} {file}")
@@ -101,31 +101,29 @@ def _schema_and_address(words: list[str], schema: str | None) -> tuple[str, str]
 
 
 def _remark_on_default(run: Invocation, uri: str) -> None:
-    """Say that commands without an address still go to another graph."""
+    """Note that commands without an address still use another graph."""
     if run.has_address and not run.options.quiet:
         default = redact_uri(run.address().uri)
-        remark(
-            "note", f"{FILE_NAME} is unchanged, and commands without an address use {default}, not {redact_uri(uri)}"
-        )
-        remark("note", f"name the new graph in each command, or set 'cli.graph' in {FILE_NAME}")
+        remark("note", f"{FILE_NAME} is unchanged: commands without an address use {default}, not {redact_uri(uri)}")
+        remark("note", f"give the address of the new graph in each command, or set 'cli.graph' in {FILE_NAME}")
 
 
 def _check(text: str, name: str) -> None:
-    """Compile under the file's own name, so that errors have their place; warn of annotations without effect."""
+    """Compile the schema under its file name, for error positions; warn of annotations without effect."""
     from omnigraph.schema.check import compile_schema
 
     warn_of_annotations(compile_schema(text, name))
 
 
 def _scaffold(address: Address) -> Path | None:
-    """Write a configuration that names the new graph; one that is there is never touched."""
+    """Write a configuration file for the new graph, unless one exists."""
     import yaml
 
     uri, folder = address.uri, Path()
     if address.is_local and "://" not in uri:
         graph = Path(uri)
         folder = graph.parent
-        # The address counts from the folder of the file.
+        # The address is relative to the folder of the file.
         uri = uri if graph.is_absolute() or folder == Path() else f".{os.sep}{graph.name}"
     path = folder / FILE_NAME
     name = address.uri.rstrip("/").rpartition("/")[2].removesuffix(".omni") or "graph"

@@ -1,4 +1,4 @@
-"""`omnigraph shell`: ask and change a graph interactively."""
+"""`omnigraph shell`: an interactive session on a graph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from omnigraph.cli.invocation import Branch, Invocation, takes_graph
 def shell_command(
     run: Invocation,
     branch: Branch = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse changes.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Reject changes.")] = False,
 ) -> None:
-    """Ask and change a graph interactively: completion, history, tables, time travel.
+    """Query and change a graph interactively, with completion and history.
 
-    Input from a pipe runs as if it were typed; the exit code is 1 if any of it failed.
+    Input from a pipe is executed as if typed; the exit code is 1 if any statement failed.
 
     omnigraph shell ./my.omni < session.txt
     """

@@ -1,4 +1,4 @@
-"""`omnigraph explain`: how a query will run, or what an error code means."""
+"""`omnigraph explain`: show the plan of a query, or explain an error code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.params import gather
-from omnigraph.cli.io.query_input import Assignments, Params, ParamsFile, declared_types
+from omnigraph.cli.io.query_input import (
+    Assignments,
+    Params,
+    ParamsFile,
+    QueryFile,
+    QueryName,
+    QueryText,
+    declared_types,
+)
 from omnigraph.errors import NotFound
 from omnigraph.suggestions import did_you_mean
 
@@ -25,20 +33,16 @@ def explain_command(
     run: Invocation,
     word: Annotated[
         str | None,
-        typer.Argument(metavar="CODE|URI", help="An error code; together with a query, the graph."),
+        typer.Argument(metavar="CODE|URI", help="An error code; with a query, the graph."),
     ] = None,
-    query: Annotated[
-        str | None, typer.Option("--query", "-q", metavar="FILE", help="The queries (.gq); '-' reads stdin.")
-    ] = None,
-    text: Annotated[str | None, typer.Option("-e", "--query-string", metavar="GQ", help="The query itself.")] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", "-n", help="Which query; needed when there are several.")
-    ] = None,
+    query: QueryFile = None,
+    text: QueryText = None,
+    name: QueryName = None,
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
     ] = None,
     branch: Branch = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Run the query and say what each step of it did.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Run the query and report each step.")] = False,
     params: Params = None,
     params_file: ParamsFile = None,
     assignments: Assignments = None,
@@ -56,7 +60,7 @@ def explain_command(
     if query is not None and text is not None:
         raise UsageFault("--query and -e exclude each other")
     if schema is not None and (profile or word is not None):
-        raise UsageFault("--schema takes the place of a graph; leave one of them out")
+        raise UsageFault("--schema excludes a graph and --profile")
     from omnigraph.query.compile import compile_query, pick_query
     from omnigraph.query.plan.explain import explain
     from omnigraph.query.syntax.parser import parse_queries
@@ -69,7 +73,7 @@ def explain_command(
         sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))
         return
     run.uri = word
-    graph = run.open_to_ask(branch=run.branch(branch))
+    graph = run.open_for_queries(branch=run.branch(branch))
     if not profile:
         sys.stdout.write(graph.explain(path or source, name))
         return
@@ -79,7 +83,7 @@ def explain_command(
 
 
 def explain_code(code: str) -> str:
-    """What the page of errors says about a code."""
+    """Return the explanation of an error code."""
     pages, words = error_pages()
     for known, text in pages.items():
         if known.lower() == code.lower():
@@ -96,7 +100,7 @@ def explain_code(code: str) -> str:
 
 
 def error_pages() -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Numbered code → its section; code without a number → its class and meaning."""
+    """Return the sections of numbered codes, and the class and meaning of named codes."""
     text = _read_page()
     parts = re.split(r"(?m)^### (\S+).*$", text)
     pages = {code: re.split(r"(?m)^## ", body)[0].strip() for code, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -108,16 +112,16 @@ def error_pages() -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
 
 
 def _read_page() -> str:
-    """The page as it was installed, or as it lies in the repository."""
+    """Read the page from the installation or from the repository."""
     package = Path(__file__).parents[3]
-    for place in (package / _PAGE, package.parents[1] / _PAGE):
-        if place.is_file():
-            return place.read_text(encoding="utf-8")
+    for path in (package / _PAGE, package.parents[1] / _PAGE):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
     raise NotFound("the page of error codes is not installed", code="no_error_page")
 
 
 def _plain(markdown: str) -> str:
-    """Markdown as a terminal shows it: code indented, links by their words."""
+    """Convert Markdown for a terminal: code is indented, links are reduced to their text."""
     lines: list[str] = []
     code = False
     for line in markdown.splitlines():

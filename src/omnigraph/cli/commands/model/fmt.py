@@ -1,4 +1,4 @@
-"""`omnigraph fmt`: put schema and query files into the canonical layout."""
+"""`omnigraph fmt`: format schema and query files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def fmt_command(
         list[str],
         typer.Argument(metavar="FILE", help="Files (.pg, .gq) or directories; '-' formats stdin to stdout."),
     ],
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a file would change.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show the differences.")] = False,
     language: Annotated[
-        str | None, typer.Option("--lang", metavar="pg|gq", help="The language of stdin; else the name decides.")
+        str | None, typer.Option("--lang", metavar="pg|gq", help="The language of stdin (default: by file name).")
     ] = None,
 ) -> None:
-    """Write schema and query files in the canonical layout; comments stay.
+    """Format schema and query files; comments are kept.
 
-    A file that does not parse is reported and left as it is.
+    A file with syntax errors is reported and not changed.
     """
     if language is not None and f".{language}" not in _SUFFIXES:
         raise typer.BadParameter("the languages are pg and gq", param_hint="--lang")
@@ -76,7 +76,7 @@ def _formatter(path: str, language: str | None) -> Callable[[str, str], str]:
     if suffix in _SUFFIXES:
         return format_schema if suffix == ".pg" else format_queries
     if path == STDIN:
-        raise InputError("the language of stdin is not known", hint="say --lang pg or --lang gq")
+        raise InputError("the language of stdin is not known", hint="add --lang pg or --lang gq")
     raise InputError(f"'{path}' is neither a schema (.pg) nor a query file (.gq)")
 
 

@@ -1,4 +1,4 @@
-"""`omnigraph lint`: check a file of queries against a schema, or against a graph's."""
+"""`omnigraph lint`: check a file of queries against a schema or a graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def lint_command(
     run: Invocation,
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="The queries (.gq); '-' reads stdin.", show_default=False)
+        str | None, typer.Argument(metavar="FILE", help="A file of queries (.gq); '-' reads stdin.", show_default=False)
     ] = None,
-    query: Annotated[str | None, typer.Option("--query", "-q", metavar="FILE", help="The same, as an option.")] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", metavar="FILE", help="The file of queries, as an option.")
+    ] = None,
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
     ] = None,
@@ -30,14 +32,14 @@ def lint_command(
 ) -> None:
     """Check every query of a file against a schema or a graph.
 
-    Exits with 1 when something is wrong; warnings are no mistakes.
+    Exits with 1 if there are errors; warnings do not count.
     """
     from omnigraph.query.lint import lint
     from omnigraph.schema.check import compile_schema
 
     if query is not None:
         if file is not None and run.uri is not None:
-            raise UsageFault(f"--query names the file, and '{file}' is one more word; the graph is the only other one")
+            raise UsageFault(f"unexpected argument '{file}': with --query, the only argument is the graph")
         run.uri = run.uri or file
     elif file is None:
         raise UsageFault("no file was given; write: omnigraph lint FILE [URI]")

@@ -1,4 +1,4 @@
-"""`omnigraph schema`: check, show, plan, apply."""
+"""`omnigraph schema`: check, show, plan and apply schemas."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     from omnigraph.schema.migration_steps import Step
 
 app = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Check schemas, show, plan and apply changes of them.", rich_markup_mode=None
+    cls=Group,
+    no_args_is_help=True,
+    help="Check and show schemas; plan and apply schema changes.",
+    rich_markup_mode=None,
 )
-DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Let drops also remove older versions of the data.")]
+DataLoss = Annotated[
+    bool, typer.Option("--allow-data-loss", help="Make drops also remove the older versions of the data.")
+]
 
 
 File = Annotated[
@@ -36,7 +41,7 @@ def check_command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The schema (.pg); '-' reads stdin.")],
     as_json: Json = False,
 ) -> None:
-    """Check that a schema is sound."""
+    """Check that a schema is valid."""
     from omnigraph.schema.check import compile_schema
     from omnigraph.schema.identity import shape_hash
     from omnigraph.schema.warnings import unknown_annotations
@@ -57,7 +62,7 @@ def check_command(
 @app.command("show")
 @takes_graph
 def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Show the schema of a branch, as it was accepted."""
+    """Show the schema of a branch."""
     source = run.open(branch=run.branch(branch), read_only=True).schema
     if as_json:
         print_json({"schema_source": source})
@@ -70,22 +75,20 @@ def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) 
 def plan_command(
     run: Invocation,
     file: File = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
-    ] = None,
+    schema: Annotated[str | None, typer.Option("--schema", "-s", metavar="FILE", help="The new schema (.pg).")] = None,
     from_file: Annotated[
-        str | None, typer.Option("--from", metavar="FILE", help="Without a graph: the schema as it is (.pg).")
+        str | None, typer.Option("--from", metavar="FILE", help="Without a graph: the current schema (.pg).")
     ] = None,
     to_file: Annotated[
-        str | None, typer.Option("--to", metavar="FILE", help="Without a graph: the schema as it should be (.pg).")
+        str | None, typer.Option("--to", metavar="FILE", help="Without a graph: the new schema (.pg).")
     ] = None,
     branch: Branch = None,
     allow_data_loss: DataLoss = False,
     as_json: Json = False,
 ) -> None:
-    """Plan the steps to another schema; nothing is written.
+    """Show the steps of a migration to another schema; nothing is written.
 
-    A plan that is not supported is an answer, not a failure: the exit code is 0.
+    The exit code is 0 even if the migration is not supported.
     """
     from omnigraph.schema.check import compile_schema
     from omnigraph.schema.migrate import plan_between
@@ -106,7 +109,7 @@ def plan_command(
         plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
         about, title = {"uri": address.uri}, address.uri
     else:
-        raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE without one")
+        raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE")
     if as_json:
         print_json({**about, **plan.to_json()})
         return
@@ -121,15 +124,13 @@ def plan_command(
 def apply_command(
     run: Invocation,
     file: File = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema as it should be (.pg).")
-    ] = None,
+    schema: Annotated[str | None, typer.Option("--schema", "-s", metavar="FILE", help="The new schema (.pg).")] = None,
     branch: Branch = None,
     allow_data_loss: DataLoss = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
-    """Make this the schema of a branch, tables and all, as one commit.
+    """Migrate a branch to a new schema, as one commit.
 
     omnigraph schema apply people.pg ./my.omni
     """
@@ -158,17 +159,17 @@ def apply_command(
 
 
 def _schema_file(run: Invocation, file: str | None, schema: str | None) -> str | None:
-    """The schema that the option or the first word names; the graph is the last word."""
+    """Return the schema file from the option or the first argument; the graph is the last argument."""
     if schema is None and file is not None and (run.uri is not None or not is_graph(file)):
         return file
     if file is not None and run.uri is not None:
-        raise UsageFault(f"--schema names the file, and '{file}' is one more word; the graph is the only other one")
+        raise UsageFault(f"unexpected argument '{file}': with --schema, the only argument is the graph")
     run.uri = run.uri or file
     return schema
 
 
 def warn_of_annotations(catalog: Catalog) -> None:
-    """Report the annotations that have no effect; a graph that is created with one keeps it."""
+    """Warn of annotations without effect."""
     from omnigraph.schema.warnings import unknown_annotations
 
     for found in unknown_annotations(catalog):

@@ -24,13 +24,18 @@ app = typer.Typer(
 def create_command(
     run: Invocation,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new branch.")],
-    from_branch: Annotated[str | None, typer.Option("--from", metavar="BRANCH", help="Where it starts.")] = None,
+    from_branch: Annotated[
+        str | None, typer.Option("--from", metavar="BRANCH", help="The branch to start from.")
+    ] = None,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time to start at.")
+        str | None,
+        typer.Option(
+            "--at", metavar="POINT", help="The point to start from: a branch, tag, commit id, version or time."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Create a branch; nothing is copied."""
+    """Create a branch without copying data."""
     address = run.storage()
     base = run.branch(from_branch)
     run.announce(address)
@@ -62,10 +67,12 @@ def delete_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The branch to delete.", autocompletion=completion.branches)
     ],
-    force: Annotated[bool, typer.Option("--force", "-f", help="Also if it has commits that are nowhere else.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Delete it even if it has commits that are on no other branch.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a branch; its commits stay readable by their ids until a cleanup."""
+    """Delete a branch; its commits remain readable by id until a cleanup."""
     address = run.storage()
     run.consent(address, as_json=as_json)
     run.announce(address)
@@ -82,18 +89,16 @@ def merge_command(
     run: Invocation,
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="SOURCE", help="The branch whose changes are wanted.", autocompletion=completion.branches
-        ),
+        typer.Argument(metavar="SOURCE", help="The branch to merge from.", autocompletion=completion.branches),
     ],
-    into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch that gets them.")] = None,
+    into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch to merge into.")] = None,
     resolve: Resolve = None,
-    delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE once it is merged.")] = False,
+    delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE after the merge.")] = False,
     preview: Preview = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
-    """Merge a branch into another as one commit, or show every conflict and write nothing.
+    """Merge a branch into another as one commit; on conflicts, report all of them and write nothing.
 
     omnigraph branch merge review/may --into main ./my.omni
     """
@@ -112,7 +117,7 @@ def merge_command(
     with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
         result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
     if result.branch_delete_error is not None:
-        remark("warning", f"branch '{source}' was merged and not deleted: {result.branch_delete_error}")
+        remark("warning", f"branch '{source}' was merged but not deleted: {result.branch_delete_error}")
     if as_json:
         print_json({**result.to_json(), "actor_id": run.actor})
         return

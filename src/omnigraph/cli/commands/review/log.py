@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def log_command(
     run: Invocation,
     branch: Branch = None,
-    graph_: Annotated[bool, typer.Option("--graph", help="Draw branches and merges beside the commits.")] = False,
-    all_: Annotated[bool, typer.Option("--all", help="The commits of all branches.")] = False,
+    graph_: Annotated[bool, typer.Option("--graph", help="Draw branches and merges next to the commits.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Show the commits of all branches.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N commits.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -44,7 +44,7 @@ def log_command(
 
 
 def _commits(graph: Graph, branches: list[str] | None) -> list[Commit]:
-    """The commits of some branches, or of all: newest first, every commit before its parents."""
+    """Return the commits of some or all branches: newest first, every commit before its parents."""
     found: dict[str, Commit] = {}
     for name in graph.branches() if branches is None else branches:
         found.update((commit.id, commit) for commit in graph.commits(name))
@@ -52,7 +52,7 @@ def _commits(graph: Graph, branches: list[str] | None) -> list[Commit]:
 
 
 def _names(graph: Graph) -> Mapping[str, list[str]]:
-    """Commit id → the branches and tags that point to it."""
+    """Map commit ids to the branches and tags that point to them."""
     names: dict[str, list[str]] = {}
     for branch in graph.branches():
         names.setdefault(graph.snapshot(branch).commit_id, []).append(branch)

@@ -15,18 +15,16 @@ from omnigraph.cli.io.points import commit_point
 @takes_graph
 def revert_command(
     run: Invocation,
-    id_: Annotated[
-        str, typer.Argument(metavar="COMMIT", help="The commit to take back: its id, a tag, or another point.")
-    ],
+    id_: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit to revert: its id, a tag or another point.")],
     branch: Branch = None,
     resolve: Resolve = None,
     preview: Preview = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
-    """Take one commit back as a new commit; everything else that happened since stays.
+    """Undo one commit by a new commit; later changes are kept.
 
-    What later commits changed or still need is a conflict; in --resolve, theirs is the state before the commit.
+    Rows that later commits changed or reference are conflicts. In --resolve, theirs is the state before the commit.
     """
     on = run.branch(branch)
     how = resolutions(resolve or [])
@@ -45,4 +43,4 @@ def revert_command(
     if as_json:
         print_json({**result.to_json(), "actor_id": run.actor})
     else:
-        print(f"revert {id_} on {on}: {result.commit_id or 'nothing to take back'}")
+        print(f"revert {id_} on {on}: {result.commit_id or 'nothing to revert'}")

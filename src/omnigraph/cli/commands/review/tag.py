@@ -1,4 +1,4 @@
-"""`omnigraph tag`: names for points of history that no cleanup removes."""
+"""`omnigraph tag`: names for commits, which a cleanup keeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from omnigraph.cli.io.output import print_json, utc
 from omnigraph.cli.io.points import point
 
 app = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Name points of history; a cleanup keeps them.", rich_markup_mode=None
+    cls=Group,
+    no_args_is_help=True,
+    help="Create, list and delete tags. A cleanup keeps tagged commits.",
+    rich_markup_mode=None,
 )
 
 
@@ -20,16 +23,18 @@ app = typer.Typer(
 @takes_graph
 def create_command(
     run: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
     branch: Branch = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="POINT", help="A branch, tag, commit id, version or time; else the head."),
+        typer.Option(
+            "--at", metavar="POINT", help="A branch, tag, commit id, version or time (default: the head of the branch)."
+        ),
     ] = None,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
-    """Name a point of history; use the name wherever a point is asked for.
+    """Create a tag, which can be used wherever a point is expected.
 
     omnigraph tag create release-1 ./my.omni
     """
@@ -61,10 +66,10 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
 @takes_graph
 def delete_command(
     run: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
     as_json: Json = False,
 ) -> None:
-    """Forget a name; the commit stays readable by its id until a cleanup."""
+    """Delete a tag; the commit remains readable by id until a cleanup."""
     address = run.storage()
     run.consent(address, as_json=as_json)
     run.announce(address)
