@@ -792,7 +792,8 @@ def test_destroying_something_far_away_needs_consent(folder, say, monkeypatch):
     code, _, err = say("branch", "delete", "x", "s3://bucket/graph")
     assert code == 1
     assert err == (
-        "error: 'omnigraph branch delete' on 's3://bucket/graph' was not confirmed; nothing was done\nhint: confirm with --yes\n"
+        "error: 'omnigraph branch delete' on 's3://bucket/graph' was not confirmed; nothing was done\n"
+        "hint: confirm with --yes\n"
     )
 
 
