@@ -1,4 +1,4 @@
-"""Adjacency against the obvious: sets of pairs, and a walk that goes breadth first from one node at a time."""
+"""Adjacency compared with reference implementations: sets of pairs, and breadth-first search from single nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Pairs = list[tuple[int, int]]
 
 
 def compressed(pairs: Pairs, count: int) -> Csr:
-    """Neighbours made the slow way."""
+    """Reference implementation of neighbours with sets."""
     rows = [sorted({b for a, b in pairs if a == number}) for number in range(count)]
     offsets = np.cumsum([0, *map(len, rows)])
     return Csr(offsets, np.array([target for row in rows for target in row], np.int32))
@@ -51,7 +51,7 @@ def distances(pairs: Pairs, source: int) -> dict[int, int]:
 
 
 def related(pairs: Pairs, count: int, least: int, most: int) -> set[tuple[int, int]]:
-    """(source, far end) of a bounded hop, word for word as the specification has it."""
+    """Return (source, far end) of a bounded hop, as the specification defines it."""
     loops = {a for a, b in pairs if a == b}
     return {
         (source, v)
@@ -66,7 +66,7 @@ def as_pairs(sources: np.ndarray, positions: np.ndarray, targets: np.ndarray) ->
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_neighbours(seed):
+def test_csr_equals_reference(seed):
     random = Random(seed)
     count = random.randint(1, 12)
     pairs = some_pairs(random, count)
@@ -87,7 +87,7 @@ def test_neighbours(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_neighbours_in_two_layers_are_like_all_in_one(seed):
+def test_overlay_equals_complete_csr(seed):
     random = Random(seed)
     known = random.randint(1, 8)
     count = known + random.randrange(4)
@@ -116,7 +116,7 @@ def test_neighbours_in_two_layers_are_like_all_in_one(seed):
 @pytest.mark.usefixtures("kernel_loader")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_layers_of_nodes_that_moved_are_like_all_in_one(seed, compiled):
+def test_overlay_with_renumbered_nodes_equals_complete_csr(seed, compiled):
     if compiled:
         assert kernels.load()
     random = Random(seed)
@@ -156,7 +156,7 @@ def refuse(rows: int) -> None:
     raise OverflowError(rows)
 
 
-def test_when_all_far_ends_are_gone_nothing_is_left_to_count():
+def test_totals_are_zero_if_all_far_nodes_were_removed():
     gone = Renumbering(np.full(2, -1), np.zeros(0, np.int64))
     removed = few([(0, 1), (1, 0)], 2)
     layered = CsrOverlay(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_renumbered=gone)
@@ -173,7 +173,7 @@ def test_edge_rows():
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_reach(seed):
+def test_bounded_hops_equal_reference(seed):
     random = Random(seed)
     count = random.randint(1, 9)
     pairs = some_pairs(random, count)
@@ -184,12 +184,12 @@ def test_reach(seed):
     forward, inward = compressed(pairs, count), compressed([(b, a) for a, b in pairs], count)
     all_pairs = np.arange(count)
     assert as_pairs(all_pairs, *BoundedHops(forward, loops, least, most).reach(all_pairs)) == sorted(expected)
-    # Walked from where the hop ends, the same pairs come out, only the other way round.
+    # A backward traversal gives the same pairs, reversed.
     turned = sorted((b, a) for a, b in expected)
     assert as_pairs(all_pairs, *BoundedHops(inward, loops, least, most, backward=True).reach(all_pairs)) == turned
     counts = [sum(a == number for a, _ in expected) for number in range(count)]
     assert BoundedHops(forward, loops, least, most).reach_counts(all_pairs).tolist() == counts
-    for number in range(count):  # One source has a way of its own.
+    for number in range(count):  # A single source uses a separate algorithm.
         source = np.array([number])
         assert as_pairs(source, *BoundedHops(forward, loops, least, most).reach(source)) == sorted(
             pair for pair in expected if pair[0] == number
@@ -199,7 +199,7 @@ def test_reach(seed):
         ]
 
 
-def test_reach_from_nowhere():
+def test_bounded_hops_without_sources():
     neighbours = compressed([(0, 1)], 2)
     positions, targets = BoundedHops(neighbours, np.zeros(0, np.int64), 1, 3).reach(np.zeros(0, np.int64))
     assert positions.tolist() == targets.tolist() == []
@@ -211,7 +211,7 @@ def test_reach_from_nowhere():
 def adjacency(
     graph: Graph, edge_type: str, cache: DataCache, **where: str
 ) -> tuple[EdgeAdjacency, list[str], list[str]]:
-    """The adjacency of an edge type, and the ids of its ends by number."""
+    """Return the adjacency of an edge type, and the ids of the nodes at both ends by row number."""
     snapshot = graph.snapshot(**where)
     ends = graph.catalog(**where).edges[edge_type]
     edges, sources, targets = (
@@ -223,7 +223,7 @@ def adjacency(
 
 
 def walked(graph: Graph, edge_type: str, direction: str, cache: DataCache, **where: str) -> list[tuple[str, str]]:
-    """(near, far) ids by walking from every node."""
+    """Return the (near, far) ids of all pairs."""
     of, sources, targets = adjacency(graph, edge_type, cache, **where)
     near, far = (targets, sources) if direction == "in" else (sources, targets)
     positions, found = of.neighbours(direction).expand(np.arange(len(near)))
@@ -239,7 +239,7 @@ def graph(tmp_path):
     return new_graph(tmp_path, SCHEMA, *nodes, *records, *(edge("To", *ends) for ends in to))
 
 
-def test_each_pair_once_in_every_direction(graph):
+def test_each_pair_occurs_once_in_every_direction(graph):
     cache = DataCache()
     out = [("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")]
     assert walked(graph, "Loop", "out", cache) == out
@@ -252,20 +252,20 @@ def test_each_pair_once_in_every_direction(graph):
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
-def test_every_edge_row_is_at_its_ends(graph, direction):
+def test_edge_rows_contain_every_edge_at_its_ends(graph, direction):
     of, names, _ = adjacency(graph, "Loop", DataCache())
     stored = graph.to_arrow("Loop").to_pylist()
     positions, rows, targets = of.edge_rows(direction).expand(np.arange(len(names)))
     found = sorted((names[p], stored[r]["id"], names[t]) for p, r, t in zip(positions, rows, targets, strict=True))
     out = [(row["src"], row["id"], row["dst"]) for row in stored]
     turned = [(far, id_, near) for near, id_, far in out]
-    # A loop is at its node once, also when both directions are asked for.
+    # A loop occurs once, also in direction `both`.
     expected = {"out": out, "in": turned, "both": list({*out, *turned})}[direction]
     assert found == sorted(expected)
 
 
-def test_later_versions_and_branches_are_told_apart(graph):
-    """Adjacency is grown from what was built before: only where that is still true."""
+def test_versions_and_branches_have_separate_adjacency(graph):
+    """An earlier adjacency is updated only if the later version extends it."""
     cache = DataCache()
     first = graph.commits()[0].id
     graph.branch_create("side")
@@ -289,7 +289,7 @@ def test_later_versions_and_branches_are_told_apart(graph):
                 assert walked(graph, "Loop", direction, cache, **where) == sorted(expected)
 
 
-def test_an_edge_to_a_node_that_is_not_there_is_damage(graph):
+def test_an_edge_to_a_missing_node_is_reported_as_damage(graph):
     def remove_node(transaction: Transaction) -> None:
         transaction.change("node:B", TableWrite(delete=["z"]))
 
@@ -302,13 +302,13 @@ PROTOCOL = ("compacted", "for_scan", "has_neighbours", "loops", "neighbours")
 
 
 @pytest.mark.parametrize("of", [MultiEdgeAdjacency, UnionAdjacency])
-def test_edges_of_several_types_have_no_method_that_they_cannot_answer(of):
+def test_multi_edge_adjacency_has_exactly_the_methods_of_the_protocol(of):
     assert tuple(sorted(name for name in dir(of) if not name.startswith("_"))) == PROTOCOL
     assert set(PROTOCOL) <= set(dir(Adjacency))
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
-def test_edges_of_several_types(graph, direction):
+def test_adjacency_of_several_edge_types(graph, direction):
     tables = {name: DataCache().table(graph.snapshot().table(f"node:{name}")) for name in ("A", "B")}
     cache = DataCache()
     loop, to = (cache.table(graph.snapshot().table(f"edge:{name}")) for name in ("Loop", "To"))
@@ -323,7 +323,7 @@ def test_edges_of_several_types(graph, direction):
     assert several.has_neighbours(direction, count).tolist() == own.has_neighbours(direction, count).tolist()
 
     ids = [*tables["A"].column("id").to_pylist(), *tables["B"].column("id").to_pylist()]
-    space = MemoryTable.of(pa.table({"id": ids}))  # all nodes, those of A first
+    space = MemoryTable.of(pa.table({"id": ids}))  # all nodes: A, then B
     mixed = UnionAdjacency([own, other], [(0, 0), (0, count)], space)
     out = [
         (a, b + shift)

@@ -1,4 +1,4 @@
-"""The algorithms against the obvious: matrices, walks by hand, counting."""
+"""Graph algorithms compared with reference implementations: matrices, traversals, counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def edge_lists(draw, weights: bool = False):
 
 
 def ranks_by_matrix(edges: EdgeList) -> np.ndarray:
-    """The stationary state of the walk, from its matrix."""
+    """Return the stationary distribution of the random walk, from its matrix."""
     walk = np.zeros((edges.count, edges.count))
     weights = np.ones(len(edges.sources)) if edges.weights is None else edges.weights
     for source, target, weight in zip(edges.sources, edges.targets, weights, strict=True):
@@ -36,13 +36,13 @@ def ranks_by_matrix(edges: EdgeList) -> np.ndarray:
 
 
 @given(edge_lists(weights=True))
-def test_pagerank_is_where_the_walk_settles(edges):
+def test_pagerank_equals_the_stationary_distribution(edges):
     ranks, _ = pagerank(edges, **SETTINGS)
     assert ranks == pytest.approx(ranks_by_matrix(edges), abs=1e-8)
     assert ranks.sum() == pytest.approx(1)
 
 
-def test_pagerank_of_a_star_prefers_the_middle_and_of_nothing_is_nothing():
+def test_pagerank_of_a_star_and_of_an_empty_graph():
     ranks, rounds = pagerank(EdgeList(4, np.array([1, 2, 3]), np.array([0, 0, 0])), **SETTINGS)
     assert ranks[0] > ranks[1] == ranks[2] == ranks[3]
     assert 1 < rounds < 500
@@ -69,19 +69,19 @@ def components_by_walking(edges: EdgeList) -> list[frozenset[int]]:
 
 
 @given(edge_lists())
-def test_components_are_what_walking_reaches_the_largest_first(edges):
+def test_components_equal_reachable_sets_ordered_by_size(edges):
     labels = components(edges)
     found = [frozenset(np.flatnonzero(labels == label).tolist()) for label in range(labels.max() + 1)]
     assert found == sorted(components_by_walking(edges), key=lambda part: (-len(part), min(part)))
 
 
-def test_a_long_chain_in_any_order_is_one_component():
+def test_a_shuffled_long_path_is_one_component():
     order = np.random.default_rng(3).permutation(5_000)
     assert not components(EdgeList(5_000, order[:-1], order[1:])).any()
 
 
 @given(edge_lists())
-def test_degrees_count_every_edge_at_both_ends(edges):
+def test_degrees_count_edges_at_both_ends(edges):
     incoming, outgoing = degrees(edges)
     assert incoming.tolist() == [edges.targets.tolist().count(node) for node in range(edges.count)]
     assert outgoing.tolist() == [edges.sources.tolist().count(node) for node in range(edges.count)]

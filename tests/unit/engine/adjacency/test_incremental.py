@@ -1,4 +1,4 @@
-"""An adjacency is carried from version to version: whatever a commit did, it is as if made anew, and is not."""
+"""Incremental maintenance of adjacency: after any commit it equals a new build, without one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIRECTIONS = ("out", "in", "both")
 
 
 class Life:
-    """A graph, and small random changes to it."""
+    """A graph with random small changes."""
 
     def __init__(self, graph: Graph, random: Random) -> None:
         self.graph = graph
@@ -96,7 +96,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
+def test_small_changes_update_the_adjacency(tmp_path, seed, monkeypatch):
     random = Random(seed)
     names = [f"n{number}" for number in range(14)]
     records = [node("A", name=name) for name in names] + [node("B", name=name) for name in names[:5]]
@@ -123,7 +123,7 @@ def test_every_small_change_is_carried_along(tmp_path, seed, monkeypatch):
     assert len(built) <= first, f"made anew after {done}"
 
 
-def test_a_change_too_large_to_carry_is_made_anew(tmp_path, tune):
+def test_a_large_change_rebuilds_the_adjacency(tmp_path, tune):
     graph = new_graph(
         tmp_path, SCHEMA, *(node("A", name=f"n{number}") for number in range(4)), edge("Loop", "n0", "n1")
     )
@@ -136,7 +136,7 @@ def test_a_change_too_large_to_carry_is_made_anew(tmp_path, tune):
     check(graph, cache, "Loop")
 
 
-def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypatch, tune):
+def test_the_next_process_updates_the_adjacency_on_disk(tmp_path, monkeypatch, tune):
     tune(adjacency_disk_edges_min=1)
     names = [f"n{number}" for number in range(6)]
     pairs = [(a, b) for a in names[:3] for b in names[2:]]
@@ -145,7 +145,7 @@ def test_what_was_kept_on_disk_is_carried_by_the_next_process(tmp_path, monkeypa
     folder = tmp_path / "kept"
     check(graph, DataCache(folder=folder), "Loop")
     plain = module.build
-    for about in folder.glob("*/about.json"):  # what another release might have written is not used
+    for about in folder.glob("*/about.json"):  # an entry in another format is not used
         written = about.read_text()
         about.write_text(written.replace('"pieces"', '"parts"'))
         check(graph, DataCache(folder=folder), "Loop")

@@ -1,4 +1,4 @@
-"""Which rows of a version were in an earlier one."""
+"""Mapping between the rows of a version and those of an earlier one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.writes import new_graph, node
 SCHEMA = "node Doc { name: String @key }"
 
 
-def test_a_map_of_rows_by_hand(tmp_path):
+def test_row_mapping_computed_by_hand(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name) for name in "abcd"))
     cache = DataCache()
 

@@ -1,4 +1,4 @@
-"""What was computed for one version serves the next: whatever was added, replaced, removed or compacted since."""
+"""Segments of one version are reused by later versions after inserts, updates, deletes and compaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BOTH = """query q($v: Vector(3), $t: String) {
 
 @pytest.fixture(autouse=True)
 def _small(tune):
-    """Everything is large enough to be kept on disk and compared by codes."""
+    """Lower the thresholds so that all structures are kept on disk and compared by codes."""
     tune(vector_exact_rows_max=1, vector_disk_bytes_min=0, postings_disk_rows_min=0)
 
 
@@ -52,18 +52,18 @@ def doc(random: Random, name: str) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 160))
-def test_grown_answers_are_those_of_a_graph_without_a_past_at_length(tmp_path, tune, seed):
+def test_updated_segments_give_the_results_of_a_new_graph_long(tmp_path, tune, seed):
     tune(segment_rows_min=2, segments_max=3)
     grow(tmp_path, seed, steps=30)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_grown_answers_are_those_of_a_graph_without_a_past(tmp_path, seed):
+def test_updated_segments_give_the_results_of_a_new_graph(tmp_path, seed):
     grow(tmp_path, seed, steps=12)
 
 
 def grow(tmp_path: Path, seed: int, steps: int) -> None:
-    """Change a graph at random, and after every change ask it what a graph without a past is asked."""
+    """Change a graph at random; after every change, compare its results with those of a new graph."""
     random = Random(seed)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(30)))
     answers(graph, Random(0))
@@ -86,7 +86,7 @@ def grow(tmp_path: Path, seed: int, steps: int) -> None:
         fresh = new_graph(tmp_path / f"fresh{step}", SCHEMA)
         fresh.load(list(graph.export()), mode="append")
         assert answers(graph, Random(seen)) == answers(fresh, Random(seen))
-    # Back in time, through what later versions left in memory and on disk.
+    # Earlier versions, with the segments that later versions left in memory and on disk.
     for at in random.sample(points, 4):
         fresh = new_graph(tmp_path / f"past{at}", SCHEMA)
         fresh.load(list(graph.export(at=at)), mode="append")
@@ -94,7 +94,7 @@ def grow(tmp_path: Path, seed: int, steps: int) -> None:
 
 
 def count_built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many texts were looked at, each time some were."""
+    """Record the number of texts analysed by each build."""
     seen: list[int] = []
     build = inverted_index.build_inverted_index
 
@@ -107,7 +107,7 @@ def count_built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def test_a_small_commit_costs_what_it_adds_and_a_new_process_nothing(tmp_path, monkeypatch):
+def test_a_small_commit_analyses_only_its_rows_and_a_new_process_none(tmp_path, monkeypatch):
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(50)))
     seen = count_built(monkeypatch)
@@ -126,7 +126,7 @@ def test_a_small_commit_costs_what_it_adds_and_a_new_process_nothing(tmp_path, m
     assert {path.name for path in (Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER).iterdir()}
 
 
-def test_what_is_kept_may_be_deleted_or_damaged(tmp_path):
+def test_deleted_or_damaged_entries_are_rebuilt(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(doc(Random(2), f"d{at}") for at in range(20)))
     expected = answers(graph, Random(0))
     folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
@@ -138,7 +138,7 @@ def test_what_is_kept_may_be_deleted_or_damaged(tmp_path):
     assert answers(reopened(graph), Random(0)) == expected
 
 
-def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch, tune):
+def test_many_new_rows_become_a_segment_on_disk(tmp_path, monkeypatch, tune):
     tune(segment_rows_min=3)
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(10)))
@@ -159,7 +159,7 @@ def test_many_new_rows_become_a_part_that_is_kept(tmp_path, monkeypatch, tune):
     assert seen == [10, 8, 2, 2, 19], "and the parts of before are forgotten"
 
 
-def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tmp_path, monkeypatch, tune):
+def test_segments_are_merged_if_there_are_too_many_or_most_rows_are_deleted(tmp_path, monkeypatch, tune):
     tune(segment_rows_min=1, segments_max=2)
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(4)))
@@ -175,7 +175,7 @@ def test_parts_are_made_one_when_there_are_too_many_or_little_is_left_of_them(tm
     assert seen == [4, 2, 8, 2, 4]
 
 
-def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path, monkeypatch):
+def test_a_read_only_graph_uses_the_disk_cache_without_writing(tmp_path, monkeypatch):
     random = Random(1)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(10)))
     folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
@@ -189,7 +189,7 @@ def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path, monkeypatch):
     assert seen == [10, 10]
 
 
-def test_a_map_of_rows_by_hand(tmp_path):
+def test_segment_view_computed_by_hand(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name, text=name) for name in "abcd"))
     cache = DataCache()
 

@@ -1,4 +1,4 @@
-"""Tables in memory: rows are found by id at every version, and what is kept is bounded."""
+"""The table cache: lookup of rows by id at every version, and eviction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def data(graph: Graph, cache: DataCache, **where: str) -> TableData:
 
 
 def check(found: TableData) -> None:
-    """Every id is found where it is, and nothing else is; often enough for a map to be made."""
+    """Check that every id, and no other, is found; often enough for an index to be built."""
     ids = found.column("id").to_pylist()
     assert [find(found, id_) for id_ in ids] == list(range(len(ids)))
     assert find(found, "nobody") is None
@@ -59,7 +59,7 @@ def test_rows_are_found_by_id_after_every_change(graph):
     assert find(data(graph, cache, at=first), "p5") == 5
 
 
-def test_a_map_of_ids_grows_by_what_was_added(graph):
+def test_the_id_index_is_extended_by_new_rows(graph):
     cache = DataCache()
     check(data(graph, cache))
     graph.load([node("P", name="q1")], mode="append")
@@ -70,7 +70,7 @@ def test_a_map_of_ids_grows_by_what_was_added(graph):
     assert (len(places.base), places.added) == (40, {"q1": 40})
 
 
-def test_a_map_of_ids_is_carried_over_changes(graph):
+def test_the_id_index_is_reused_after_updates_and_deletes(graph):
     cache = DataCache()
     check(data(graph, cache))
     first = cache.newest(data(graph, cache), "id_index")
@@ -84,7 +84,7 @@ def test_a_map_of_ids_is_carried_over_changes(graph):
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
 
 
-def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
+def test_ids_with_equal_hashes_are_distinguished(monkeypatch):
     monkeypatch.setattr(id_index, "_hashes", lambda ids: np.zeros(len(ids), np.uint64))
     monkeypatch.setattr(id_index, "_hash", lambda _: 0)
     index = IdHashIndex(pa.array(TEXTS))
@@ -92,7 +92,7 @@ def test_ids_whose_hashes_are_equal_are_told_apart(monkeypatch):
     assert index.find("nobody") is None
 
 
-def test_a_version_is_one_object_for_all_who_ask(graph):
+def test_a_version_has_one_data_object(graph):
     cache = DataCache()
     assert data(graph, cache) is data(graph, cache)
     first = data(graph, cache)
@@ -100,7 +100,7 @@ def test_a_version_is_one_object_for_all_who_ask(graph):
     assert data(graph, cache) is not first
 
 
-def test_what_was_used_least_recently_goes_first(graph):
+def test_the_least_recently_used_entry_is_evicted_first(graph):
     cache = DataCache(bytes_max=2_000)
     found = data(graph, cache)
     for name in ("id", "name", "n", "id", "n"):
@@ -128,7 +128,7 @@ def test_eviction_removes_single_entries():
     assert cache.bytes <= 100 * 1024
 
 
-def test_structures_that_later_versions_share_are_counted():
+def test_structures_shared_by_versions_count_towards_the_limit():
     cache = DataCache()
     cache.set_base(("words", "a"), (kilobytes(20), kilobytes(5)))
     first = cache.bytes
@@ -137,7 +137,7 @@ def test_structures_that_later_versions_share_are_counted():
     assert 10 * 1024 <= cache.bytes < first
 
 
-def test_the_size_of_adjacency_and_words_is_counted(tmp_path):
+def test_adjacency_and_text_indexes_count_towards_the_limit(tmp_path):
     schema = "node P { name: String @key  note: String }\nedge K: P -> P {}\n"
     rows = [node("P", name=f"p{at}", note=f"word{at}") for at in range(200)]
     graph = new_graph(tmp_path, schema, *rows, *(edge("K", f"p{at}", f"p{at + 1}") for at in range(199)))

@@ -1,4 +1,4 @@
-"""Tables put together: numbers, what is known of their rows, and what happens to them from commit to commit."""
+"""Union tables: row numbers, combined segments, and updates after commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ edge Bb: B -> B
 
 
 class Rows:
-    """Stands for a table of so many rows."""
+    """A stand-in for a table with a number of rows."""
 
     def __init__(self, row_count):
         self.row_count = row_count
@@ -30,9 +30,9 @@ def places(*numbers):
     return np.array(numbers, np.int32)
 
 
-def test_covers_one_behind_the_other():
-    whole = SegmentView(("a", "b"), (0, 2))  # 3 rows, as they are
-    moved = SegmentView(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 rows left of 3 that are known
+def test_joined_segments_are_concatenated():
+    whole = SegmentView(("a", "b"), (0, 2))  # 3 rows, unchanged
+    moved = SegmentView(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 live rows of 3 stored ones
     found = joined_segments([whole, moved, whole], [Rows(3), Rows(2), Rows(3)])
     assert found.bodies == ("a", "b", "c", "a", "b")
     assert found.starts == (0, 2, 3, 6, 8)
@@ -60,7 +60,7 @@ def shown(graph, match, show, tail=""):
     ]
 
 
-def test_every_commit_is_seen(graph):
+def test_every_commit_is_visible(graph):
     ask = ('$x: Named search($x.text, "river")', "type($x) as t, id($x) as i", "order { t, i }")
     ranks = ("$x: Named", "type($x) as t, id($x) as i", "order { nearest($x.vec, [1, 0]) } limit 2")
     away = ('$a: A { name: "n0" } $a ->{1,9} $x', "type($x) as t, id($x) as i", "order { t, i }")
@@ -75,13 +75,13 @@ def test_every_commit_is_seen(graph):
     assert shown(graph, *away) == [("A", "n1"), ("A", "n2"), ("B", "n1"), ("B", "n2")]
 
 
-def test_a_loop_is_of_one_type(graph):
-    """`n1` of A leads to `n1` of B: equal numbers, different nodes."""
+def test_a_loop_has_both_ends_in_one_type(graph):
+    """`n1` of A leads to `n1` of B: equal row numbers, different nodes."""
     assert shown(graph, "$x -> $x", "type($x), id($x)") == [("B", "n2")]
     assert shown(graph, '$a: A { name: "n1" } $a <->{2,2} $x', "type($x), id($x)") == [("B", "n2")]
 
 
-def test_counted_or_written_out(graph):
+def test_counts_equal_the_number_of_returned_rows(graph):
     for arrow in ("->", "<->", "->{1,3}", "<->{2,3}"):
         for ends in ("$x: Named", "$x: A", "$x: Named $y: B"):
             match = f"{ends} $x {arrow} $y"
@@ -91,7 +91,7 @@ def test_counted_or_written_out(graph):
             assert sum(n for _, n in per) == len(rows)
 
 
-def test_a_picture_tells_types_apart(graph):
+def test_a_drawing_distinguishes_types(graph):
     html = graph.query("query q() { match { $x: Named $x -> $y } return { $x, $y } }")
     nodes = {(dot.key, dot.kind) for dot in html._shape().dots([c.to_pylist() for c in html.to_arrow().columns])}
     assert ("A:n1", "A") in nodes
@@ -99,8 +99,8 @@ def test_a_picture_tells_types_apart(graph):
 
 
 @pytest.mark.parametrize("first", ["node", "id"])
-def test_nodes_and_their_ids_are_ordered_each_their_own_way(tmp_path, first):
-    """Whichever is asked for first must not be taken for the other."""
+def test_nodes_and_ids_have_separate_orders(tmp_path, first):
+    """The cached order of one must not be used for the other."""
     graph = og.init(tmp_path / "graph", SCHEMA, environ={}, sync=False)
     graph.load([{"type": type_, "data": {"name": name}} for type_ in "BA" for name in ("x", "y")], mode="merge")
     queries = {
@@ -114,7 +114,7 @@ def test_nodes_and_their_ids_are_ordered_each_their_own_way(tmp_path, first):
         assert found == expected[name]
 
 
-def test_found_by_id(graph):
+def test_lookup_by_id(graph):
     text = "query q($id: String?) { match { $a: A id($a) = $id } return { $a.n } }"
     assert [row["a.n"] for row in graph.query(text, params={"id": "n2"})] == [2]
     assert [*graph.query(text, params={"id": "n9"}), *graph.query(text)] == []
@@ -123,7 +123,7 @@ def test_found_by_id(graph):
     assert [row["a.n"] for row in graph.query(several, params={"id": "n2"})] == [2, 2]
 
 
-def test_a_profile_says_how(graph):
+def test_the_profile_shows_combined_edge_types(graph):
     text = "query q() { match { $x: A $x -> $y } return { id($y) } }"
     assert "2 edge types combined" in graph.profile(text)
     assert "combined" not in graph.profile(text)

@@ -1,4 +1,4 @@
-"""Paths on graphs of some size: what is found, what it costs, and that it can be stopped."""
+"""Paths on larger graphs: results, cost and cancellation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIDE = 12
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory):
-    """A square of one-way roads right and down, each one kilometre, and a railway down one side."""
+    """A square grid of one-way roads to the right and down, each of one kilometre, and a railway down one side."""
     graph = og.init(tmp_path_factory.mktemp("paths") / "grid", SCHEMA, sync=False, environ={})
     names = [[f"t{row:02}{column:02}" for column in range(SIDE)] for row in range(SIDE)]
     records = [{"type": "Town", "data": {"name": name}} for line in names for name in line]
@@ -40,13 +40,13 @@ def ask(graph, match: str, result: str, **more):
     return graph.query(f"query q() {{ match {{ {match} }} {result} }}", **more).to_pylist()
 
 
-def test_the_first_of_very_many_shortest_paths_goes_by_ids(grid):
+def test_shortest_returns_the_path_with_the_smallest_edge_ids(grid):
     found = ask(
         grid,
         '$a: Town { name: "t0000" } $b: Town { name: "t1111" } $p: shortest { $a road{1,30} $b }',
         "return { length($p) as n, nodes($p) as towns }",
     )
-    # From each town the road with the smaller id leads to the smaller name: all the way right, then down.
+    # The road with the smaller id leads to the smaller name: the path goes right to the end, then down.
     right = [f"t00{column:02}" for column in range(SIDE)]
     down = [f"t{row:02}11" for row in range(1, SIDE)]
     assert [town["name"] for town in found[0]["towns"]] == right + down
@@ -54,7 +54,7 @@ def test_the_first_of_very_many_shortest_paths_goes_by_ids(grid):
     assert len(found) == 1
 
 
-def test_the_same_path_is_found_from_either_side(grid):
+def test_the_search_direction_does_not_change_the_path(grid):
     one_end = "$p: shortest { $a road{1,30} $b }"
     from_start = ask(grid, f'$a: Town {{ name: "t0000" }} {one_end} $b.name = "t0707"', "return { edges($p) as e }")
     to_end = ask(grid, f'$b: Town {{ name: "t0707" }} {one_end} $a.name = "t0000"', "return { edges($p) as e }")
@@ -64,7 +64,7 @@ def test_the_same_path_is_found_from_either_side(grid):
 
 @pytest.fixture(scope="module")
 def tangle(tmp_path_factory):
-    """Towns and roads at random, some of them several times."""
+    """Random towns and roads, some of them parallel."""
     graph = og.init(tmp_path_factory.mktemp("paths") / "tangle", SCHEMA, sync=False, environ={})
     draw = random.Random(11)
     names = [f"t{number}" for number in range(60)]
@@ -79,7 +79,7 @@ def tangle(tmp_path_factory):
 
 @pytest.mark.parametrize("hop", ["road{1,9}", "road|rail{1,4}", "<rail>{1,5}", "<road|rail>{1,3}"])
 @pytest.mark.parametrize("kind", ["shortest", "all shortest"])
-def test_a_pair_that_is_looked_for_from_both_ends_has_the_same_paths(tangle, monkeypatch, hop, kind):
+def test_bidirectional_search_returns_the_same_paths(tangle, monkeypatch, hop, kind):
     every = f"$p: {kind} {{ $a {hop} $b }}"
     expected: dict[tuple[str, str], list[list[str]]] = {}
     for row in ask(tangle, every, "return { $a.name, $b.name, edges($p) as e } order { $a.name }"):
@@ -95,7 +95,7 @@ def test_a_pair_that_is_looked_for_from_both_ends_has_the_same_paths(tangle, mon
 @pytest.mark.parametrize(
     "ends", ["", "$b: Town", '$b: Town { name: "t5" }', "$a: Town $a.name < $b.name", '$b.name > "t4"']
 )
-def test_what_is_only_measured_is_as_long_as_what_is_seen(tangle, hop, ends, by):
+def test_measured_lengths_equal_lengths_of_returned_paths(tangle, hop, ends, by):
     match = f"$p: shortest {{ $a {hop} $b }}{by} {ends}"
     asked = "$a.name, $b.name, length($p) as n" + (", weight($p) as km" if by else "")
     measured = ask(tangle, match, f"return {{ {asked} }} order {{ $a.name, $b.name }}")
@@ -105,7 +105,7 @@ def test_what_is_only_measured_is_as_long_as_what_is_seen(tangle, hop, ends, by)
     assert seen
 
 
-def test_sums_that_are_not_exact_begin_where_the_path_does(tmp_path):
+def test_inexact_weights_are_summed_from_the_start_of_the_path(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False, environ={})
     kms = {"ab": 0.1, "bc": 0.2, "cd": 0.3}
     records = [{"type": "Town", "data": {"name": name}} for name in "abcd"]
@@ -119,7 +119,7 @@ def test_sums_that_are_not_exact_begin_where_the_path_does(tmp_path):
     assert found[0]["w"] == 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
 
 
-def test_sources_are_walked_in_turns(grid, tune):
+def test_sources_are_searched_in_batches(grid, tune):
     every = ("$p: shortest { $a road{1,30} $b }", "return { $a.name, $b.name, $p } order { $a.name, $b.name }")
     together = ask(grid, *every)
     tune(shortest_batch_keys=5)
@@ -127,7 +127,7 @@ def test_sources_are_walked_in_turns(grid, tune):
     assert len(together) == sum((SIDE - row) * (SIDE - column) - 1 for row in range(SIDE) for column in range(SIDE))
 
 
-def test_an_edge_that_costs_nothing_is_worth_a_detour(grid):
+def test_the_lightest_path_may_have_more_edges(grid):
     found = ask(
         grid,
         '$a: Town { name: "t0000" } $b: Town { name: "t0003" } $p: shortest { $a road|rail{1,9} $b } by km',
@@ -136,7 +136,7 @@ def test_an_edge_that_costs_nothing_is_worth_a_detour(grid):
     assert [(row["km"], row["n"], {edge["type"] for edge in row["e"]}) for row in found] == [(0.0, 3, {"Rail"})]
 
 
-def test_all_shortest_paths_of_a_grid_are_counted_without_their_objects(grid, monkeypatch):
+def test_all_shortest_paths_are_counted_without_building_objects(grid, monkeypatch):
     def never(*_):
         raise AssertionError("nobody asked for objects")
 
@@ -146,21 +146,21 @@ def test_all_shortest_paths_of_a_grid_are_counted_without_their_objects(grid, mo
     assert ask(grid, match, "return distinct { length($p) as n }") == [{"n": 10}]
 
 
-def test_every_path_between_two_towns_goes_where_it_can_arrive(grid):
+def test_simple_paths_that_cannot_reach_the_end_are_pruned(grid):
     match = '$a: Town { name: "t0000" } $b: Town { name: "t0202" } $p: path { $a road{1,20} $b }'
-    # Without looking ahead there are a hundred times as many.
+    # Without pruning there are a hundred times as many.
     assert ask(grid, match, "return { count($p) as n }", limits=Limits(rows_max=100)) == [{"n": 6}]
 
 
 @pytest.mark.parametrize("kind", ["path", "all shortest"])
-def test_too_many_paths_are_refused_before_they_are_held(grid, kind):
+def test_too_many_paths_are_refused_before_they_are_built(grid, kind):
     match = f'$a: Town {{ name: "t0000" }} $p: {kind} {{ $a road{{1,22}} $b }}'
     with pytest.raises(LimitReached):
         ask(grid, match, "return { count($p) as n }", limits=Limits(rows_max=20_000))
 
 
 @pytest.mark.parametrize("kind", ["path", "shortest", "all shortest"])
-def test_a_search_can_be_stopped(grid, kind):
+def test_a_search_can_be_cancelled(grid, kind):
     match = f"$p: {kind} {{ $a road{{1,22}} $b }}"
     stop = og.Cancellation()
     stop.cancel()
@@ -185,7 +185,7 @@ def test_the_error_of_a_negative_weight_names_the_edge(tmp_path):
     assert "'down' of Rail" in caught.value.message
 
 
-def test_a_changed_graph_gives_other_paths(tmp_path):
+def test_a_commit_changes_the_paths(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False, environ={})
     towns = [{"type": "Town", "data": {"name": name}} for name in "abc"]
     roads = [{"edge": "Road", "from": a, "to": b, "data": {"id": a + b, "km": 1.0}} for a, b in ("ab", "bc")]
@@ -199,7 +199,7 @@ def test_a_changed_graph_gives_other_paths(tmp_path):
     assert ask(graph, match, result) == [{"km": 2.0}]
 
 
-def test_results_take_every_form(grid):
+def test_paths_in_every_result_format(grid):
     match = '$a: Town { name: "t0000" } $p: path { $a road{1,2} $b }'
     result = grid.query(f"query q() {{ match {{ {match} }} return {{ $p, nodes($p) }} order {{ length($p) }} }}")
     assert pa.types.is_list(result.schema.field("nodes").type)

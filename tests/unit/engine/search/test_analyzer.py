@@ -1,4 +1,4 @@
-"""Words of texts: what a text is cut into, and an index that finds what looking at every text would."""
+"""Text analysis, and an inverted index compared with a scan of every text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANALYSED = {
     "nots": [],
     "Café CAFÉ cafe\u0301": ["cafe", "cafe", "cafe"],
     "naïve über Ångström": ["naiv", "uber", "angstrom"],
-    "thé": ["the"],  # no stop word when the stop words are dropped, and one only after that
+    "thé": ["the"],  # becomes a stop word only by folding, after stop words are dropped
     "x" * 40: ["x" * 40],
     "x" * 41: [],
     "é" * 20: ["e" * 20],
@@ -40,7 +40,7 @@ ANALYSED = {
     "東京都 京都": ["東京", "京都", "京都"],
     "Python入門 第2版": ["python", "入門", "第", "2", "版"],
     "人々のコンピューター": ["人々", "々の", "のコ", "コン", "ンヒ", "ヒュ", "ュー", "ータ", "ター"],
-    "ｶﾞｲﾄﾞ": ["カイ", "イト"],  # half-width letters, and voicing marks folded as accents are
+    "ｶﾞｲﾄﾞ": ["カイ", "イト"],  # half-width letters; voicing marks are removed like accents
     "한국어": [unicodedata.normalize("NFKD", pair) for pair in ("한국", "국어")],
     "中" * 60: ["中中"] * 59,
     "one—two…three": ["one", "two", "three"],
@@ -49,7 +49,7 @@ ANALYSED = {
 
 
 @pytest.mark.parametrize(("text", "words"), ANALYSED.items(), ids=ascii)
-def test_analysis(text, words):
+def test_terms_of_a_text(text, words):
     assert analyse(text) == words
     assert analyse(text) == tokens(text)
 
@@ -69,7 +69,7 @@ def test_every_stop_word_is_dropped_and_no_other():
 
 
 def test_a_run_ends_where_letters_and_digits_end():
-    """One look at every character this Python knows, because texts and queries are cut by another library."""
+    """Checks every character that Python knows, because different libraries split stored texts and queries."""
     known = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
     joined_segments = [f"q{character}q" for character in known]
     index = build_index(pa.array(joined_segments, pa.utf8()))
@@ -86,7 +86,7 @@ def texts(random: Random, count: int) -> list[str | None]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_an_index_finds_what_looking_at_every_text_finds(seed):
+def test_the_index_equals_a_scan(seed):
     random = Random(seed)
     column = texts(random, random.choice((0, 1, 5, 40)))
     index = build_index(pa.array(column, pa.utf8()))
@@ -106,9 +106,9 @@ def test_an_index_finds_what_looking_at_every_text_finds(seed):
         assert (index.bm25(words) > 0).tolist() == expected
 
 
-def test_a_score_by_hand():
+def test_bm25_score_computed_by_hand():
     index = build_index(pa.array(["red red blue", "red", None, "green blue", ""]))
-    # Four texts, 6 words, so 1.5 on average; "red" is in two of them.
+    # Four texts with 6 terms, 1.5 on average; "red" is in two of them.
     idf = np.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
     norm = [1.2 * (0.25 + 0.75 * length / 1.5) for length in (3, 1)]
     expected = [idf * 2 * 2.2 / (2 + norm[0]), idf * 2.2 / (1 + norm[1]), 0, 0, 0]
@@ -118,7 +118,7 @@ def test_a_score_by_hand():
     assert not index.bm25([]).any()
 
 
-def test_a_column_without_words():
+def test_index_of_a_column_without_words():
     for column in ([], [None, None], ["", "the", "!!"]):
         index = build_index(pa.array(column, pa.utf8()))
         assert not index.matching(["river"]).any()
@@ -126,13 +126,13 @@ def test_a_column_without_words():
         assert not index.bm25(["river"]).any()
 
 
-def test_a_column_in_the_middle_of_another():
+def test_index_of_a_sliced_column():
     column = pa.array(["one", "two", None, "three", "two"])
     assert build_index(column.slice(1, 3)).matching(["two"]).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_within_is_the_distance_of_levenshtein(seed):
+def test_within_equals_the_levenshtein_distance(seed):
     random = Random(seed)
     a, b = ("".join(random.choice("abé") for _ in range(random.randrange(8))) for _ in range(2))
     for edits in range(9):
@@ -140,7 +140,7 @@ def test_within_is_the_distance_of_levenshtein(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_many_words_are_compared_as_one_by_one(seed):
+def test_all_within_equals_within(seed):
     random = Random(seed)
     words = ["".join(random.choice("abé日\U0001f600") for _ in range(random.randrange(12))) for _ in range(200)]
     for word in (*random.sample(words, 5), "", "abé", "x" * 40):

@@ -1,4 +1,4 @@
-"""Search: what is near, what is relevant, both together; and that an index changes none of it."""
+"""Vector search, text search and rank fusion; an index does not change results."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ def names(graph: Graph, match: str, then: str, params: str = "", **values: Any) 
 # -- nearest -----------------------------------------------------------------------------------------
 
 
-def test_nearest_first_and_equal_distances_by_id(graph):
+def test_nearest_orders_by_distance_then_id(graph):
     assert names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0, 0]) } limit 9") == "abcdf"
     assert names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0, 0]), $d.name desc } limit 9") == "badcf"
     assert names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0, 0]) } limit 2") == "ab"
     assert names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0, 0]) } limit 0") == ""
 
 
-def test_the_distance_as_a_value(graph):
+def test_nearest_as_a_value(graph):
     rows = ask(graph, "$d: Doc", "$d.name, nearest($d.vec, $v)", "order { $d.name }", "$v: Vector(3)", v=[0, 2, 0])
     assert rows == [("a", 1.0), ("b", 1.0), ("c", 0.0), ("d", 1.0), ("e", None), ("f", 1.0)]
 
 
-def test_a_query_of_length_zero_is_at_distance_one_from_everything(graph):
+def test_a_zero_query_vector_has_distance_one(graph):
     assert names(graph, "$d: Doc", "order { nearest($d.vec, [0, 0, 0]) } limit 9") == "abcdf"
     assert {row[0] for row in ask(graph, "$d: Doc", "nearest($d.vec, [0, 0, 0])")} == {1.0, None}
 
 
-def test_candidates_are_what_the_whole_match_left(graph):
+def test_nearest_ranks_the_rows_of_the_whole_match(graph):
     assert (
         names(graph, '$d: Doc $d about $t $t: Tag { name: "t" }', "order { nearest($d.vec, [1, 0, 0]) } limit 2")
         == "ab"
@@ -77,7 +77,7 @@ def test_candidates_are_what_the_whole_match_left(graph):
     assert names(graph, '$t: Tag { name: "u" } $t about $d', "order { nearest($d.vec, [1, 0, 0]) } limit 5") == "b"
 
 
-def test_rows_of_one_entity_stay_together_by_their_edges(graph):
+def test_rows_of_one_entity_are_ordered_by_their_edges(graph):
     rows = ask(graph, "$d: Doc $d $z:about $t", "$d.name, $t.name", "order { nearest($d.vec, [1, 0, 0]) } limit 3")
     assert rows == [("a", "t"), ("b", "u"), ("b", "t")], "edge 1 before edge 3, whatever the variables are called"
     assert ask(graph, "$d: Doc $d $z:about $t", "$d.name", "order { nearest($d.vec, [1, 0, 0]) } limit 2") == [
@@ -86,13 +86,13 @@ def test_rows_of_one_entity_stay_together_by_their_edges(graph):
     ]
 
 
-def test_edges_of_optional_blocks_order_rows_as_well(graph):
+def test_optional_edges_order_rows(graph):
     match = "$d: Doc optional { $d $z:about $t }"
     rows = ask(graph, match, "$d.name, $t.name", "order { nearest($d.vec, [1, 0, 0]) } limit 4")
     assert rows == [("a", "t"), ("b", "u"), ("b", "t"), ("c", None)], "edge 1 before edge 3"
 
 
-def test_the_dimension_must_fit(graph):
+def test_the_query_vector_must_have_the_dimension_of_the_property(graph):
     with pytest.raises(TypeCheckError) as caught:
         names(graph, "$d: Doc", "order { nearest($d.vec, [1, 0]) } limit 1")
     assert caught.value.code == "T15"
@@ -100,14 +100,14 @@ def test_the_dimension_must_fit(graph):
         names(graph, "$d: Doc", "order { nearest($d.vec, $v) } limit 1", "$v: Vector(3)", v=[1, 0])
 
 
-def test_null_is_no_query(graph):
+def test_a_null_query_is_refused(graph):
     with pytest.raises(InputError, match="'nearest' on 'vec' got null instead of a text or a vector"):
         names(graph, "$d: Doc", "order { nearest($d.vec, $v) } limit 1", "$v: Vector(3)?", v=None)
 
 
 @pytest.mark.parametrize("limit", [1, 10, 500])
-def test_many_vectors_are_ranked_as_if_each_were_looked_at(tmp_path, limit):
-    """More rows than are compared exactly, many of them equal, some at the edges of what 32 bits can hold."""
+def test_a_code_scan_ranks_like_a_full_comparison(tmp_path, limit):
+    """More rows than are compared in full; many equal, some close to the range limits of 32-bit floats."""
     random = Random(limit)
     pool = [[random.uniform(-1, 1) for _ in range(7)] for _ in range(400)]
     pool += [[v * 1e-38 for v in vector] for vector in pool[:9]] + [[v * 1e37 for v in vector] for vector in pool[:9]]
@@ -123,7 +123,7 @@ def test_many_vectors_are_ranked_as_if_each_were_looked_at(tmp_path, limit):
     )
     rounded = [None if vector is None else np.array(vector, np.float32).tolist() for vector in vectors]
     scored = [(cosine_distance(vector, query), str(at)) for at, vector in enumerate(rounded) if vector is not None]
-    # Vectors that are a multiple of one another differ in their last digits; equal ones must not.
+    # Distances of multiples of a vector differ in their last digits; distances of equal vectors must not.
     expected = sorted(scored)[:limit]
     given = [(row["d"], str(row["x.k"])) for row in result]
     assert [d for d, _ in given] == pytest.approx([d for d, _ in expected], abs=1e-12)
@@ -133,12 +133,12 @@ def test_many_vectors_are_ranked_as_if_each_were_looked_at(tmp_path, limit):
             assert one < other
 
 
-# -- text to nearest ---------------------------------------------------------------------------------
+# -- text queries of nearest -------------------------------------------------------------------------
 
 EMBEDDED = 'node Doc { name: String @key  text: String  vec: Vector(8)? @embed("text") }'
 
 
-def test_a_text_is_embedded_like_the_stored_ones(tmp_path):
+def test_a_text_query_is_embedded_like_stored_text(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED, environ={"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
     graph.load([node("Doc", name=name, text=f"about {name}") for name in "abc"], mode="append")
     for name in "abc":
@@ -160,7 +160,7 @@ def test_a_blank_text_and_a_missing_provider_are_refused(tmp_path):
     assert caught.value.code == "blank_query"
 
 
-def test_another_model_than_the_recorded_one_is_refused(tmp_path):
+def test_a_model_other_than_the_recorded_one_is_refused(tmp_path):
     schema = EMBEDDED.replace('@embed("text")', '@embed("text", model="m1")')
     environ = {"OMNIGRAPH_EMBEDDINGS_MOCK": "1", "OMNIGRAPH_EMBED_MODEL": "m2"}
     graph = new_graph(tmp_path, schema, node("Doc", name="a", text="x", vec=[1] * 8), environ=environ)
@@ -168,7 +168,7 @@ def test_another_model_than_the_recorded_one_is_refused(tmp_path):
         names(graph, "$d: Doc", 'order { nearest($d.vec, "words") } limit 1')
 
 
-# -- words -------------------------------------------------------------------------------------------
+# -- text --------------------------------------------------------------------------------------------
 
 
 def test_text_predicates(graph):
@@ -191,7 +191,7 @@ def test_text_predicates(graph):
     assert names(graph, "$d: Doc search($d.text, $q)", "", "$q: String?", q=None) == ""
 
 
-def test_every_word_or_any(graph):
+def test_match_all_words_or_any(graph):
     find = "$d: Doc search($d.text, $q{})"
     for query, some, every in (
         ("red river", "abf", "a"),
@@ -214,7 +214,7 @@ def test_every_word_or_any(graph):
     assert 'search($d.text, "red river", all)' in str(plan)
 
 
-def test_texts_without_spaces_are_found(tmp_path):
+def test_text_without_spaces_is_found(tmp_path):
     long = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
     texts = {"a": long, "b": "東京都庁", "c": "京都へ行く", "d": "한국어를 배우다", "e": "Python入門"}
     graph = new_graph(tmp_path, SCHEMA, *(node("Doc", name=name, text=text) for name, text in texts.items()))
@@ -234,14 +234,14 @@ def test_texts_without_spaces_are_found(tmp_path):
     assert names(graph, "$d: Doc", 'order { bm25($d.text, "京都へ") } limit 2') == "cb"
 
 
-def test_words_as_values(graph):
+def test_text_predicates_as_values(graph):
     rows = ask(graph, "$d: Doc", '$d.name, search($d.text, "red"), bm25($d.text, "blue")', "order { $d.name }")
     assert [row[1] for row in rows] == [True, True, False, False, False, False]
     assert [row[2] > 0 for row in rows] == [False, False, True, False, False, False]
     assert ask(graph, "$d: Doc", "bm25($d.text, $q)", "limit 1", "$q: String?", q=None) == [(0.0,)]
 
 
-def test_bm25_drops_what_does_not_match_and_counts_every_text_of_the_type(graph):
+def test_bm25_drops_rows_without_a_match_and_uses_statistics_of_the_whole_type(graph):
     assert names(graph, "$d: Doc", 'order { bm25($d.text, "river") }') == "fa"
     assert names(graph, "$d: Doc", 'order { bm25($d.text, "river") asc }') == "fa"
     whole = ask(graph, "$d: Doc", 'bm25($d.text, "river") as s', "order { s } limit 1")
@@ -250,15 +250,15 @@ def test_bm25_drops_what_does_not_match_and_counts_every_text_of_the_type(graph)
 
 
 @pytest.mark.parametrize("edits", [-1, None])
-def test_edits_are_a_number_of_at_least_zero(graph, edits):
+def test_max_edits_must_be_at_least_zero(graph, edits):
     with pytest.raises(InputError, match="max_edits"):
         names(graph, "$d: Doc fuzzy($d.text, $q, $m)", "", "$q: String, $m: I64?", q="red", m=edits)
 
 
-# -- both --------------------------------------------------------------------------------------------
+# -- rank fusion -------------------------------------------------------------------------------------
 
 
-def test_fusion_adds_the_places_in_both_arms(graph):
+def test_rrf_adds_the_reciprocal_ranks(graph):
     fused = 'rrf(nearest($d.vec, [1, 0, 0]), bm25($d.text, "stone red"), 1)'
     rows = ask(graph, "$d: Doc", f"$d.name, {fused} as s", "order { s } limit 9")
     near = {name: at for at, name in enumerate("abcdf", 1)}
@@ -271,15 +271,15 @@ def test_fusion_adds_the_places_in_both_arms(graph):
     assert [s for _, s in rows] == pytest.approx([score[name] for name in best])
 
 
-def test_the_nearest_arm_holds_as_many_as_the_limit(graph):
+def test_the_vector_ranking_of_rrf_ends_at_the_limit(graph):
     fused = 'rrf(nearest($d.vec, [1, 0, 0]), bm25($d.text, "stone"))'
     rows = ask(graph, "$d: Doc", f"$d.name, {fused} as s", f"order {{ {fused} }} limit 2")
     assert [name for name, _ in rows] == ["b", "a"]
     assert rows[1][1] == pytest.approx(1 / 61), "place 1 of the first arm, and none in the second"
 
 
-def test_equal_sums_go_by_the_first_arm(graph):
-    # a is first near and second relevant; b the other way round.
+def test_equal_fused_scores_are_ordered_by_the_first_ranking(graph):
+    # a is first by distance and second by relevance; b is the reverse.
     by_near = 'rrf(nearest($d.vec, [1, 0, 0]), bm25($d.text, "red stone"))'
     by_words = 'rrf(bm25($d.text, "red stone"), nearest($d.vec, [1, 0, 0]))'
     match = '$d: Doc not { $d.name > "b" }'
@@ -288,7 +288,7 @@ def test_equal_sums_go_by_the_first_arm(graph):
     assert names(graph, match, f"order {{ {by_words} }} limit 2") == "ba"
 
 
-def test_two_arms_of_one_kind(graph):
+def test_rrf_of_two_rankings_of_one_kind(graph):
     near = "rrf(nearest($d.vec, [1, 0, 0]), nearest($d.vec, [0, 1, 0]))"
     assert names(graph, "$d: Doc", f"order {{ {near} }} limit 5") == "acbdf"
     words = 'rrf(bm25($d.text, "river"), bm25($d.text, "stone"))'
@@ -296,12 +296,12 @@ def test_two_arms_of_one_kind(graph):
 
 
 @pytest.mark.parametrize("k", [0, -5, None])
-def test_k_is_a_number_of_at_least_one(graph, k):
+def test_k_must_be_at_least_one(graph, k):
     with pytest.raises(InputError, match="k of 'rrf'"):
         names(graph, "$d: Doc", 'order { rrf(bm25($d.text, "x"), bm25($d.text, "y"), $k) } limit 1', "$k: I64?", k=k)
 
 
-# -- indexes change nothing --------------------------------------------------------------------------
+# -- indexes do not change results -------------------------------------------------------------------
 
 QUESTIONS = {
     'search($d.text, "river stone")': "order { $d.name }",
@@ -313,7 +313,7 @@ QUESTIONS = {
 }
 
 
-def test_an_index_that_covers_some_rows_or_lost_some_changes_nothing(graph, tmp_path, monkeypatch):
+def test_a_partial_index_does_not_change_results(graph, tmp_path, monkeypatch):
     monkeypatch.setattr(indexes, "VECTOR_ROWS_MIN", 0)
     more = [node("Doc", name=f"m{at}", text="red river stone", vec=[at, 1, 0]) for at in range(5)]
     steps = [
@@ -329,7 +329,7 @@ def test_an_index_that_covers_some_rows_or_lost_some_changes_nothing(graph, tmp_
     for step in steps:
         step(graph)
         assert {"text_text", "vec_vector"} <= indexes.index_names(graph.snapshot().table("node:Doc"))
-        # The same rows in a graph that never had an index, nor a history.
+        # The same rows in a graph without an index and without history.
         fresh = new_graph(tmp_path / f"fresh{steps.index(step)}", SCHEMA)
         fresh.load(list(graph.export()), mode="append")
         for match, then in QUESTIONS.items():
