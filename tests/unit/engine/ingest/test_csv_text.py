@@ -1,4 +1,4 @@
-"""The CSV tokenizer and writer: null and empty text apart, quotes, delimiters, encodings, limits."""
+"""The CSV tokenizer and writer: null and empty text, quotes, delimiters, encodings, limits."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_an_empty_file_has_no_header():
     ("header", "delimiter"),
     [("a,b", ","), ("a;b", ";"), ("a\tb", "\t"), ("a|b", "|"), ("a", ","), ('"a,b";c', ";"), ("a;b,c", ","), ("", ",")],
 )
-def test_the_header_shows_the_delimiter(header, delimiter):
+def test_the_delimiter_is_detected_from_the_header(header, delimiter):
     assert sniff_delimiter(header) == delimiter
 
 
-def test_a_delimiter_that_is_not_supported():
+def test_an_unsupported_delimiter_is_refused():
     assert check_delimiter(r"\t") == "\t"
     assert check_delimiter(None) is None
     with pytest.raises(InputError, match="the delimiter must be one of comma, semicolon, tab, vertical bar"):
@@ -68,13 +68,13 @@ def test_a_delimiter_that_is_not_supported():
         ('a,b\n"x\nz"y,1\n', 3, "not valid CSV: ',' expected after '\"'"),
     ],
 )
-def test_malformed_text(text, line, reason):
+def test_malformed_text_is_refused(text, line, reason):
     with pytest.raises(RecordError) as caught:
         read(text)
     assert (caught.value.line, caught.value.reason) == (line, reason)
 
 
-def test_text_in_another_encoding_is_named_with_its_line():
+def test_text_in_another_encoding_is_reported_with_its_line():
     with pytest.raises(InputError) as caught:
         read("name\nAna\nJosé\n".encode("latin-1"))
     assert caught.value.message == "f.csv, line 3: the text is not UTF-8 (byte 0xe9)"
@@ -82,7 +82,7 @@ def test_text_in_another_encoding_is_named_with_its_line():
 
 
 @pytest.mark.parametrize("text", ["a\n" + "x" * 60 + "\n", 'a\n"' + "x\n" * 40 + '"\n'])
-def test_a_record_beyond_the_limit(tune, text):
+def test_a_record_above_the_size_limit_is_refused(tune, text):
     tune(record_bytes_max=50)
     with pytest.raises(RecordError, match="line 2: the record is larger than the limit of 50 bytes"):
         read(text)
@@ -95,7 +95,7 @@ CELLS = (
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.lists(CELLS, min_size=2, max_size=2), max_size=8), st.sampled_from(sorted(DELIMITERS)))
-def test_what_is_written_reads_back(rows, delimiter):
+def test_written_text_is_read_back_unchanged(rows, delimiter):
     text = "".join(f"{line}\n" for line in csv_lines([["a", "b"], *rows], delimiter))
     assert [cells for _, cells in read(text, delimiter)[1]] == rows
 
@@ -104,7 +104,7 @@ def test_what_is_written_reads_back(rows, delimiter):
 @given(
     st.lists(st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0")), min_size=2, max_size=2))
 )
-def test_agreement_with_the_csv_module(rows):
+def test_results_agree_with_the_csv_module(rows):
     sink = io.StringIO(newline="")
     csv.writer(sink).writerows([["a", "b"], *rows])
     assert [[cell or "" for cell in cells] for _, cells in read(sink.getvalue())[1]] == rows

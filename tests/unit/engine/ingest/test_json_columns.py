@@ -1,4 +1,4 @@
-"""Whole columns and single values obey one set of rules: those of `values.read_json`."""
+"""Conversion of whole columns and of single values follows the same rules: those of `values.read_json`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def any_value(random: Random, depth: int = 0) -> Any:
 
 
 def read(value: Any, type_: PropertyType) -> tuple[Any, str | None]:
-    """The stored form, or why there is none; a null is kept for others to judge."""
+    """Return the stored form or the error; a null is kept."""
     try:
         if value is None:
             return None, None
@@ -78,7 +78,7 @@ def read(value: Any, type_: PropertyType) -> tuple[Any, str | None]:
 
 
 def stored(column: pa.Array, type_: PropertyType) -> list[Any]:
-    """The values of a column in stored form, dates as numbers."""
+    """Return the values of a column in stored form, dates as numbers."""
     if type_.scalar in ("Date", "DateTime"):
         number = pa.int32() if type_.scalar == "Date" else pa.int64()
         column = column.cast(pa.list_(number) if type_.is_list else number)
@@ -88,14 +88,14 @@ def stored(column: pa.Array, type_: PropertyType) -> list[Any]:
 def build(values: list[Any], type_: PropertyType) -> tuple[pa.Array, dict[int, str]]:
     bad: dict[int, str] = {}
     column = build_column(values, type_, lambda position, error: bad.__setitem__(position, error.message))
-    # Arrow calls a time of day in its date64 invalid; ours have one.
+    # Arrow considers a time of day in a date64 invalid; DateTime values have one.
     column.validate(full=type_.scalar != "DateTime")
     assert column.type == arrow_type(type_)
     return column, bad
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_a_column_of_anything_is_judged_value_by_value(name):
+def test_a_column_with_bad_values_is_converted_value_by_value(name):
     type_ = TYPES[name]
     random = Random(name)
     for _ in range(150):
@@ -113,7 +113,7 @@ def parts(value: Any, type_: PropertyType) -> list[tuple[Any, PropertyType]]:
 
 
 def is_common(part: tuple[Any, PropertyType]) -> bool:
-    """Dates that are numbers, and integers too wide for a float, are left to the slow way."""
+    """Return True unless the column has dates given as numbers or integers too wide for a float."""
     value, type_ = part
     if type_.scalar in ("Date", "DateTime"):
         return isinstance(value, str)
@@ -121,8 +121,8 @@ def is_common(part: tuple[Any, PropertyType]) -> bool:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_both_ways_give_one_column(name):
-    """Good values only: the whole-column way must be taken, and must give what the slow way gives."""
+def test_both_conversions_give_the_same_column(name):
+    """Valid values only: the whole-column conversion must be used and must equal the conversion of single values."""
     type_ = TYPES[name]
     random = Random(name)
     good = [value for value in (any_value(random) for _ in range(20_000)) if read(value, type_)[1] is None]
@@ -140,7 +140,7 @@ def test_both_ways_give_one_column(name):
         assert build(values, type_)[1] == {}
 
 
-def test_a_null_in_a_required_column_is_left_to_the_caller():
+def test_a_null_in_a_required_column_is_kept():
     column, bad = build([1, None], PropertyType("I32"))
     assert column.to_pylist() == [1, None]
     assert bad == {}
@@ -172,7 +172,7 @@ def test_a_null_in_a_required_column_is_left_to_the_caller():
         (PropertyType("Blob"), 5, "expected Blob, found the integer 5"),
     ],
 )  # fmt: skip
-def test_the_reason_is_told_for_the_one_value(type_, value, reason):
+def test_the_error_names_the_bad_value(type_, value, reason):
     good = {
         "I32": 1,
         "Vector": [1.0] * (type_.dim or 0),
@@ -202,7 +202,7 @@ def test_f32_is_rounded_to_nearest():
 
 
 def test_a_wide_integer_is_rounded_once():
-    """Rounded to 64 bits first, the second would be halfway, and go down to the even neighbour."""
+    """Rounded to 64 bits first, the second value would be a tie and be rounded down to even."""
     values = [2**54 + 2**30, 2**54 + 2**30 + 1, -(2**54) - 2**30 - 1, 2**54, 2**63]
     column, bad = build(values, PropertyType("F32"))
     lists, also_bad = build([values], PropertyType("F32", is_list=True))

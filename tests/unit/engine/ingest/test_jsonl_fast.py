@@ -1,4 +1,4 @@
-"""Reading in blocks gives what reading line by line gives, whatever the lines are."""
+"""Reading in blocks gives the same result as reading line by line."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ WRONG = [
 
 
 def outcome(parts: dict[str, list[RecordSet]], faults: Faults) -> dict[str, Any]:
-    """Every row with its line, but for the ids that are made up."""
+    """Return every row with its line, without generated ids."""
     found: dict[str, Any] = {}
     for key in sorted(parts):
         rows = build_rows(parts[key], faults, called("new"), keep=True)
@@ -114,7 +114,7 @@ def by_line(text: bytes, *, collect: bool) -> Any:
 
 @pytest.mark.parametrize("line", [*SOUND, *ODD, *WRONG])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_one_line_beside_others(line, end):
+def test_one_unusual_line_among_valid_lines(line, end):
     for lines in ([line], [ADA, line], [line, KNOWS], [ADA, line, KNOWS, ADA[:-3] + "7}}"]):
         text = "\n".join(lines) + end
         for collect in (False, True):
@@ -132,7 +132,7 @@ def test_random_lines_in_small_blocks(seed, tune):
         assert in_blocks(text, collect=collect) == by_line(text, collect=collect)
 
 
-def test_sound_blocks_are_read_as_columns():
+def test_valid_blocks_are_read_as_columns():
     lines = [json.dumps({"type": "Person", "data": {"name": f"p{n}", "age": n}}) for n in range(50)]
     lines += [json.dumps({"edge": "Knows", "from": f"p{n}", "to": "p0"}) for n in range(50)]
     people, knows = BlockReader(CATALOG, "f").read("\n".join(lines).encode(), 7)
@@ -141,7 +141,7 @@ def test_sound_blocks_are_read_as_columns():
     assert (knows.type.name, knows.source, knows.fields["dst"].to_pylist()) == ("Knows", "f", ["p0"] * 50)
 
 
-def test_text_with_quotes_and_colons_is_still_read_as_columns():
+def test_text_with_quotes_and_colons_is_read_as_columns():
     text = 'she said "yes" and: no : "no"'
     line = json.dumps({"type": "Note", "data": {"text": text}})
     (notes,) = BlockReader(CATALOG, None).read(f"{line}\n{line}\n".encode(), 1)
@@ -149,7 +149,7 @@ def test_text_with_quotes_and_colons_is_still_read_as_columns():
     assert notes.fields["text"].to_pylist() == [text] * 2
 
 
-def test_a_long_line_is_left_to_who_counts_its_brackets():
+def test_a_long_line_is_read_line_by_line():
     line = json.dumps({"type": "Note", "data": {"text": "x" * jsonl_fast.STRUCTURE_MAX}})
     assert BlockReader(CATALOG, None).read(line.encode(), 1) is None
 

@@ -1,4 +1,4 @@
-"""Parquet is decoded in bounded batches, however small the file."""
+"""Parquet files are decoded in batches of bounded size, whatever the size of the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from omnigraph.errors import InputError
 from omnigraph.operations import record_sources
 
 
-def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, tune):
+def test_dictionary_text_is_decoded_in_batches(tmp_path, tune):
     tune(parquet_batch_bytes=10_000)
     table = pa.table({"a": ["x" * 3000] * 50 + [None, "", "y" * 30_000, "z"], "n": list(range(54))})
     pq.write_table(table, tmp_path / "T.parquet")
@@ -24,7 +24,7 @@ def test_text_that_is_stored_once_is_decoded_in_parts(tmp_path, tune):
     assert all(batch.num_rows == 1 or batch.column(0).nbytes < 12_000 for batch in batches)
 
 
-def test_a_column_chunk_that_is_too_large(tmp_path, tune):
+def test_a_column_chunk_above_the_limit_is_refused(tmp_path, tune):
     tune(parquet_chunk_bytes_max=1000)
     pq.write_table(pa.table({"a": ["x" * 3000]}), tmp_path / "T.parquet")
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
@@ -32,7 +32,7 @@ def test_a_column_chunk_that_is_too_large(tmp_path, tune):
         graph.load(tmp_path / "T.parquet", mode="append")
 
 
-def test_many_rows_in_few_bytes_are_not_loaded_in_one_go(tmp_path, monkeypatch):
+def test_a_small_file_with_many_rows_is_not_loaded_in_memory(tmp_path, monkeypatch):
     pq.write_table(pa.table({"n": pa.array([7] * 20_000, pa.int32())}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 10_000
     monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 10_000)
@@ -42,7 +42,7 @@ def test_many_rows_in_few_bytes_are_not_loaded_in_one_go(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["auto", "memory"])
-def test_a_table_that_outgrows_memory_is_read_in_parts(tmp_path, monkeypatch, engine):
+def test_a_table_larger_than_memory_is_read_in_batches(tmp_path, monkeypatch, engine):
     monkeypatch.setattr(record_sources, "DECODED_BYTES_MAX", 100_000)
     pq.write_table(pa.table({"a": ["x" * 3000] * 100}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 50_000

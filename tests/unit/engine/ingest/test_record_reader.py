@@ -1,4 +1,4 @@
-"""The shape rules of a load, line by line."""
+"""The shape of records, line by line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CATALOG = compile_schema(SCHEMA)
 
 
 def read(text: str | bytes) -> dict[str, Any]:
-    """Table key → (line, data, ends) of every record."""
+    """Return table key → (line, data, ends) of every record."""
     data = text if isinstance(text, bytes) else text.encode()
     found = read_jsonl(iterate_lines(data), CATALOG, Faults())
     return {
@@ -62,7 +62,7 @@ def test_a_byte_order_mark_is_accepted():
     assert read(text)["node:Person"] == [(1, {"name": "ada"})]
 
 
-def test_an_integer_end_names_the_node_with_that_key():
+def test_an_integer_end_refers_to_the_node_with_that_key():
     catalog = compile_schema("node R { card: I64 @key }\nedge B: R -> R\n")
     record: dict[str, Any] = {"edge": "B", "from": 7, "to": "8"}
     line = json.dumps(record).encode()
@@ -79,7 +79,7 @@ def test_an_integer_end_names_the_node_with_that_key():
 # -- lines -------------------------------------------------------------------------------------------
 
 
-def test_blank_lines_and_comments_do_not_count_but_are_numbered():
+def test_blank_lines_and_comments_are_skipped_but_numbered():
     text = f'\n  \t \n// a comment {{"type"\n   // another\n{ADA}\n\n{ADA}'
     assert read(text) == {"node:Person": [(5, {"name": "ada"}), (7, {"name": "ada"})]}
 
@@ -110,22 +110,22 @@ def test_nodes_and_edges_in_any_order():
     }
 
 
-def test_data_may_be_left_out():
+def test_data_is_optional():
     assert read('{"type":"Person"}') == {"node:Person": [(1, {})]}
     assert read('{"edge":"Knows","from":"a","to":"b"}') == {"edge:Knows": [(1, {}, "a", "b")]}
 
 
 @pytest.mark.parametrize("name", ["Knows", "knows", "KNOWS", "kNOWS"])
-def test_an_edge_is_found_whatever_its_case(name):
+def test_edge_type_names_are_case_insensitive(name):
     assert list(read(f'{{"edge":"{name}","from":"a","to":"b"}}')) == ["edge:Knows"]
 
 
-def test_escapes_and_any_language():
+def test_escapes_and_non_ascii_text():
     line = r'{"type":"Person","data":{"name":"\u00e9\"\\\n\ud83d\ude00日本"}}'
     assert read(line)["node:Person"][0][1] == {"name": 'é"\\\n😀日本'}
 
 
-def test_a_colon_in_a_text_is_no_member():
+def test_a_colon_in_a_text_is_not_a_member():
     line = '{"type":"Person","data":{"name":"a\\":\\":x","mood":"\\": "}}'
     assert read(line)["node:Person"][0][1] == {"name": 'a":":x', "mood": '": '}
 
@@ -135,7 +135,7 @@ def test_integers_keep_their_width():
     assert read(line)["node:Person"][0][1]["big"] == 2**64 - 1
 
 
-def test_a_line_may_be_long_but_not_too_long(tune):
+def test_a_line_above_the_size_limit_is_refused(tune):
     tune(record_bytes_max=200)
     room = 200 - len('{"type":"Person","data":{"name":""}}')
     assert read(f'{{"type":"Person","data":{{"name":"{"x" * room}"}}}}')
@@ -145,7 +145,7 @@ def test_a_line_may_be_long_but_not_too_long(tune):
 
 @pytest.mark.parametrize(("extra", "fits"), [(0, True), (1, False)])
 def test_a_line_may_have_131072_structural_characters(extra, fits):
-    """Those of strings do not count."""
+    """Characters inside strings do not count."""
     names = 131_072 - len("{:,:{:,:[]}}") + 1 + extra
     tags = ",".join(['"a,:{}[]\\\\\\",:"'] * names)
     line = f'{{"type":"Person","data":{{"name":"x","tags":[{tags}]}}}}'
@@ -156,7 +156,7 @@ def test_a_line_may_have_131072_structural_characters(extra, fits):
             read(line)
 
 
-# -- records that are wrong --------------------------------------------------------------------------
+# -- wrong records -----------------------------------------------------------------------------------
 
 
 def person(data: str) -> str:
@@ -243,7 +243,7 @@ BAD_SHAPES = named(
         ("data is a string", '{"type":"Person","data":"x"}', "'data' is an object, not the string 'x'"),
         ("data is null", '{"type":"Person","data":null}', "'data' is an object, not null"),
         ("edge data is a number", knows('"from":"a","to":"b","data":1'), "'data' is an object, not the integer 1"),
-        # what storage keeps for itself
+        # reserved column names
         ("src in edge data", knows('"from":"a","to":"b","data":{"src":"a"}'), "'src' cannot be given as edge data"),
         ("dst in edge data", knows('"from":"a","to":"b","data":{"dst":"a"}'), "'dst' cannot be given as edge data"),
         ("_tombstone", person('"_tombstone":true'), "'_tombstone' cannot be given as node data"),
@@ -251,7 +251,7 @@ BAD_SHAPES = named(
             (name, person(f'"{name}":1'), f"'{name}' cannot be given as node data")
             for name in ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version")
         ),
-        # names given twice
+        # repeated members
         ("a member twice", '{"type":"Person","type":"Person","data":{}}', "'type' is given twice"),
         ("a property twice", person('"age":1,"age":1'), "'age' is given twice"),
         ("an escaped name twice", person('"age":1,"\\u0061ge":1'), "'age' is given twice"),
@@ -378,7 +378,7 @@ _names = count()
 
 
 def refused(graph: Any, folder: Path, line: str | bytes, mode: str) -> RecordError:
-    """Load good lines around a bad one on line 4, and see that nothing happens."""
+    """Load valid lines around a bad one on line 4, and check that nothing is written."""
     path = folder / f"{next(_names)}.jsonl"
     bad = line if isinstance(line, bytes) else line.encode()
     path.write_bytes(b"// a comment\n" + ADA.encode() + b"\n\n" + bad + b"\n" + ADA.replace("ada", "bob").encode())
@@ -391,18 +391,18 @@ def refused(graph: Any, folder: Path, line: str | bytes, mode: str) -> RecordErr
     return caught.value
 
 
-def test_there_are_more_than_60_ways_to_be_wrong():
+def test_there_are_more_than_100_wrong_records():
     assert len(BAD_SHAPES) + len(BAD_VALUES) > 100
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_SHAPES.values(), ids=BAD_SHAPES)
-def test_a_bad_shape(graph, tmp_path, line, reason):
+def test_a_wrong_shape_is_refused(graph, tmp_path, line, reason):
     error = refused(graph, tmp_path, line, "merge")
     assert reason in error.reason
 
 
 @pytest.mark.parametrize(("line", "reason", "name"), BAD_VALUES.values(), ids=BAD_VALUES)
-def test_a_bad_value(graph, tmp_path, line, reason, name):
+def test_a_bad_value_is_refused(graph, tmp_path, line, reason, name):
     error = refused(graph, tmp_path, line, "append")
     assert error.reason.startswith(reason)
     assert error.property_name == name
@@ -412,7 +412,7 @@ def test_a_bad_value(graph, tmp_path, line, reason, name):
 @pytest.mark.parametrize(
     "data", [b"\xff", b'{"type":"Person","data":{"name":"\xff"}}', b'{"type":"Person","data":{"name":"\xed\xa0\x80"}}']
 )
-def test_bytes_that_are_no_text(graph, tmp_path, data):
+def test_invalid_utf8_is_refused(graph, tmp_path, data):
     assert refused(graph, tmp_path, data, "overwrite").reason.startswith("not valid JSON")
 
 
@@ -427,14 +427,14 @@ def test_bytes_that_are_no_text(graph, tmp_path, data):
         ("{}", 'write {"type": "Name", "data": {…}} or {"edge": "Name", "from": "id", "to": "id", "data": {…}}'),
     ],
 )
-def test_hints(line, hint):
+def test_hints_of_errors(line, hint):
     with pytest.raises(RecordError) as caught:
         read(line)
     assert caught.value.hint == hint
 
 
-def test_the_first_line_is_reported_whatever_comes_first_in_the_type():
-    """Columns are typed one by one, but people read from the top."""
+def test_the_first_wrong_line_is_reported():
+    """Columns are converted one after another, but the error is the one of the first line."""
     lines = [person('"score":"x"'), person('"age":"x"')]
     parts = list(read_jsonl(iterate_lines("\n".join(lines).encode()), CATALOG, Faults()).values())
     with pytest.raises(RecordError, match=r"^line 1: Person.score: "):
@@ -477,7 +477,7 @@ def test_dicts_are_numbered_from_one():
         ({"edge": "Knows", "from": "a", "to": "\udfff"}, "Knows.to: text holds half a surrogate pair"),
     ],
 )
-def test_half_a_character_from_python(record, reason):
+def test_unpaired_surrogates_in_dicts_are_refused(record, reason):
     (part,) = read_dicts([record], CATALOG, Faults()).values()
     with pytest.raises(RecordError) as caught:
         build_rows([part], Faults(), called("id"))

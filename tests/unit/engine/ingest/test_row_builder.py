@@ -72,7 +72,7 @@ def test_a_composite_key_is_an_array_in_the_order_of_names():
     assert ids({"a": "1970-01-02", "b": 'x"é', "c": 1.5}, type_name="C") == ['["1","x\\"é","1.5"]']
 
 
-def test_without_a_key_the_id_is_given_or_made():
+def test_without_a_key_the_id_is_given_or_generated():
     assert ids({}, {"id": "mine"}, {"id": None}, {"v": 1}, type_name="N") == ["made0", "mine", "made1", "made2"]
     assert ids({}, {"id": "mine"}, type_name="L") == ["made0", "mine"]
 
@@ -94,14 +94,14 @@ def test_without_a_key_the_id_is_given_or_made():
         ("M", 1_704_067_200_000, "2024-01-01T02:00:00+02:00"),
     ],
 )
-def test_an_old_spelling_stands_for_its_key(type_name, value, old):
+def test_an_alternative_form_of_a_key_is_an_alias(type_name, value, old):
     (part,) = read_dicts([{"type": type_name, "data": {"k": value, "id": old}}], KEYS, Faults()).values()
     rows = build_rows([part], Faults(), called("id"))
     assert rows.aliases == {old: ids({"k": value}, type_name=type_name)[0]}
 
 
 @pytest.mark.parametrize("old", ["7", "x", "1970-01-02"])
-def test_an_old_spelling_of_one_column_of_several(old):
+def test_an_alternative_form_of_one_column_of_a_composite_key(old):
     row = {"a": 1, "b": "x", "c": 7.0, "id": old}
     (part,) = read_dicts([{"type": "C", "data": row}], KEYS, Faults()).values()
     assert build_rows([part], Faults(), called("id")).aliases == {old: '["1","x","7"]'}
@@ -130,12 +130,12 @@ def test_an_old_spelling_of_one_column_of_several(old):
         ("E", "a", "A"),
     ],
 )
-def test_another_id_than_the_keys_is_refused(type_name, value, id_):
+def test_an_id_that_differs_from_the_key_is_refused(type_name, value, id_):
     with pytest.raises(RecordError, match=f"^line 1: the id '.*' of {type_name} differs from its key '.*'$"):
         ids({"k": value, "id": id_}, type_name=type_name)
 
 
-def test_one_old_spelling_for_two_keys():
+def test_one_alias_for_two_keys_is_refused():
     with pytest.raises(RecordError) as caught:
         ids({"a": 1, "b": "x", "c": 7.0, "id": "x"}, {"a": 2, "b": "x", "c": 7.0, "id": "x"}, type_name="C")
     assert caught.value.line == 2

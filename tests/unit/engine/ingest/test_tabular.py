@@ -1,4 +1,4 @@
-"""Arrow, Parquet, CSV and frames: columns as records, judged by the rules of JSON."""
+"""Records from Arrow, Parquet, CSV and DataFrames, under the rules of JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEYED = compile_schema(
 
 
 def rows_of(found: dict[str, Any], faults: Faults | None = None) -> list[dict[str, Any]]:
-    """The rows a table's records become, nulls left out, dates as numbers."""
+    """Return the rows of a table's records without nulls, dates as numbers."""
     (part,) = found.values()
     rows: LoadedRows = build_rows([part], faults or Faults(), called("made"))
     table = rows.table
@@ -61,7 +61,7 @@ def arrow(columns: dict[str, Any], name: str = "T") -> list[dict[str, Any]]:
 # -- Arrow -------------------------------------------------------------------------------------------
 
 
-def test_every_type_of_its_own_kind():
+def test_columns_of_the_stored_type():
     table = {
         "k": ["a", "b"],
         "i": pa.array([-1, None], pa.int32()),
@@ -102,7 +102,7 @@ def test_every_type_of_its_own_kind():
         (pa.array(["2024-01-01"]), "day", 19_723),
         (pa.array(["2024-01-01T00:00:01+01:00"]), "at", 1_704_063_601_000),
         (pa.array([19_723], pa.int64()), "day", 19_723),
-        # A day is a moment, and a moment has a day.
+        # A Date converts to a DateTime, and a DateTime to a Date.
         (pa.array([19_723], pa.date32()), "at", 19_723 * 86_400_000),
         (pa.array([86_400_001], pa.date64()), "day", 1),
         (pa.array([-1], pa.date64()), "day", -1),
@@ -125,7 +125,7 @@ def test_every_type_of_its_own_kind():
         (pa.array(["base64:AA=="]), "blob", b"\x00"),
     ],
 )
-def test_other_kinds_that_mean_the_same(column, name, value):
+def test_columns_of_convertible_types(column, name, value):
     assert arrow({"k": ["a"], name: column}) == [{"id": "a", "k": "a", name: value}]
 
 
@@ -151,7 +151,7 @@ def test_other_kinds_that_mean_the_same(column, name, value):
         (pa.array([[1.0, 2.0], [1.0, None]]), "vec", "T.vec: vector elements must be numeric, found null", 2),
     ],
 )
-def test_a_bad_cell_is_named_with_its_row(column, name, reason, line):
+def test_a_bad_cell_is_reported_with_its_row(column, name, reason, line):
     with pytest.raises(RecordError) as caught:
         arrow({"k": ["a", "b"], name: column})
     assert caught.value.reason == reason
@@ -167,11 +167,11 @@ def test_the_ends_of_an_edge(ends):
     ]
 
 
-def test_the_name_of_an_edge_in_any_letters():
+def test_edge_type_names_are_case_insensitive():
     assert list(read_arrow("likes", pa.table({"from": ["a"], "to": ["b"]}), CATALOG, Faults())) == ["edge:Likes"]
 
 
-def test_on_a_node_src_is_a_property_like_any():
+def test_src_is_an_ordinary_property_of_a_node():
     assert arrow({"src": ["x"], "id": ["1"]}, "N") == [{"id": "1", "src": "x"}]
 
 
@@ -186,19 +186,19 @@ def test_on_a_node_src_is_a_property_like_any():
         ("Likes", {"from": ["a"], "src": ["a"], "to": ["b"]}, "columns 'from' and 'src' mean the same"),
     ],
 )
-def test_columns_that_do_not_fit(name, columns, message):
+def test_unknown_and_missing_columns_are_refused(name, columns, message):
     with pytest.raises(RecordError, match=message):
         read_arrow(name, pa.table(columns), CATALOG, Faults())
 
 
-def test_a_column_twice():
+def test_a_repeated_column_is_refused():
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["k", "k"])
     with pytest.raises(RecordError, match="columns 'k' and 'k' mean the same"):
         read_arrow("T", table, CATALOG, Faults())
 
 
 @pytest.mark.parametrize("bad", [pa.array([None, "1"]), pa.array([7, 8])])
-def test_an_end_that_is_no_text(bad):
+def test_an_end_that_is_not_text_is_refused(bad):
     with pytest.raises(RecordError, match=r"^line 1: edge Likes: 'from' must be the id of a node, a string$"):
         read_arrow("Likes", pa.table({"from": bad, "to": ["1", "2"]}), CATALOG, Faults())
     faults = Faults(collect=True)
@@ -207,18 +207,18 @@ def test_an_end_that_is_no_text(bad):
     assert [(error.line, error.rule) for error in faults.found] == [(2, "endpoint")]
 
 
-def test_a_table_without_columns_has_rows_all_the_same():
+def test_a_table_without_columns_has_rows():
     table = pa.table({"v": [1, 2]}).select([])
     assert table.num_rows == 2
     assert rows_of(read_arrow("N", table, CATALOG, Faults())) == [{"id": "made"}, {"id": "made"}]
 
 
-def test_an_empty_table_names_its_type():
+def test_an_empty_table_has_a_type():
     assert arrow({"k": pa.array([], pa.utf8())}) == []
 
 
 class Stream:
-    """Anything that speaks Arrow's C stream, as polars does."""
+    """An object with the Arrow C stream interface, like a polars DataFrame."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -227,7 +227,7 @@ class Stream:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
-def test_other_forms_of_a_table():
+def test_other_table_objects():
     table = pa.table({"k": ["a"], "i": [1]})
     for form in (table, table.to_batches()[0], Stream(table)):
         assert rows_of(read_arrow("T", form, CATALOG, Faults())) == [{"id": "a", "k": "a", "i": 1}]
@@ -249,13 +249,13 @@ if find_spec("pandas"):
         ]
 
 
-def test_an_unknown_type():
+def test_an_unknown_type_is_refused():
     with pytest.raises(TypeNotFound) as caught:
         read_arrow("Like", pa.table({"k": ["a"]}), CATALOG, Faults())
     assert caught.value.hint == "did you mean 'Likes'?"
 
 
-def test_a_pandas_frame_with_values_that_are_missing_or_mixed():
+def test_a_pandas_frame_with_missing_or_mixed_values():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
@@ -284,7 +284,7 @@ def read_arrow_rows(data: Any) -> list[dict[str, Any]]:
     return rows_of(read_arrow("T", data, CATALOG, Faults()))
 
 
-def test_a_parquet_file_of_pandas(tmp_path):
+def test_a_parquet_file_written_by_pandas(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"k": ["a", "b"], "i": [1.0, None]}, index=["x", "y"])
     frame.to_parquet(tmp_path / "T.parquet")
@@ -316,7 +316,7 @@ INVALID = {
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "memory"])
 @pytest.mark.parametrize("case", INVALID)
-def test_text_that_is_not_utf8_is_a_wrong_record(tmp_path, case, form):
+def test_text_that_is_not_utf8_is_refused(tmp_path, case, form):
     name, column = INVALID[case]
     table = pa.table({"k": ["a", "b", "c"], name: column})
     faults = Faults(collect=True)
@@ -337,14 +337,14 @@ def test_text_that_is_not_utf8_is_a_wrong_record(tmp_path, case, form):
     assert form == "memory" or wrong[0].source == str(tmp_path / f"T.{form}")
 
 
-def test_an_end_that_is_not_utf8():
+def test_an_end_that_is_not_utf8_is_refused():
     table = pa.table({"from": TEXT.slice(0, 2), "to": ["1", "2"]})
     with pytest.raises(RecordError, match=r"^line 2: edge Likes: 'from' must be the id of a node"):
         read_arrow("Likes", table, CATALOG, Faults())
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
-def test_a_column_name_that_is_not_utf8(tmp_path, form):
+def test_a_column_name_that_is_not_utf8_is_refused(tmp_path, form):
     path = tmp_path / f"T.{form}"
     table = pa.table({"abcXYZ": [1]})
     if form == "parquet":
@@ -357,7 +357,7 @@ def test_a_column_name_that_is_not_utf8(tmp_path, form):
         read_file(path, Faults())
 
 
-def test_a_column_with_damaged_offsets():
+def test_a_column_with_damaged_offsets_is_refused():
     data = pa.py_buffer(b"abc")
     offsets = pa.py_buffer(pa.array([0, 99, 3], pa.int32()).buffers()[1].to_pybytes())
     column = pa.Array.from_buffers(pa.utf8(), 2, [None, offsets, data])
@@ -387,7 +387,7 @@ def test_parquet_and_arrow_files(tmp_path, ending):
 
 
 @pytest.mark.parametrize("name", ["T.parquet", "T.arrow"])
-def test_a_file_that_is_something_else(tmp_path, name):
+def test_a_file_of_another_format_is_refused(tmp_path, name):
     path = tmp_path / name
     path.write_text("not at all")
     with pytest.raises(InputError, match=f"'{path}' cannot be read: ") as caught:
@@ -395,7 +395,7 @@ def test_a_file_that_is_something_else(tmp_path, name):
     assert caught.value.code == "unreadable_file"
 
 
-def test_a_file_named_for_no_type(tmp_path):
+def test_a_file_named_after_no_type_is_refused(tmp_path):
     pq.write_table(pa.table({"k": ["a"]}), tmp_path / "Nobody.parquet")
     with pytest.raises(TypeNotFound, match="there is no node or edge type 'Nobody'"):
         read_file(tmp_path / "Nobody.parquet", Faults())
@@ -411,7 +411,7 @@ def csv(tmp_path: Any, text: str | bytes, name: str = "T", faults: Faults | None
     return rows_of(read_file(path, faults), faults)
 
 
-def test_every_type_from_text(tmp_path):
+def test_csv_cells_of_every_type(tmp_path):
     text = (
         "k,i,big,f,d,ok,day,at,days,nums,words,vec,blob,mood\n"
         "a,-7,18446744073709551615,.5,1e-3,true,2024-01-01,2024-01-01T00:00:00Z,"
@@ -428,7 +428,7 @@ def test_every_type_from_text(tmp_path):
     ]  # fmt: skip
 
 
-def test_quotes_line_ends_and_marks(tmp_path):
+def test_csv_quotes_line_ends_and_byte_order_marks(tmp_path):
     text = '\ufeffk,mood\r\n"he said ""hi"", twice",a\r\n"two\nlines",\r\n\r\n日本,b\r\n'
     assert csv(tmp_path, text) == [
         {"id": 'he said "hi", twice', "k": 'he said "hi", twice', "mood": "a"},
@@ -437,7 +437,7 @@ def test_quotes_line_ends_and_marks(tmp_path):
     ]
 
 
-def test_edges_from_text(tmp_path):
+def test_csv_edges(tmp_path):
     assert csv(tmp_path, "src,to,w\na,1,0.5\nb,2,\n", "Likes") == [
         {"id": "made", "src": "a", "dst": "1", "w": 0.5},
         {"id": "made", "src": "b", "dst": "2"},
@@ -462,7 +462,7 @@ def test_edges_from_text(tmp_path):
         ("k,vec\na,[1]\n", 2, "T.vec: expected 2 dimensions, got 1"),
         ("k,day\na,2024-13-01\n", 2, "T.day: '2024-13-01' is not a date of the calendar"),
         ("k,i\n,1\n", 2, "T.k is required (String)"),
-        # Lines are those of the file, whatever stands in them.
+        # Line numbers are those of the file, also after cells with line breaks.
         ('k,i\n"x\ny",1\n\n"z\n\n",q\n', 5, "T.i: expected I32?, found the string 'q'"),
         ("k,i\na,1\nb\n", 3, "a row has 2 cells, this one has 1"),
         ("k,i\na,1,2\n", 2, "a row has 2 cells, this one has 3"),
@@ -470,7 +470,7 @@ def test_edges_from_text(tmp_path):
         ('k,i\na,"1"x\n', 2, "not valid CSV: ',' expected after '\"'"),
     ],
 )
-def test_a_bad_cell_of_a_file(tmp_path, text, line, reason):
+def test_a_bad_csv_cell_is_reported_with_its_line(tmp_path, text, line, reason):
     with pytest.raises(RecordError) as caught:
         csv(tmp_path, text)
     assert caught.value.reason.startswith(reason)
@@ -478,7 +478,7 @@ def test_a_bad_cell_of_a_file(tmp_path, text, line, reason):
     assert caught.value.message.startswith(f"{tmp_path / 'T.csv'}, line {line}: ")
 
 
-def test_cells_as_other_tools_write_them(tmp_path):
+def test_cells_in_the_forms_of_other_tools(tmp_path):
     faults = Faults()
     text = '\ufeff;k;i;d;ok;words\n0;a;1900.0;1.0;TRUE;\n1;"";-3.00;;False;\n'
     assert csv(tmp_path, text, faults=faults) == [
@@ -492,7 +492,7 @@ def test_cells_as_other_tools_write_them(tmp_path):
     ]
 
 
-def test_a_delimiter_that_is_given(tmp_path):
+def test_an_explicit_delimiter(tmp_path):
     path = tmp_path / "T.csv"
     path.write_text("k\tmood\na,b\ta\n")
     (file,) = find_files([str(path)], {}, bool, delimiter="\t")
@@ -508,20 +508,20 @@ def test_an_end_may_be_given_as_the_key_of_its_type(column):
 
 
 @pytest.mark.parametrize(("name", "column"), [("B", pa.array([1.0])), ("B", pa.array([True])), ("C", pa.array([8]))])
-def test_an_end_of_another_type_than_the_key(name, column):
+def test_an_end_of_another_type_than_the_key_is_refused(name, column):
     table = pa.table({"from": [7], "to": column})
     with pytest.raises(RecordError, match=rf"^line 1: edge {name}: 'to' must be the id of a node, a string$"):
         read_arrow(name, table, KEYED, Faults())
 
 
-def test_an_integer_end_in_text(tmp_path):
+def test_an_integer_end_in_csv(tmp_path):
     path = tmp_path / "B.csv"
     path.write_text("from,to\n7,8.0\n")
     (file,) = find_files([str(path)], {}, bool)
     assert rows_of(dict(read_table_file(file, KEYED, Faults()))) == [{"id": "made", "src": "7", "dst": "8"}]
 
 
-def test_bad_rows_can_be_collected(tmp_path):
+def test_bad_csv_rows_can_be_collected(tmp_path):
     faults = Faults(collect=True)
     assert csv(tmp_path, "k,i\na,1\nb\nc,x\nd,4\n", faults=faults) == [
         {"id": "a", "k": "a", "i": 1},
@@ -539,21 +539,21 @@ def test_bad_rows_can_be_collected(tmp_path):
         ("k\n\xff\n".encode("latin-1"), "T.csv, line 2: the text is not UTF-8 (byte 0xff)"),
     ],
 )
-def test_a_file_that_is_no_table(tmp_path, text, message):
+def test_a_csv_file_without_a_table_is_refused(tmp_path, text, message):
     with pytest.raises(InputError) as caught:
         csv(tmp_path, text)
     assert message in caught.value.message
 
 
-def test_a_header_alone_is_an_empty_table(tmp_path):
+def test_a_csv_file_with_only_a_header_is_an_empty_table(tmp_path):
     assert csv(tmp_path, "k,i\n") == []
 
 
-def test_a_cell_may_be_long(tmp_path):
+def test_a_long_cell_is_read(tmp_path):
     assert csv(tmp_path, f"k\n{'x' * 300_000}\n")[0]["k"] == "x" * 300_000
 
 
-def test_a_column_name_in_other_letters_means_the_property(tmp_path):
+def test_a_normalized_column_name_matches_the_property(tmp_path):
     assert csv(tmp_path, "K,I\na,1\n") == [{"id": "a", "k": "a", "i": 1}]
     catalog = compile_schema("node Flower {\n name: String @key\n sepal_length_cm: F64?\n}\n")
     table = pa.table({"Name": ["iris"], "Sepal Length (cm)": [5.1]})
@@ -563,7 +563,7 @@ def test_a_column_name_in_other_letters_means_the_property(tmp_path):
         csv(tmp_path, "k,K\na,b\n")
 
 
-def test_a_column_name_that_could_mean_two_properties_means_none():
+def test_an_ambiguous_normalized_column_name_matches_no_property():
     catalog = compile_schema("node P {\n name: String @key\n aB: I32?\n ab: I32?\n}\n")
     assert rows_of(read_arrow("P", pa.table({"name": ["x"], "ab": [1]}), catalog, Faults()))[0]["ab"] == 1
     with pytest.raises(RecordError, match="node type 'P' has no property 'AB'"):

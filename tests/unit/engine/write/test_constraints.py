@@ -1,4 +1,4 @@
-"""Every integrity rule on deltas drawn by hand, and the cross-row rules against a slow oracle."""
+"""Integrity rules on handwritten deltas, and the rules over several rows compared with a slow oracle."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stored:
 
 
 class World:
-    """A schema, what is committed, and writes on top of it."""
+    """A schema, committed rows, and writes on top of them."""
 
     def __init__(self, schema: str, **committed: Rows) -> None:
         self.catalog: Catalog = compile_schema(schema)
@@ -50,7 +50,7 @@ class World:
         self.stored = Stored({t.table_key: self.rows(name, committed.get(name, ())) for name, t in self.types.items()})
 
     def rows(self, name: str, rows: Rows) -> pa.Table:
-        """Rows in two chunks, as a write that did several things would have them."""
+        """Return rows in two chunks, like those of a write with several statements."""
         schema = pa.schema([field.with_nullable(True) for field in table_schema(self.types[name])])
         filled = [{field: row.get(field) for field in schema.names} for row in rows]
         half = len(filled) // 2
@@ -160,7 +160,7 @@ def test_enum_on_nodes_and_edges():
     ]
 
 
-def test_violations_know_their_row():
+def test_a_violation_contains_its_row():
     world = World(RANGED)
     rows = [n("a", i=1), n("b", i=99), n("c", d=0.0), n("d", i=-99)]
     found = [(v.rule, v.table_key, v.row_id, v.property, v.position) for v in world.found(T=rows)]
@@ -174,7 +174,7 @@ def test_violations_know_their_row():
 # -- uniqueness --------------------------------------------------------------------------------------
 
 
-def test_a_key_twice_in_one_write():
+def test_a_repeated_key_in_one_write_is_a_violation():
     world = World("node T { k: String @key }", T=[n("a", k="a")])
     assert world.messages(T=[n("a", k="a"), n("b", k="b")]) == []
     rows = [n("a", k="a"), n("b", k="b"), n("b", k="b"), n("a", k="a")]
@@ -186,7 +186,7 @@ def test_a_key_twice_in_one_write():
     assert [v.position for v in found] == [2, 3]
 
 
-def test_a_composite_key_twice():
+def test_a_repeated_composite_key_is_a_violation():
     world = World("node T { b: String a: I32 @key(b, a) }")
     rows = [n('["1","x"]', a=1, b="x")] * 2
     assert world.messages(T=rows) == ['@unique violation on T.(a, b): the key \'["1","x"]\' is written twice']
@@ -219,16 +219,16 @@ def test_nulls_are_exempt():
     ("write", "count"),
     [
         ({"T": [n("a", v="x")]}, 0),  # unchanged
-        ({"T": [n("a", v="y"), n("b", v="x")]}, 0),  # exchanged
-        ({"T": [n("a", v="z"), n("new", v="x")]}, 0),  # given away
+        ({"T": [n("a", v="y"), n("b", v="x")]}, 0),  # swapped
+        ({"T": [n("a", v="z"), n("new", v="x")]}, 0),  # moved to another row
         ({"T": [n("new", v="x")], "deleted": {"T": ["a"]}}, 0),  # deleted
-        ({"T": [n("a", v="y")]}, 1),  # taken from another
+        ({"T": [n("a", v="y")]}, 1),  # taken from another row
         ({"T": [n("a"), n("new", v="x")]}, 0),  # set to null
         ({"T": [n("new", v="x")], "replaces": True}, 0),
         ({"T": [n("new", v="x"), n("old", v="x")], "replaces": True}, 1),
     ],
 )
-def test_unique_looks_at_the_graph_the_write_leaves(write, count):
+def test_unique_applies_to_the_graph_after_the_write(write, count):
     assert len(World(ONE, T=[n("a", v="x"), n("b", v="y")]).found(**write)) == count
 
 
@@ -245,7 +245,7 @@ def test_unique_looks_at_the_graph_the_write_leaves(write, count):
         (("a", "b"), ("b", "a"), False),
     ],
 )
-def test_a_composite_group_is_one_tuple(first, second, same):
+def test_a_composite_unique_group_compares_tuples(first, second, same):
     schema = "node T { a: String b: String @unique(b, a) }"
     one, two = (dict(zip("ab", values, strict=True)) for values in (first, second))
     expected = (
@@ -302,7 +302,7 @@ def test_unique_compares_typed_values(type_, one, two, same):
         ("U64", 7, "7"),
     ],
 )
-def test_the_message_spells_the_value_as_ids_do(type_, value, spelt):
+def test_a_message_formats_the_value_like_an_id(type_, value, spelt):
     world = World(f"node T {{ v: {type_} @unique }}")
     assert world.messages(T=[n("1", v=value), n("2", v=value)]) == [
         f"@unique violation on T.v: value '{spelt}' is held by '1' and '2'"
@@ -320,7 +320,7 @@ def test_the_message_spells_the_value_as_ids_do(type_, value, spelt):
         ("Bool", True, True),
     ],
 )
-def test_unique_reads_no_more_than_the_rows_it_may_collide_with(type_, one, two):
+def test_unique_reads_only_rows_that_may_collide(type_, one, two):
     world = World(f"node T {{ v: {type_}? @unique w: String? @unique(v, w) }}", T=[n("a", v=one, w="x"), n("b")])
     assert len(world.messages(T=[n("new", v=two, w="x")])) == 2
     assert world.messages(T=[n("new", v=None, w="x")]) == []
@@ -328,7 +328,7 @@ def test_unique_reads_no_more_than_the_rows_it_may_collide_with(type_, one, two)
     assert set(world.stored.reads) == {"node:T"}
 
 
-def test_unique_ends_of_an_edge():
+def test_unique_over_the_ends_of_an_edge():
     world = World(
         "node T {} edge E: T -> T { d: Date? @unique(src, dst, d) }", T=[n("a"), n("b")], E=[e("1", "a", "b", d=3)]
     )
@@ -359,7 +359,7 @@ ENDS = "node A {} node B {} edge E: A -> B"
         ),
     ],
 )
-def test_new_edges_end_at_nodes_that_exist(write, messages):
+def test_new_edges_must_end_at_existing_nodes(write, messages):
     assert World(ENDS, A=[n("a")], B=[n("b")]).messages(**write) == messages
 
 
@@ -377,7 +377,7 @@ def test_new_edges_end_at_nodes_that_exist(write, messages):
         ({"replaces": True, "A": []}, "src 'a' not found in A"),
     ],
 )
-def test_edges_that_stay_keep_their_nodes(write, lost):
+def test_remaining_edges_must_keep_their_nodes(write, lost):
     world = World(ENDS, A=[n("a"), n("other")], B=[n("b")], E=[e("e", "a", "b")])
     found = world.found(**write)
     if lost is None:
@@ -393,12 +393,12 @@ def test_edges_that_stay_keep_their_nodes(write, lost):
     )
 
 
-def test_a_self_edge_is_lost_at_both_ends():
+def test_deleting_the_node_of_a_loop_reports_both_ends():
     world = World("node A {} edge E: A -> A", A=[n("a")], E=[e("e", "a", "a")])
     assert [v.property for v in world.found(deleted={"A": ["a"]})] == ["src", "dst"]
 
 
-def test_a_write_without_edges_reads_none():
+def test_a_write_without_edges_reads_no_edges():
     world = World(ENDS, A=[n("a")], E=[e("e", "a", "b")])
     assert world.found(A=[n("a"), n("z")]) == []
     assert world.stored.reads == []
@@ -425,9 +425,9 @@ NODES = [n("a"), n("b"), n("c")]
             {"E": [e("3", "a", "c")]},
             ["@card violation on edge E: source 'a' has 3 edges (max 2)"],
         ),
-        # Rewritten in place: counted once.
+        # A rewritten edge counts once.
         ([e("1", "a", "b"), e("2", "a", "b")], {"E": [e("2", "a", "c")]}, []),
-        # Moved away, and the other leaves its place.
+        # One edge moves away while another takes its place.
         ([e("1", "a", "b")], {"E": [e("1", "b", "a")]}, ["@card violation on edge E: source 'a' has 0 edges (min 1)"]),
         ([e("1", "a", "b"), e("2", "a", "c")], {"E": [e("1", "b", "a")]}, []),
         (
@@ -442,11 +442,11 @@ NODES = [n("a"), n("b"), n("c")]
         ([e("1", "a", "b")], {"deleted": {"E": ["1"]}}, ["@card violation on edge E: source 'a' has 0 edges (min 1)"]),
         ([e("1", "a", "b"), e("2", "a", "b")], {"deleted": {"E": ["1"]}}, []),
         ([e("1", "a", "b")], {"deleted": {"E": ["1"]}, "E": [e("2", "a", "c")]}, []),
-        # The source goes too.
+        # The source is deleted too.
         ([e("1", "a", "b")], {"deleted": {"E": ["1"], "A": ["a"]}}, []),
-        # A node without edges is nobody's business.
+        # A node without edges is not checked.
         ([], {"A": [n("new")]}, []),
-        # A whole new table: what was there and is not any more counts as deleted.
+        # The table is replaced: rows that are absent count as deleted.
         (
             [e("1", "a", "b")],
             {"replaces": True, "E": [e("9", "b", "c")]},
@@ -463,23 +463,23 @@ def test_cardinality(committed, write, messages):
 @pytest.mark.parametrize(
     ("committed", "write", "surplus"),
     [
-        # Too many: the last ones of the write, whatever else it holds.
+        # Too many edges: the last ones of the write are surplus.
         ([], {"E": [e("1", "a", "b"), e("2", "b", "b"), e("3", "a", "c"), e("4", "a", "a")]}, {"a": (3,)}),
         ([e("1", "a", "b")], {"E": [e(str(i), "a", "b") for i in range(2, 6)]}, {"a": (1, 2, 3)}),
         ([e("1", "a", "b"), e("2", "a", "b")], {"E": [e("3", "a", "c"), e("4", "a", "c")]}, {"a": (0, 1)}),
-        # A rewritten edge takes the place it had.
+        # A rewritten edge keeps its place in the count.
         ([e("1", "a", "b"), e("2", "a", "b")], {"E": [e("2", "a", "c"), e("4", "a", "c")]}, {"a": (1,)}),
-        # Too few, because one moved away: none of its own is to blame.
+        # Too few edges because one moved away: no edge of the write is surplus.
         ([e("1", "a", "b")], {"E": [e("5", "b", "c"), e("1", "b", "a")]}, {"a": ()}),
         ([e("1", "a", "b")], {"replaces": True, "E": [e("1", "b", "a")]}, {"a": ()}),
     ],
 )
-def test_the_edges_a_source_can_do_without(committed, write, surplus):
+def test_surplus_edges_of_a_source(committed, write, surplus):
     found = World(CARD, A=NODES, E=committed).found(**write)
     assert {violation.row_id: violation.surplus for violation in found} == surplus
 
 
-def test_too_few_edges_are_all_too_many():
+def test_all_edges_are_surplus_below_the_minimum():
     world = World(
         "node A {} edge E: A -> A @card(3..)", A=NODES, E=[e("1", "a", "b"), e("2", "a", "b"), e("3", "a", "b")]
     )
@@ -487,7 +487,7 @@ def test_too_few_edges_are_all_too_many():
     assert {v.row_id: v.surplus for v in found} == {"a": (), "b": (0, 1), "c": (2,)}
 
 
-def test_a_range_without_bounds_is_no_rule():
+def test_a_range_without_bounds_is_not_a_rule():
     world = World("node A {} edge E: A -> A @card(0..)", A=NODES)
     assert world.found(E=[e(str(i), "a", "b") for i in range(9)]) == []
 
@@ -533,7 +533,7 @@ def test_the_order_of_the_rules():
     assert caught.value.code == "range_violation"
 
 
-def test_nothing_wrong_is_nothing_found():
+def test_a_valid_write_has_no_violations():
     world = World(ALL)
     assert world.found(A=[n("1")]) == []
     check_delta(world.catalog, world.delta(A=[n("1")]))
@@ -550,7 +550,7 @@ edge L: A -> A
 
 
 def oracle(world: World, committed: Mapping[str, Rows], delta: Mapping[str, Any]) -> set[tuple[str, str, str]]:
-    """(rule, table, row or source) of everything wrong with the final graph, as far as the write touches it."""
+    """Return (rule, table, row or source) of all violations in the final graph that the write can affect."""
     final: dict[str, dict[str, Mapping[str, Any]]] = {}
     written = {name: {row["id"]: row for row in delta["written"].get(name, ())} for name in world.types}
     for name in world.types:
@@ -604,7 +604,7 @@ def some_rows(random: Random, name: str, most: int) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_cross_row_rules_agree_with_the_oracle():
+def test_rules_over_several_rows_agree_with_the_oracle():
     random = Random(4)
     seen: set[str] = set()
     for _ in range(400):
@@ -621,7 +621,7 @@ def test_the_cross_row_rules_agree_with_the_oracle():
         found = world.found(replaces=replaces, deleted=deleted, **written)
         wanted = oracle(world, committed, write)
         got = {(v.rule, v.table_key.partition(":")[2], "either" if v.rule == "unique" else v.row_id) for v in found}
-        # A random world may have had edges that end nowhere; whether a write notices those is its own affair.
+        # The random graph may already have had edges to missing nodes; a write may or may not report those.
         dangling = {("orphan", *rest) for rule, *rest in wanted if rule == "dangling"}
         assert got - dangling == {one for one in wanted if one[0] != "dangling"} - dangling, write
         seen |= {one[0] for one in got}

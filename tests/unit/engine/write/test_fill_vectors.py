@@ -1,4 +1,4 @@
-"""Vectors from texts: who is asked, for what, and who is not."""
+"""Computing vectors from texts: which texts are embedded, and how often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FREE, STRICT = CATALOG.nodes["Free"], CATALOG.nodes["Strict"]
 
 
 class Fake:
-    """Length of the text and a constant; remembers what it was asked."""
+    """Returns the length of the text and a constant; records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, list[str]]] = []
@@ -55,7 +55,7 @@ def rows(node: Any, *rows: dict[str, Any]) -> pa.Table:
     return pa.concat_tables(pa.Table.from_pylist(part, schema=schema) for part in (filled[:1], filled[1:]))
 
 
-def test_missing_vectors_are_filled_and_given_ones_win():
+def test_missing_vectors_are_filled_and_given_vectors_are_kept():
     fake = Fake()
     given = rows(
         FREE,
@@ -71,7 +71,7 @@ def test_missing_vectors_are_filled_and_given_ones_win():
     assert filled.schema.names == given.schema.names
 
 
-def test_each_text_is_asked_once_and_the_model_is_checked():
+def test_each_text_is_embedded_once_and_the_model_is_checked():
     fake = Fake()
     fill_vectors(FREE, rows(FREE, *({"id": str(i), "text": "same"} for i in range(5))), fake, targets=["vec"])
     assert fake.asked == [(2, ["same"])]
@@ -88,7 +88,7 @@ def test_blank_text_has_no_vector(text):
 
 
 @pytest.mark.parametrize("embedder", [None, Nobody()])
-def test_without_a_provider_a_nullable_vector_waits(embedder):
+def test_without_a_provider_a_nullable_vector_stays_null(embedder):
     filled, computed, waiting = fill_vectors(FREE, rows(FREE, {"id": "1", "text": "x"}, {"id": "2"}), embedder)
     assert filled["vec"].to_pylist() == [None, None]
     assert (computed, waiting) == (0, 2)
@@ -105,12 +105,12 @@ def test_without_a_provider_a_required_vector_is_an_error(embedder):
         assert name in (caught.value.hint or "")
 
 
-def test_nothing_to_embed_asks_nobody():
+def test_the_provider_is_not_called_without_texts():
     given = rows(STRICT, {"id": "1", "vec": [1, 2]})
     assert fill_vectors(STRICT, given, None)[0].equals(given)
 
 
-def test_a_text_is_remembered_at_each_width():
+def test_vectors_are_cached_by_text_and_dimension():
     fake = Fake()
     memory = CachingEmbedder(fake)
     assert memory.embed_documents(["a", "bb", "a"], 2) == [[1, 1], [2, 2], [1, 1]]

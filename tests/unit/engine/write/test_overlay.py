@@ -1,4 +1,4 @@
-"""What a write sees: committed rows under its own, and nothing it took away."""
+"""Reads through the overlay of a write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ids(table: pa.Table) -> list[str]:
     return sorted(table["id"].to_pylist())
 
 
-def test_pending_rows_shadow_committed_ones(graph):
+def test_rows_of_the_write_hide_committed_rows(graph):
     table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert ids(table.matching(cap(">", 0))) == ["a", "b"]
     table.put(rows(table, {"id": "a", "code": "a", "cap": -1}, {"id": "n", "code": "n", "cap": 9}))
@@ -50,7 +50,7 @@ def test_pending_rows_shadow_committed_ones(graph):
     assert ids(table.matching(cap("<", 0))) == []
 
 
-def test_deleted_rows_are_gone_and_counted_once(graph):
+def test_deleted_rows_are_hidden_and_counted_once(graph):
     table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert table.delete(pa.array(["a", "b"])) == 2
     assert table.delete(pa.array(["b", "c"])) == 1
@@ -59,12 +59,12 @@ def test_deleted_rows_are_gone_and_counted_once(graph):
     assert sorted(table.change().delete) == ["a", "b", "c"]
 
 
-def test_only_the_wanted_columns(graph):
+def test_only_requested_columns_are_read(graph):
     table = WriteOverlay(graph.snapshot()).table(SHELF)
     assert table.matching(cap(">", 1), ["id", "cap"]).to_pylist() == [{"id": "b", "cap": 2}]
 
 
-def test_edges_among_nodes(graph):
+def test_edges_of_given_nodes_are_found(graph):
     edges = WriteOverlay(graph.snapshot()).table(BESIDE)
     assert sorted(edges.among(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
     assert sorted(edges.among(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
@@ -75,7 +75,7 @@ def test_edges_among_nodes(graph):
     assert edges.among(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
 
 
-def test_long_lists_are_looked_up_another_way(graph, tune):
+def test_long_value_lists_give_the_same_rows(graph, tune):
     wanted = pa.array(["a", "b", "o'brien"])
     edges = WriteOverlay(graph.snapshot()).table(BESIDE)
     committed = CommittedRows(graph.snapshot())
@@ -95,7 +95,7 @@ def test_long_lists_are_looked_up_another_way(graph, tune):
     assert look() == short
 
 
-def test_nothing_asked_is_nothing_read(graph):
+def test_empty_value_lists_read_nothing(graph):
     committed = CommittedRows(graph.snapshot())
     nothing = committed.rows_among(SHELF, "id", pa.array([], pa.utf8()), ["id", "cap"])
     assert nothing.column_names == ["id", "cap"]
@@ -115,7 +115,7 @@ def test_fresh_rows_are_appended_and_others_upserted(graph):
     assert ids(change.upsert) == ["a"]
 
 
-def test_only_touched_tables_are_written(graph):
+def test_only_changed_tables_are_staged(graph):
     write = WriteOverlay(graph.snapshot())
     write.table(SHELF)
     edges = write.table(BESIDE)
