@@ -44,7 +44,7 @@ def pick_query(tree: QueryFile, name: str | None) -> QueryDefinition:
         if not tree.queries:
             raise QueryNotFound("the source holds no query")
         names = listing(query.name.text for query in tree.queries)
-        raise InputError(f"the source holds several queries: {names}", hint="say which one by its name")
+        raise InputError(f"the source holds several queries: {names}", hint="name one of them")
     for query in tree.queries:
         if query.name.text == name:
             return query

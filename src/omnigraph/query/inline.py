@@ -105,7 +105,7 @@ def _compared_vectors(text: str) -> set[str]:
     """Return the parameters that are the second argument of `nearest`."""
     tokens = lex(text).tokens
     return {
-        tokens[place + 6].text[1:]
-        for place, token in enumerate(tokens[:-6])
-        if token.text == "nearest" and tokens[place + 5].text == "," and tokens[place + 6].kind == VAR
+        tokens[position + 6].text[1:]
+        for position, token in enumerate(tokens[:-6])
+        if token.text == "nearest" and tokens[position + 5].text == "," and tokens[position + 6].kind == VAR
     }

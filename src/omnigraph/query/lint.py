@@ -135,7 +135,7 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
         finding = Finding("error", "Q000", error.message, diagnostics=error.diagnostics)
         return LintReport(schema_source, query_path, findings=(finding,))
     results: list[QueryReport] = []
-    sound: list[ir.AnyIR] = []
+    plans: list[ir.AnyIR] = []
     seen: set[str] = set()
     for query in tree.queries:
         warnings = _warnings(query, seen)
@@ -147,9 +147,9 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
             results.append(QueryReport(query.name.text, kind, warnings, error.diagnostics))
         else:
             warnings += tuple(_plan_warnings(catalog, plan))
-            sound.append(plan)
+            plans.append(plan)
             results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
-    findings = sorted([*_never_set(catalog, sound), *_unknown_annotations(catalog)], key=_finding_order)
+    findings = sorted([*_never_set(catalog, plans), *_unknown_annotations(catalog)], key=_finding_order)
     return LintReport(schema_source, query_path, tuple(results), tuple(findings))
 
 
@@ -165,7 +165,7 @@ def _warnings(query: ast.QueryDefinition, seen: set[str]) -> tuple[str, ...]:
 def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
     if isinstance(plan, ir.QueryIR):
         if (plan.skip or plan.skip_param) and not plan.order_by:
-            yield "rows are skipped without an 'order': which ones is not said"
+            yield "'skip' without 'order' skips arbitrary rows"
         for op in _flat(plan.pipeline):
             for hop in (op,) if isinstance(op, ir.Expand) else op.steps if isinstance(op, ir.FindPaths) else ():
                 if hop.max_hops < hop.min_hops:

@@ -46,7 +46,7 @@ def test_several_queries_need_a_name():
     with pytest.raises(InputError) as caught:
         compile_query(CATALOG, f"{TWO} {ONE}")
     assert caught.value.message == "the source holds several queries: 'one', 'two'"
-    assert caught.value.hint == "say which one by its name"
+    assert caught.value.hint == "name one of them"
 
 
 @pytest.mark.parametrize(

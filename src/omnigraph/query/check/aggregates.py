@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.query.aggregates import AGGREGATES
 from omnigraph.query.check.errors import type_fault
-from omnigraph.query.check.object_literals import refuse_made
+from omnigraph.query.check.object_literals import refuse_constructed
 from omnigraph.query.check.paths import no_value
 from omnigraph.query.check.scopes import Scope
 from omnigraph.query.plan import ir
@@ -24,11 +24,11 @@ def check_aggregate(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope
     (inner,) = expr.arguments
     argument = checker.check(inner, scope.rows)
     if isinstance(argument, ir.Aggregate):
-        raise type_fault(None, "an aggregate cannot hold an aggregate", inner.span)
+        raise type_fault(None, "aggregates cannot be nested", inner.span)
     if any(isinstance(part, ir.Rrf) for part in ir.walk(argument)):
-        raise type_fault("T21", "'rrf' ranks rows and cannot be counted or summarised", inner.span)
-    if isinstance(argument, ir.Made):
-        return _of_made(checker, expr, argument)
+        raise type_fault("T21", "'rrf' ranks rows and cannot be aggregated", inner.span)
+    if isinstance(argument, ir.Constructed):
+        return _of_constructed(checker, expr, argument)
     if isinstance(argument, ir.Entity):
         return _of_node(expr, argument, scope)
     if isinstance(argument, ir.PathPart):
@@ -43,7 +43,7 @@ def _of_value(checker: ExpressionChecker, expr: ast.CallExpr, argument: ir.Value
     checker.refuse_blob(inner, argument)
     spec = AGGREGATES[expr.function]
     if isinstance(argument, ir.Rank) and not spec.accepts_rankings:
-        raise type_fault("T8", f"'{spec.name}' cannot summarise a ranking", inner.span)
+        raise type_fault("T8", f"'{spec.name}' cannot aggregate a ranking", inner.span)
     if not spec.accepts(argument.type) or (is_null(argument) and not spec.accepts_null):
         message = f"'{spec.name}' needs {spec.takes}, but {checker.typed(inner, argument)}"
         raise type_fault("T8", message, inner.span)
@@ -68,20 +68,20 @@ def _of_path(checker: ExpressionChecker, expr: ast.CallExpr, path: ir.PathPart) 
     """Paths can be counted."""
     (inner,) = expr.arguments
     if expr.function != "count" or expr.distinct or path.part != "path":
-        hint = "count($p) counts paths; length($p) can be summarised"
-        raise type_fault("T36", f"{checker.text(expr)} cannot summarise paths", inner.span, hint)
+        hint = "count($p) counts paths; length($p) can be aggregated"
+        raise type_fault("T36", f"{checker.text(expr)} cannot aggregate paths", inner.span, hint)
     if path.type.nullable:
         # The length is null in the rows in which the optional path is absent, so these are not counted.
         return ir.Aggregate("count", ir.Prop(path.var, ir.LENGTH, ir.I64.with_nullable(True)), ir.I64)
     return ir.Aggregate("count", path, ir.I64)
 
 
-def _of_made(checker: ExpressionChecker, expr: ast.CallExpr, argument: ir.Made) -> ir.Aggregate:
+def _of_constructed(checker: ExpressionChecker, expr: ast.CallExpr, argument: ir.Constructed) -> ir.Aggregate:
     """Objects and lists built by the query can be collected."""
     (inner,) = expr.arguments
     why = next((part for part in ir.walk(argument) if isinstance(part, ir.Why)), None)
     if expr.function != "collect" or why is not None:
-        raise refuse_made(checker, inner, why or argument)
+        raise refuse_constructed(checker, inner, why or argument)
     if any(isinstance(part, ir.PathPart) for part in ir.walk(argument)):
         raise no_value(checker.text(inner), inner.span)
     return ir.Aggregate("collect", argument, ListType(argument.type), expr.distinct)

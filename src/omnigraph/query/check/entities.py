@@ -32,7 +32,7 @@ def check_entity_function(checker: ExpressionChecker, expr: ast.CallExpr, scope:
         raise type_fault("T26", message, inner.span, f"write {expr.function}($x)")
     variable = scope.get(Name(inner.name, inner.span))
     if variable.kind == "path":
-        hint = f"'nodes(${inner.name})' and 'edges(${inner.name})' have those of what is on it"
+        hint = f"'nodes(${inner.name})' and 'edges(${inner.name})' list its nodes and edges"
         raise type_fault("T36", f"'${inner.name}' is a path, which has no {expr.function}", inner.span, hint)
     if variable.type_name is None:
         raise Silenced

@@ -18,7 +18,7 @@ from omnigraph.query.check.aggregates import check_aggregate
 from omnigraph.query.check.entities import check_entity_function, node_object
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.literals import compatible, literal, literal_hint
-from omnigraph.query.check.object_literals import check_list, check_object, refuse_made
+from omnigraph.query.check.object_literals import check_list, check_object, refuse_constructed
 from omnigraph.query.check.operators import (
     CASELESS,
     check_arithmetic,
@@ -166,10 +166,10 @@ class ExpressionChecker:
 
     def unknown_word(self, word: ast.WordExpr, scope: Scope) -> Fault:
         """Return the error for a bare name that is not defined here."""
-        hint = self.about_word(word, scope) or f'text is written in double quotes: "{word.name}"'
+        hint = self.word_hint(word, scope) or f'text is written in double quotes: "{word.name}"'
         return type_fault(None, f"'{word.name}' is not a value", word.span, hint)
 
-    def about_word(self, word: ast.WordExpr, scope: Scope) -> str | None:
+    def word_hint(self, word: ast.WordExpr, scope: Scope) -> str | None:
         """Return a hint for a bare name that is probably a variable, a parameter or a property of a variable."""
         known = [*self.params, *scope.names()]
         if word.name in known:
@@ -189,7 +189,7 @@ class ExpressionChecker:
             raise self.unbound(expr, scope)
         variable = scope.get(expr.var)
         if variable.kind == "path":
-            ask = f"ask for length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
+            ask = f"use length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
             raise type_fault("T36", f"'${expr.var}' is a path, which has no properties", expr.span, ask)
         type_ = self.entity_type(variable)
         found = type_.properties.get(expr.property.text)
@@ -242,7 +242,7 @@ class ExpressionChecker:
         if variable.kind == "edge":
             raise type_fault(
                 "T23",
-                f"the edge variable '${expr.name}' cannot stand alone",
+                f"the edge variable '${expr.name}' cannot be used as a value",
                 expr.span,
                 f"read one of its properties, or id(${expr.name})",
             )
@@ -272,7 +272,7 @@ class ExpressionChecker:
             return check_matches(self, expr, scope)
         if expr.op in CASELESS:
             return check_caseless(self, expr, scope)
-        self.undeclared_beside_property(expr, scope)
+        self.check_undeclared(expr, scope)
         left = self.attempt(self.operand, expr.left, scope)
         right = self.attempt(self.operand, expr.right, scope)
         if left is None or right is None:
@@ -283,7 +283,7 @@ class ExpressionChecker:
             raise self.whole_node(expr.right)
         return ir.Compare(self.comparison(expr, left, right), left, right)
 
-    def undeclared_beside_property(self, expr: ast.CompareExpr, scope: Scope) -> None:
+    def check_undeclared(self, expr: ast.CompareExpr, scope: Scope) -> None:
         """T14 for an undeclared parameter in `where p = $x`, with the type of `p` in the hint."""
         if not isinstance(expr.left, ast.WordExpr) or not isinstance(expr.right, ast.VarExpr):
             return
@@ -308,8 +308,8 @@ class ExpressionChecker:
         assert not isinstance(checked, ir.ColumnRef)
         if isinstance(checked, ir.PathPart):
             raise no_value(self.text(expr), expr.span)
-        if isinstance(checked, ir.Made):
-            raise refuse_made(self, expr, checked)
+        if isinstance(checked, ir.Constructed):
+            raise refuse_constructed(self, expr, checked)
         if isinstance(checked, ir.Rank):
             raise type_fault(
                 None,
@@ -318,7 +318,7 @@ class ExpressionChecker:
                 "put it into 'order', with a 'limit'",
             )
         if isinstance(checked, ir.Aggregate):
-            raise type_fault(None, "an aggregate cannot stand here", expr.span, "aggregates belong in 'return'")
+            raise type_fault(None, "an aggregate is not allowed here", expr.span, "aggregates belong in 'return'")
         return checked
 
     def of_group(self, expr: ast.Expr, scope: Scope) -> ir.Expr:
@@ -335,7 +335,7 @@ class ExpressionChecker:
             if a.is_text and b.is_text:
                 return "contains_text"
             if not a.is_list and not a.is_text:
-                raise self.t7(expr, left, right, "'contains' asks a list for an item, or a String for a part of it")
+                raise self.t7(expr, left, right, "'contains' tests a list for an item, or a String for a substring")
         elif expr.op == "starts_with" or expr.op == "ends_with":
             if a.is_text and b.is_text:
                 return expr.op
@@ -349,11 +349,11 @@ class ExpressionChecker:
             if hint is None and isinstance(side, ast.LiteralExpr):
                 hint = literal_hint(side, other.type)
             if hint is None and left.type.is_list == right.type.is_list:
-                hint = self.other_value(side, other.type)
+                hint = self.value_hint(side, other.type)
         in_match = not isinstance(expr.left, ast.WordExpr)
         if hint is None and in_match and left.type.is_list != right.type.is_list:
             whole, item = (expr.left, expr.right) if left.type.is_list else (expr.right, expr.left)
-            hint = f"ask for one item: '{self.text(whole)} contains {self.text(item)}'"
+            hint = f"test for one item: '{self.text(whole)} contains {self.text(item)}'"
         one, other_one = self.shown(expr.left, left), self.shown(expr.right, right)
         if expr.op in ("contains", "starts_with", "ends_with"):
             return type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other_one}", expr.span, hint)
@@ -391,7 +391,7 @@ class ExpressionChecker:
         plain = replace(type_, nullable=False, enum_values=None)
         return f"declare it in the query's parentheses: '${name}: {plain}'"
 
-    def other_value(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
+    def value_hint(self, expr: ast.Expr, wanted: PropertyType) -> str | None:
         """Return the hint for a parameter of a query without a head whose value has the wrong type."""
         if not self.bare or not isinstance(expr, ast.VarExpr) or expr.name not in self.params:
             return None

@@ -17,12 +17,12 @@ from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 
 
-def speaks_of_groups(expr: ir.Expr) -> bool:
+def refers_to_group(expr: ir.Expr) -> bool:
     """True if an expression refers to a key or an aggregate of a group."""
     return any(ir.column_number(part) is not None for part in ir.walk(expr))
 
 
-def holds_aggregate(expr: ast.Expr) -> bool:
+def contains_aggregate(expr: ast.Expr) -> bool:
     """True if an expression contains an aggregate."""
     return any(call.function in AGGREGATE for call in ast.calls_in(expr))
 
@@ -88,7 +88,7 @@ class ItemScope(_OnRows):
 
     def within(self, expr: ast.Expr) -> Scope:
         """Return this scope for a part that contains an aggregate, else the scope of rows."""
-        return self if holds_aggregate(expr) else self._rows
+        return self if contains_aggregate(expr) else self._rows
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
         """Return an operand as a value of the group."""
@@ -122,5 +122,5 @@ class GroupScope(_OnRows):
         of_rows = isinstance(expr, ir.Prop) and expr.var != ir.GROUP
         of_rows = of_rows or (isinstance(expr, ir.Function) and expr.name == "type")
         if of_rows or isinstance(expr, ir.Aggregate | ir.Entity):
-            raise type_fault("T29", f"{text} is not returned, so 'having' cannot judge it", span, "return it as well")
+            raise type_fault("T29", f"{text} is not returned, so 'having' cannot use it", span, "return it as well")
         return expr

@@ -206,7 +206,7 @@ class MatchChecker:
         """Resolve every hop, in the order of `_HopQueue`."""
         hops = self.collect_hops(block, clauses)
         for position, hop in hops.items():
-            self.edge_variable_early(block, hop, position[0])
+            self.introduce_edge_variable(block, hop, position[0])
         queue = _HopQueue(hops)
         for position, hop in hops.items():
             if self.known_end(block, hop):
@@ -216,9 +216,9 @@ class MatchChecker:
                 block.hops[position] = self.hop(block, hop, position[0])
             except Fault as fault:
                 self.report(fault)
-                self.give_up(block, hop, position[0])
+                self.bind_without_types(block, hop, position[0])
             except Silenced:
-                self.give_up(block, hop, position[0])
+                self.bind_without_types(block, hop, position[0])
             queue.push_neighbours(hop)
 
     def collect_hops(self, block: _Block, clauses: Sequence[ast.Clause]) -> dict[_Position, ast.HopClause]:
@@ -228,20 +228,20 @@ class MatchChecker:
             if isinstance(clause, ast.HopClause):
                 hops[number, 0] = clause
             elif isinstance(clause, ast.PathClause):
-                self.expressions.attempt(self.path_early, block, clause, number)
+                self.expressions.attempt(self.introduce_path, block, clause, number)
                 hops |= {(number, at): hop for at, hop in enumerate(clause.hops)}
         return hops
 
     def known_end(self, block: _Block, hop: ast.HopClause) -> bool:
         return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
 
-    def give_up(self, block: _Block, hop: ast.HopClause, number: int) -> None:
+    def bind_without_types(self, block: _Block, hop: ast.HopClause, number: int) -> None:
         """Bind the ends of a hop that has an error, without types."""
         for end in (hop.left.text, hop.right.text):
             if end != ast.ANONYMOUS:
                 block.touch(block.find(end) or self.introduce(block, end, None, number))
 
-    def edge_variable_early(self, block: _Block, hop: ast.HopClause, number: int) -> None:
+    def introduce_edge_variable(self, block: _Block, hop: ast.HopClause, number: int) -> None:
         """Introduce the edge variable of a hop, so that no other clause binds its name to a node."""
         name = hop.edge_var
         if name is None or name.text == ast.ANONYMOUS:
@@ -258,7 +258,7 @@ class MatchChecker:
             edge = self.catalog.find_edge(hop.edge.text)
             self.introduce(block, name.text, edge.name if edge else None, number, "edge")
 
-    def path_early(self, block: _Block, path: ast.PathClause, number: int) -> None:
+    def introduce_path(self, block: _Block, path: ast.PathClause, number: int) -> None:
         """Introduce the variable of a path, so that no hop binds its name to a node."""
         name = path.var
         if name.text == ast.ANONYMOUS:
@@ -320,7 +320,7 @@ class MatchChecker:
             self.alternative(block, hop, edge, other, left_is_source, name)
             found[other.name] = other
         if hop.also and hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
-            message = f"'${hop.edge_var}' would be an edge of one type or another"
+            message = f"'${hop.edge_var}' would be an edge of several types"
             raise type_fault("T33", message, hop.edge_var.span, "drop the edge variable, or the alternatives")
         return Route(tuple(found.values()), left_is_source)
 
@@ -356,13 +356,13 @@ class MatchChecker:
         if bounds is None:
             return 1, 1
         if bounds.max is None:
-            hint = f"say how far to go: '{hop.edge}{{{bounds.min},4}}'"
-            raise type_fault("T15", "the hop has no largest length", bounds.span, hint)
+            hint = f"give a maximum length: '{hop.edge}{{{bounds.min},4}}'"
+            raise type_fault("T15", "the hop has no maximum length", bounds.span, hint)
         if bounds.min < 1:
-            raise type_fault("T15", "a hop has at least length 1", bounds.span, f"write {{1,{max(1, bounds.max)}}}")
+            raise type_fault("T15", "a hop has minimum length 1", bounds.span, f"write {{1,{max(1, bounds.max)}}}")
         if bounds.max < bounds.min:
             hint = f"write {{{bounds.max},{bounds.min}}}"
-            raise type_fault("T15", "the largest length of the hop is below its smallest", bounds.span, hint)
+            raise type_fault("T15", "the maximum length of the hop is below its minimum", bounds.span, hint)
         if hop.edge_var is not None and hop.edge_var.text != ast.ANONYMOUS:
             raise type_fault(
                 "T23",
@@ -433,7 +433,7 @@ class MatchChecker:
         faults = self.expressions.faults
         inner, scope = self.check(clause.clauses, block.scope_at(number))
         if not inner.outer_vars and self.expressions.faults == faults:
-            hint = "an 'optional' block adds to a row what it can find: use one of the row's variables in it"
+            hint = "an 'optional' block extends a row: use one of the row's variables in it"
             raise type_fault("T31", "the 'optional' block mentions no variable from outside it", clause.span, hint)
         for name in inner.outer_vars:
             block.mentioned[name] = None
@@ -455,7 +455,7 @@ class MatchChecker:
                 "T9",
                 "the 'not' block mentions no variable from outside it",
                 clause.span,
-                "a 'not' block says what must not exist for a row: use one of the row's variables in it",
+                "a 'not' block excludes rows: use one of the row's variables in it",
             )
         for name in inner.outer_vars:
             block.mentioned[name] = None

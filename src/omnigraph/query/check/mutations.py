@@ -63,7 +63,7 @@ class MutationChecker:
                         "D2",
                         f"query '{query.name}' both deletes and inserts or updates",
                         statement.span,
-                        "to do both in one change, say so: atomic { … }",
+                        "to do both in one change, write atomic { … }",
                     )
                 )
                 return
@@ -219,10 +219,10 @@ class MutationChecker:
                 given[key] = None
             else:
                 given[key] = self.expressions.attempt(self.assigned, assign, type_, scope, ends=ends)
-        sound = {key: value for key, value in given.items() if value is not None}
-        if len(sound) < len(given):
+        valid = {key: value for key, value in given.items() if value is not None}
+        if len(valid) < len(given):
             raise Silenced
-        return sound
+        return valid
 
     def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, scope: Scope, *, ends: bool) -> ir.Expr:
         key = assign.property.text
@@ -276,7 +276,7 @@ class MutationChecker:
         text_for_blob = type_.scalar == "Blob" and checked.type.is_text
         if not text_for_blob and not compatible(checked.type, type_):
             message = f"cannot assign {self.expressions.shown(expr, checked)} to {what} ({type_})"
-            raise type_fault("T7", message, expr.span, self.expressions.other_value(expr, type_))
+            raise type_fault("T7", message, expr.span, self.expressions.value_hint(expr, type_))
         return checked
 
     # -- where -----------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def check_object(checker: ExpressionChecker, expr: ast.ObjectExpr, scope: Scope)
     seen: set[str] = set()
     for field in expr.fields:
         if field.name.text in seen:
-            checker.report(type_fault("T38", f"the field '{field.name}' is there twice", field.name.span))
+            checker.report(type_fault("T38", f"the field '{field.name}' is given twice", field.name.span))
         seen.add(field.name.text)
     values = _parts(checker, [field.value for field in expr.fields], scope)
     if len(seen) < len(expr.fields):
@@ -49,27 +49,27 @@ def check_list(checker: ExpressionChecker, expr: ast.ListExpr, scope: Scope) -> 
     return ir.ListOf(tuple(items), ListType(type_ if len(known) == len(items) else replace(type_, nullable=True)))
 
 
-def refuse_made(checker: ExpressionChecker, expr: ast.Expr, checked: ir.Made) -> Fault:
+def refuse_constructed(checker: ExpressionChecker, expr: ast.Expr, checked: ir.Constructed) -> Fault:
     """T39: an object or a list where only plain values are allowed."""
     if isinstance(checked, ir.Why):
         return type_fault("T39", "'why' explains a ranked row and can only be returned", expr.span)
     what = "an object" if isinstance(checked.type, ObjectType) else "a list"
     hint = "it can only be returned, or collected: compute with what is inside it"
-    return type_fault("T39", f"{checker.text(expr)} is {what} and cannot stand here", expr.span, hint)
+    return type_fault("T39", f"{checker.text(expr)} is {what} and is not allowed here", expr.span, hint)
 
 
 def _parts(checker: ExpressionChecker, exprs: Sequence[ast.Expr], scope: Scope) -> list[ir.Expr]:
     found = [checker.attempt(_part, checker, expr, scope) for expr in exprs]
-    sound = [part for part in found if part is not None]
-    if len(sound) < len(found):
+    valid = [part for part in found if part is not None]
+    if len(valid) < len(found):
         raise Silenced
-    return sound
+    return valid
 
 
 def _part(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) -> ir.Expr:
     checked = checker.of_group(expr, scope)
     if isinstance(checked, ir.Aggregate):
-        raise type_fault(None, "an aggregate cannot hold an aggregate", expr.span)
+        raise type_fault(None, "aggregates cannot be nested", expr.span)
     checker.refuse_blob(expr, checked)
     return checked
 
@@ -102,5 +102,5 @@ def _common(types: Sequence[ResultType]) -> ResultType | None:
         return None
     columns = zip(*(type_.fields for type_ in objects), strict=True)
     fields = [(column[0][0], _common([type_ for _, type_ in column])) for column in columns]
-    sound = tuple((name, type_) for name, type_ in fields if type_ is not None)
-    return ObjectType(sound, nullable, objects[0].name) if len(sound) == len(fields) else None
+    valid = tuple((name, type_) for name, type_ in fields if type_ is not None)
+    return ObjectType(valid, nullable, objects[0].name) if len(valid) == len(fields) else None

@@ -39,7 +39,7 @@ def check_condition(checker: ExpressionChecker, expr: ast.Expr, scope: Scope) ->
     """Return an expression of type Bool."""
     checked = checker.operand(expr, scope)
     if isinstance(checked, ir.Entity):
-        hint = "ask for one of its properties"
+        hint = "use one of its properties"
         raise type_fault("T25", f"{checker.text(expr)} is a whole node, not a condition", expr.span, hint)
     if checked.type.scalar != "Bool" or checked.type.is_list or is_null(checked):
         hint = "a condition compares: =, !=, <, <=, >, >=, contains, in, is null, …"
@@ -94,9 +94,9 @@ def check_in(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) ->
         empty = isinstance(right, ir.Const) and right.value == []
         fits = right.type.is_list and (empty or compatible(left.type, right.type.item))
         if not fits or left.type.is_list or left.type.scalar in ("Vector", "Blob"):
-            hint = None if right.type.is_list else "'in' asks a list: [1, 2], a list parameter or a list property"
+            hint = None if right.type.is_list else "'in' takes a list: [1, 2], a list parameter or a list property"
             one, other = checker.shown(expr.left, left), checker.shown(expr.right, right)
-            raise type_fault("T7", f"cannot look for {one} in {other}", expr.span, hint)
+            raise type_fault("T7", f"cannot search for {one} in {other}", expr.span, hint)
         if empty:
             right = ir.Const([], PropertyType(left.type.scalar, is_list=True))
         test = ir.Compare("contains_item", right, left)
@@ -118,7 +118,7 @@ def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scop
     if isinstance(right, ir.Const):
         reason = why_bad_pattern(str(right.value))
         if reason is not None:
-            raise type_fault("T27", f"the pattern is no regular expression (RE2): {reason}", expr.right.span)
+            raise type_fault("T27", f"the pattern is not a regular expression (RE2): {reason}", expr.right.span)
     return ir.Compare("matches", left, right)
 
 
@@ -188,7 +188,7 @@ def check_negative(checker: ExpressionChecker, expr: ast.NegativeExpr, scope: Sc
     """Check `-a`."""
     value = checker.plain_operand(expr.expr, scope)
     if not value.type.is_numeric:
-        message = f"only a number has a sign, but {checker.typed(expr.expr, value)}"
+        message = f"'-' needs a number, but {checker.typed(expr.expr, value)}"
         raise type_fault("T26", message, expr.span)
     return ir.Negative(value, (ir.F64 if value.type.is_float else ir.I64).with_nullable(True))
 
@@ -209,8 +209,8 @@ def check_value_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: 
     """Check a call of a scalar function."""
     scalar = SCALARS[expr.function]
     found = [
-        checker.attempt(_argument, checker, scalar, place, argument, scope)
-        for place, argument in enumerate(expr.arguments)
+        checker.attempt(_argument, checker, scalar, position, argument, scope)
+        for position, argument in enumerate(expr.arguments)
     ]
     arguments = [argument for argument in found if argument is not None]
     if len(arguments) < len(found):
@@ -218,14 +218,14 @@ def check_value_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: 
     type_ = scalar.result(arguments)
     if type_ is None:
         shown = listing(dict.fromkeys(_type_words(scalar, *pair) for pair in enumerate(arguments)))
-        message = f"'{scalar.name}' needs values that go together, not {shown}"
+        message = f"'{scalar.name}' needs compatible values, not {shown}"
         raise type_fault("T26", message, expr.span, f"write {scalar.usage}")
     return ir.Function(scalar.name, tuple(arguments), type_)
 
 
-def _argument(checker: ExpressionChecker, scalar: Scalar, place: int, expr: ast.Expr, scope: Scope) -> ir.Value:
+def _argument(checker: ExpressionChecker, scalar: Scalar, position: int, expr: ast.Expr, scope: Scope) -> ir.Value:
     """Return an argument of a scalar function; T26 if its type is not accepted."""
-    kind = scalar.kind(place)
+    kind = scalar.kind(position)
     if kind.units:
         if isinstance(expr, ast.WordExpr) and expr.name in kind.units:
             return ir.Const(expr.name, ir.STRING)
@@ -239,8 +239,8 @@ def _argument(checker: ExpressionChecker, scalar: Scalar, place: int, expr: ast.
     return value
 
 
-def _type_words(scalar: Scalar, place: int, value: ir.Value) -> str:
-    if scalar.kind(place).units:
+def _type_words(scalar: Scalar, position: int, value: ir.Value) -> str:
+    if scalar.kind(position).units:
         assert isinstance(value, ir.Const)
         return str(value.value)
     return "null" if is_null(value) else str(value.type)

@@ -58,11 +58,11 @@ def _connect(path: ast.PathClause) -> None:
             raise type_fault("T36", f"the path is at '${one.right}', not at '${other.left}'", other.left.span, hint)
         if one.right.text == ast.ANONYMOUS:
             hint = "give the node between them a name"
-            raise type_fault("T36", "every '$_' is another node, so the hops do not connect", other.left.span, hint)
+            raise type_fault("T36", "each '$_' is a different node, so the hops do not connect", other.left.span, hint)
     seen = {path.hops[0].left.text}
     for hop in path.hops:
         if hop.right.text in seen and hop.right.text != ast.ANONYMOUS:
-            message = f"a path visits no node twice, so it cannot come to '${hop.right}' again"
+            message = f"a path visits no node twice, so it cannot return to '${hop.right}' again"
             raise type_fault("T36", message, hop.right.span, "for a closed walk, write the hops without a path")
         seen.add(hop.right.text)
 
@@ -80,7 +80,7 @@ def _one_hop(path: ast.PathClause, hops: Sequence[ResolvedHop]) -> None:
 def _weigh(path: ast.PathClause, by: Name, edges: Sequence[EdgeType]) -> None:
     if path.kind == "path":
         hint = "drop 'by', or write 'shortest'"
-        raise type_fault("T37", "'path' finds every path, so nothing is weighed", by.span, hint)
+        raise type_fault("T37", "'path' finds every path and takes no weight", by.span, hint)
     for edge in edges:
         found = edge.properties.get(by.text)
         numbers = [prop.name for prop in edge.properties.values() if prop.type.is_numeric]
@@ -89,7 +89,7 @@ def _weigh(path: ast.PathClause, by: Name, edges: Sequence[EdgeType]) -> None:
             hint = did_you_mean(by.text, numbers) or hint
             raise type_fault("T37", f"edge type '{edge.name}' has no property '{by}'", by.span, hint)
         if not found.type.is_numeric:
-            raise type_fault("T37", f"'{edge.name}.{by}' is {found.type}, and only numbers add up", by.span, hint)
+            raise type_fault("T37", f"'{edge.name}.{by}' is {found.type}; a weight must be a number", by.span, hint)
 
 
 def _objects(types: Sequence[NodeType | EdgeType]) -> ObjectType:
@@ -168,8 +168,8 @@ def check_path_function(checker: ExpressionChecker, expr: ast.CallExpr, scope: S
             return length_of(variable)
         case "weight":
             if not path.weighted:
-                hint = f"weigh it: '${variable.name}: shortest {{ … }} by property'"
-                raise type_fault("T37", f"'${variable.name}' is not weighed", expr.span, hint)
+                hint = f"give it a weight: '${variable.name}: shortest {{ … }} by property'"
+                raise type_fault("T37", f"'${variable.name}' has no weight", expr.span, hint)
             return ir.Prop(variable.ir_name, ir.WEIGHT, ir.F64.with_nullable(variable.optional))
         case "nodes":
             return ir.PathPart(variable.ir_name, "nodes", ListType(path.nodes, variable.optional))
@@ -202,8 +202,8 @@ def length_of(variable: Variable) -> ir.Prop:
 
 def no_value(text: str, span: Span) -> Fault:
     """T36: a path, or the list of its nodes or edges, where a value is expected."""
-    hint = "'length' tells how long it is; its nodes and edges can be returned"
-    message = f"{text} has what is on a path, which cannot be compared, computed with or grouped by"
+    hint = "'length' is the number of its edges; its nodes and edges can be returned"
+    message = f"{text} holds nodes or edges of a path, which cannot be compared, computed with or grouped by"
     return type_fault("T36", message, span, hint)
 
 

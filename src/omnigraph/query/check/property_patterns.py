@@ -65,6 +65,6 @@ def _value(checker: ExpressionChecker, owner: NodeType, property_: Property, mat
     assert isinstance(checked, ir.ParamRef)
     if checked.type.scalar == "Vector" or not compatible(checked.type, wanted):
         shown = checker.shown(value, checked)
-        hint = checker.other_value(value, wanted)
+        hint = checker.value_hint(value, wanted)
         raise type_fault("T7", f"cannot match {what} ({type_}) with {shown}", value.span, hint)
     return checked

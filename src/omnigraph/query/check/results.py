@@ -12,10 +12,10 @@ from omnigraph.query.check.groups import (
     Grouping,
     GroupScope,
     ItemScope,
-    holds_aggregate,
-    speaks_of_groups,
+    contains_aggregate,
+    refers_to_group,
 )
-from omnigraph.query.check.object_literals import refuse_made
+from omnigraph.query.check.object_literals import refuse_constructed
 from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.paths import no_value
 from omnigraph.query.check.resolved import ResolvedBlock, ResolvedRead
@@ -37,7 +37,7 @@ class Results:
         self.scope = scope
         self.report = expressions.report
         self.grouping = Grouping()
-        self.sound: list[ast.ReturnItem] = []
+        self.valid_items: list[ast.ReturnItem] = []
         """The items without errors, parallel to `found`."""
         self.found: list[ir.ReturnColumn] = []
         self.aliases: dict[str, int | None] = {}
@@ -49,7 +49,7 @@ class Results:
         having = self.having()
         order = self.order()
         if len(order) == len(self.read.order):
-            self.ranks_are_the_order(order)
+            self.check_rankings(order)
         limit, skip = (self.expressions.attempt(self.row_count, count) for count in (self.read.limit, self.read.skip))
         columns, grouped = tuple(self.found), tuple(self.grouping.exprs)
         # Groups whose keys are all returned are distinct already.
@@ -62,11 +62,11 @@ class Results:
         """Return the returned columns, in order."""
         on_groups = ItemScope(self.scope, self.grouping)
         for item in self.read.items:
-            scope = on_groups if holds_aggregate(item.expr) else self.scope
+            scope = on_groups if contains_aggregate(item.expr) else self.scope
             column = self.expressions.attempt(self.column, item, scope)
             if column is not None:
                 self.found.append(column)
-                self.sound.append(item)
+                self.valid_items.append(item)
                 self.grouping.over(column.expr)  # keys count in the order of the items
             if item.alias:
                 self.aliases[item.alias.text] = None if column is None else len(self.found) - 1
@@ -74,17 +74,17 @@ class Results:
             self.group_keys()
         if self.grouped:
             self.refuse_paths()
-        if not any(speaks_of_groups(column.expr) for column in self.found):
+        if not any(refers_to_group(column.expr) for column in self.found):
             self.grouping = Grouping()
         else:
             self.found = [replace(column, expr=self.grouping.over(column.expr)) for column in self.found]
-            self.rows_can_be_told_apart()
+            self.check_distinct()
         return self.found
 
     @property
     def aggregates(self) -> bool:
         """True if a column is or contains an aggregate."""
-        return any(isinstance(c.expr, ir.Aggregate) or speaks_of_groups(c.expr) for c in self.found)
+        return any(isinstance(c.expr, ir.Aggregate) or refers_to_group(c.expr) for c in self.found)
 
     @property
     def grouped(self) -> bool:
@@ -116,7 +116,7 @@ class Results:
 
     def group_keys(self) -> None:
         """T9: the items beside an aggregate are keys: they depend on the row and are not rankings."""
-        for item, column in zip(self.sound, self.found, strict=True):
+        for item, column in zip(self.valid_items, self.found, strict=True):
             expr, parts = column.expr, [*ir.walk(column.expr)]
             key = isinstance(expr, ir.Prop | ir.Entity) or (isinstance(expr, _KEYS) and any(ir.variables_of(expr)))
             if isinstance(expr, ir.Aggregate) or (key and not any(isinstance(part, ir.Rank) for part in parts)):
@@ -126,7 +126,7 @@ class Results:
             self.report(
                 type_fault(
                     "T9",
-                    f"{self.expressions.text(item.expr)} cannot stand beside an aggregate",
+                    f"{self.expressions.text(item.expr)} cannot be returned beside an aggregate",
                     item.expr.span,
                     "rows are grouped by the other items, which must be '$x.property', '$x' or computed from such",
                 )
@@ -134,27 +134,27 @@ class Results:
 
     def refuse_paths(self) -> None:
         """T36: rows cannot be grouped by paths."""
-        for item, column in zip(self.sound, self.found, strict=True):
+        for item, column in zip(self.valid_items, self.found, strict=True):
             summed = isinstance(column.expr, ir.Aggregate)
             if not summed and any(isinstance(part, ir.PathPart) for part in ir.walk(column.expr)):
                 self.report(no_value(self.expressions.text(item.expr), item.expr.span))
 
-    def rows_can_be_told_apart(self) -> None:
+    def check_distinct(self) -> None:
         """T38: with `distinct`, groups whose keys are not all returned are compared by their columns, which must be
         plain values.
         """
         if not self.read.distinct or self.grouping.is_shown(self.found):
             return
-        for item, column in zip(self.sound, self.found, strict=True):
+        for item, column in zip(self.valid_items, self.found, strict=True):
             if not isinstance(column.type, PropertyType):
                 text = self.expressions.text(item.expr)
                 hint = "return what the rows are grouped by as well, or leave 'distinct' out"
                 self.report(type_fault("T38", f"'distinct' cannot compare {text}", item.expr.span, hint))
 
-    def ranks_are_the_order(self, order: list[ir.SortKey]) -> None:
+    def check_rankings(self, order: list[ir.SortKey]) -> None:
         """T21, T39: a fused score and `why()` exist only for the ranking that orders the rows."""
         rank = order[0].expr if order else None
-        for item, column in zip(self.sound, self.found, strict=True):
+        for item, column in zip(self.valid_items, self.found, strict=True):
             parts = [*ir.walk(column.expr)]
             if any(isinstance(part, ir.Rrf) and part != rank for part in parts):
                 self.report(type_fault("T21", "'rrf' can be returned only when it is also the order", item.expr.span))
@@ -172,7 +172,7 @@ class Results:
             for index, column in enumerate(self.found)
         ]
         words = {alias: None if index is None else values[index] for alias, index in self.aliases.items()}
-        items = [(item.expr, value) for item, value in zip(self.sound, values, strict=True)]
+        items = [(item.expr, value) for item, value in zip(self.valid_items, values, strict=True)]
         return GroupScope(self.scope, exprs, words, items)
 
     def having(self) -> tuple[ir.Condition, ...]:
@@ -180,7 +180,7 @@ class Results:
         if not self.read.having:
             return ()
         if not self.grouped:
-            message = "'having' judges groups, and this query has none"
+            message = "'having' filters groups, and this query has none"
             self.report(type_fault("T29", message, self.read.having_body, "write the condition into 'match'"))
             return ()
         scope = self.group_scope()
@@ -215,8 +215,8 @@ class Results:
             self.rank(item, expr, position)
             return ir.SortKey(expr, not isinstance(expr, ir.Nearest))
         self.expressions.refuse_blob(item.expr, expr)
-        if isinstance(expr, ir.Made):
-            raise refuse_made(self.expressions, item.expr, expr)
+        if isinstance(expr, ir.Constructed):
+            raise refuse_constructed(self.expressions, item.expr, expr)
         if isinstance(expr, ir.TextMatch | ir.Const | ir.ParamRef) or not isinstance(expr.type, PropertyType):
             raise self.unsupported(item)
         if expr.type.is_list or expr.type.scalar == "Vector":
@@ -243,15 +243,15 @@ class Results:
             if (column.expr if self.grouping.exprs else ir.group_column(index, column.expr)) == expr:
                 return ir.ColumnRef(index, column.type)
         if self.read.distinct and self.grouping.exprs and not self.grouping.is_shown(self.found):
-            raise self.unsupported(item, "of rows that are equal only one is left: order by what it returns")
+            raise self.unsupported(item, "'distinct' removes duplicate rows: order by a returned item")
         return expr
 
     def scope_with_aliases(self) -> Scope:
         """Return the scope of a sort key: the variables, and the returned items by their aliases."""
-        words = {alias: None if index is None else self.meant(index) for alias, index in self.aliases.items()}
+        words = {alias: None if index is None else self.column_expr(index) for alias, index in self.aliases.items()}
         return Scope(self.scope.block, self.scope.clause, words)
 
-    def meant(self, index: int) -> ir.Expr:
+    def column_expr(self, index: int) -> ir.Expr:
         """Return the expression of a column; a column that repeats another has the expression of that one."""
         expr = self.found[index].expr
         while isinstance(expr, ir.ColumnRef):
@@ -261,7 +261,7 @@ class Results:
     def sort_alias(self, word: ast.WordExpr) -> ir.Expr:
         """Return the sort key of a bare name, which is an alias."""
         if word.name not in self.aliases:
-            hint = did_you_mean(word.name, self.aliases) or self.expressions.about_word(word, self.scope)
+            hint = did_you_mean(word.name, self.aliases) or self.expressions.word_hint(word, self.scope)
             raise type_fault(None, f"'{word.name}' is not the alias of a returned item", word.span, hint)
         if any(isinstance(sort.expr, ast.CallExpr) and sort.expr.function == "nearest" for sort in self.read.order):
             raise type_fault(
@@ -273,10 +273,10 @@ class Results:
         index = self.aliases[word.name]
         if index is None:
             raise Silenced
-        expr = self.meant(index)
+        expr = self.column_expr(index)
         if isinstance(expr, ir.Nearest):
             raise type_fault("T18", f"'{word.name}' is the alias of 'nearest'", word.span, "order by nearest(…) itself")
-        return expr if isinstance(expr, ir.Rank | ir.Made) else ir.ColumnRef(index, self.found[index].type)
+        return expr if isinstance(expr, ir.Rank | ir.Constructed) else ir.ColumnRef(index, self.found[index].type)
 
     def rank(self, item: ast.SortItem, rank: ir.Rank, position: int) -> None:
         """T17, T21: where a ranking can be a sort key."""

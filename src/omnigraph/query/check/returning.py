@@ -19,10 +19,10 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.suggestions import listing
 
 _NO_VALUES = {
-    "aggregate": "puts rows together, and a write returns each row it touched",
-    "rank": "ranks, and a write returns the rows in their order",
-    "why": "explains a ranking, and a write ranks nothing",
-    "text": "searches what is stored, and these rows are not yet",
+    "aggregate": "aggregates rows, and a mutation returns each affected row",
+    "rank": "ranks rows, and a mutation does not rank its rows",
+    "why": "explains a ranking, and a mutation has none",
+    "text": "searches committed rows, and these rows are not committed yet",
 }
 
 
@@ -42,7 +42,7 @@ class NamedRows:
         if name is None:
             return None
         if name.text == ast.ANONYMOUS:
-            raise type_fault("T40", "'$_' names nothing", name.span, "give the rows a name, or leave 'as' out")
+            raise type_fault("T40", "'$_' cannot name rows", name.span, "give the rows a name, or leave 'as' out")
         if name.text in self._params:
             hint = "give the rows another name"
             raise type_fault("T40", f"'${name}' is a parameter of this query", name.span, hint)
@@ -64,7 +64,7 @@ class NamedRows:
         variable = self._variables.get(value.name)
         if variable is None:
             hint = "move the edge below the statement that names it"
-            raise type_fault("T41", f"'${value.name}' is named further down", value.span, hint)
+            raise type_fault("T41", f"'${value.name}' is named by a later statement", value.span, hint)
         if variable.type_name is None:
             raise Silenced
         if value.name not in self._single or variable.kind != "node":
@@ -79,21 +79,21 @@ class NamedRows:
         """Return the scope of `return`."""
         return _ReturnScope(self._variables)
 
-    def sound_items(self, write: ast.Write, report: Callable[[Fault], None]) -> list[ast.ReturnItem]:
+    def valid_items(self, write: ast.Write, report: Callable[[Fault], None]) -> list[ast.ReturnItem]:
         """Return the valid items of a mutation; those that T40 forbids are reported."""
         if write.items and not self._variables:
             hint = "name them: insert Type { … } as $x"
-            report(type_fault("T40", "no statement of this write names its rows", write.return_body, hint))
+            report(type_fault("T40", "no statement of this mutation names its rows", write.return_body, hint))
             return []
-        sound: list[ast.ReturnItem] = []
+        valid: list[ast.ReturnItem] = []
         for item in write.items:
             refused = [(call, FUNCTIONS[call.function].family) for call in ast.calls_in(item.expr)]
             refused = [(call, family) for call, family in refused if family in _NO_VALUES]
             for call, family in refused[:1]:
                 report(type_fault("T40", f"'{call.function}' {_NO_VALUES[family]}", call.span))
             if not refused:
-                sound.append(item)
-        return sound
+                valid.append(item)
+        return valid
 
 
 class _ReturnScope(Scope):

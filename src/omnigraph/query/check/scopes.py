@@ -126,23 +126,23 @@ class Scope:
 
     def unbound(self, name: Name) -> Fault:
         """T6: no variable of this name is visible."""
-        return type_fault("T6", f"'${name}' is not bound", name.span, self.why_not(name.text))
+        return type_fault("T6", f"'${name}' is not bound", name.span, self.visibility_hint(name.text))
 
     def unknown(self, name: Name, params: Iterable[str]) -> Fault:
         """Return the error where the name could also be a parameter."""
         message = f"'${name}' is neither a parameter nor a bound variable"
-        return type_fault(None, message, name.span, self.why_not(name.text, params))
+        return type_fault(None, message, name.span, self.visibility_hint(name.text, params))
 
-    def why_not(self, name: str, also: Iterable[str] = ()) -> str | None:
+    def visibility_hint(self, name: str, also: Iterable[str] = ()) -> str | None:
         """Return the hint for a name that is not visible; `also` are other candidates."""
         if name == ast.ANONYMOUS:
-            return "'$_' stands for a different node each time: give the variable a name"
+            return "'$_' denotes a different node each time: give the variable a name"
         scope: Scope | None = self
         while scope is not None:
             if name in scope.own:
                 return f"'${name}' is introduced further down: move this below it"
             if name in scope.block.hidden:
-                return f"'${name}' is known only inside its 'not' block"
+                return f"'${name}' is visible only inside its 'not' block"
             scope = scope.outer
         return dollar_hint(name, [*also, *self.names()])
 

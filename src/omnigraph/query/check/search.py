@@ -23,7 +23,7 @@ def check_text_match(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scop
     edits: ir.Expr | None = None
     every = False
     if expr.function != "fuzzy" and len(expr.arguments) == 3:
-        every = _asks_for_all(expr, code)
+        every = _requires_all(expr, code)
     elif expr.function == "fuzzy":
         edits = ir.Const(2, ir.I64)
         if len(expr.arguments) == 3:
@@ -31,11 +31,11 @@ def check_text_match(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scop
     return ir.TextMatch(cast(ir.TextFunction, expr.function), prop, query, edits, every)
 
 
-def _asks_for_all(expr: ast.CallExpr, code: str) -> bool:
+def _requires_all(expr: ast.CallExpr, code: str) -> bool:
     """True if the third argument is the word `all`; any other third argument is an error."""
     word = expr.arguments[2]
     if not isinstance(word, ast.WordExpr) or word.name != "all":
-        hint = "write 'all' to ask for every word, or leave it out: any word suffices"
+        hint = "write 'all' to require every word, or omit it: any word suffices"
         raise type_fault(code, f"the third argument of '{expr.function}' is the word 'all'", word.span, hint)
     return True
 
@@ -66,7 +66,7 @@ def _text_field(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, co
 def _node_field(checker: ExpressionChecker, expr: ast.CallExpr, field: ast.PropertyExpr, scope: Scope) -> ir.Prop:
     """Return the property that a search function reads; it must be a property of a node."""
     if scope.get(field.var).optional:
-        message = f"'{expr.function}' works on nodes that are there, and '${field.var}' comes from 'optional'"
+        message = f"'{expr.function}' cannot search an optional node, and '${field.var}' comes from 'optional'"
         raise type_fault("T31", message, field.span, "search inside the block, or without 'optional'")
     if scope.get(field.var).kind == "edge":
         raise type_fault(
@@ -166,7 +166,7 @@ def _weighted_arm(
     weight = checker.check(expr.right, scope)
     constant = isinstance(weight, ir.Const | ir.ParamRef) and weight.type.is_numeric
     if expr.op != "*" or not constant or (isinstance(weight, ir.Const) and not weight.value > 0):
-        raise type_fault("T21", "a ranking is weighed by '* number', above 0", expr.right.span)
+        raise type_fault("T21", "a weight is written '* number', with a number above 0", expr.right.span)
     return _arm(checker, expr.left, scope), weight
 
 

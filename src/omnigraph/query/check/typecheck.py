@@ -37,7 +37,7 @@ def check_query(catalog: Catalog, query: ast.QueryDefinition, source: Source) ->
     if isinstance(query.body, ast.Write):
         mutation = MutationChecker(catalog, expressions)
         ops = mutation.check(query, query.body)
-        returned = mutation.named.sound_items(query.body, expressions.report)
+        returned = mutation.named.valid_items(query.body, expressions.report)
         columns = Results(expressions, mutation.named.scope(), ast.Read((), tuple(returned))).columns()
         checked = ir.MutationIR(query.name.text, declared, ops, tuple(columns))
     else:

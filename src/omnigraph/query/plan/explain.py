@@ -48,8 +48,8 @@ def _read(plan: ir.QueryIR) -> list[_Line]:
         if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
             lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
     if plan.having:
-        judged = [_expr(_spoken(condition, groups), 2 if len(plan.having) > 1 else 0) for condition in plan.having]
-        lines.append(_line(1, "having", " and ".join(judged)))
+        having = [_expr(_expanded(condition, groups), 2 if len(plan.having) > 1 else 0) for condition in plan.having]
+        lines.append(_line(1, "having", " and ".join(having)))
     shown = [_column(column, groups) for column in plan.columns]
     lines.append(_line(1, "return", ", ".join(shown)))
     ranks = (ir.Nearest, ir.Bm25, ir.Rrf)
@@ -115,12 +115,12 @@ def _find_paths(op: ir.FindPaths) -> str:
 
 
 def _walk(start: str, steps: Iterable[ir.PathStep]) -> str:
-    pieces = [f"${start}"]
+    parts = [f"${start}"]
     for step in steps:
         edge = "|".join(step.edge_types)
-        pieces.append(_arrow(edge, step.min_hops, step.max_hops, step.direction))
-        pieces.append(_target(step.dst_var, step.dst_type, bound=step.dst_bound))
-    return " ".join(pieces)
+        parts.append(_arrow(edge, step.min_hops, step.max_hops, step.direction))
+        parts.append(_target(step.dst_var, step.dst_type, bound=step.dst_bound))
+    return " ".join(parts)
 
 
 def _mutation(plan: ir.MutationIR) -> list[_Line]:
@@ -167,21 +167,21 @@ def _assignments(values: Iterable[tuple[str, ir.Expr]]) -> str:
 
 
 def _column(column: ir.ReturnColumn, groups: Sequence[ir.Expr] = ()) -> str:
-    text = _expr(_spoken(column.expr, groups))
+    text = _expr(_expanded(column.expr, groups))
     named = text if text == f"${column.name}" else f"{text} as {column.name}"
     return f"{named}: {column.type}"
 
 
 def _sort_key(key: ir.SortKey, plan: ir.QueryIR, groups: Sequence[ir.Expr]) -> str:
     expr = key.expr
-    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_spoken(expr, groups))
+    name = plan.columns[expr.index].name if isinstance(expr, ir.ColumnRef) else _expr(_expanded(expr, groups))
     return f"{name} {'desc' if key.descending else 'asc'}"
 
 
-def _spoken(expr: ir.Expr, groups: Sequence[ir.Expr]) -> ir.Expr:
+def _expanded(expr: ir.Expr, groups: Sequence[ir.Expr]) -> ir.Expr:
     """Return an expression over a group with its keys and aggregates written out."""
     number = ir.column_number(expr)
-    return ir.with_parts(expr, lambda part: _spoken(part, groups)) if number is None else groups[number]
+    return ir.with_parts(expr, lambda part: _expanded(part, groups)) if number is None else groups[number]
 
 
 def _rank_var(rank: ir.Rank) -> str:

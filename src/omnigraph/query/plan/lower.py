@@ -162,13 +162,13 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
 def find_paths(path: ResolvedPath, bound: set[str]) -> FindPaths:
     """Return the search of a path from a bound node: its start, else its end, else an inner node."""
     names = path.variables
-    known = [place for place, name in enumerate(names) if name in bound]
-    place = known[0] if known[0] == 0 or known[-1] < len(path.hops) else known[-1]
-    hop = path.hops[min(place, len(path.hops) - 1)]
-    ahead = tuple(_step(hop, bound, forward=True) for hop in path.hops[place:])
-    back = tuple(_step(hop, bound, forward=False) for hop in reversed(path.hops[:place]))
-    src_type = hop.left_type if place < len(path.hops) else hop.right_type
-    return FindPaths(path.var, names[place], src_type, ahead, back, path.kind, path.by)
+    known = [position for position, name in enumerate(names) if name in bound]
+    position = known[0] if known[0] == 0 or known[-1] < len(path.hops) else known[-1]
+    hop = path.hops[min(position, len(path.hops) - 1)]
+    ahead = tuple(_step(hop, bound, forward=True) for hop in path.hops[position:])
+    back = tuple(_step(hop, bound, forward=False) for hop in reversed(path.hops[:position]))
+    src_type = hop.left_type if position < len(path.hops) else hop.right_type
+    return FindPaths(path.var, names[position], src_type, ahead, back, path.kind, path.by)
 
 
 def _step(hop: ResolvedHop, bound: set[str], *, forward: bool) -> PathStep:

@@ -63,7 +63,7 @@ def filled(array: Any) -> Any:
     return pc.fill_null(array, pa.scalar(0, array.type)).to_numpy(zero_copy_only=False)
 
 
-def constant(columns: Columns, place: int) -> Any:
+def constant(columns: Columns, position: int) -> Any:
     """Return the value of an argument that is equal in all rows, else `VARIES`; null is never constant."""
-    value = columns.constants[place] if place < len(columns.constants) else VARIES
+    value = columns.constants[position] if position < len(columns.constants) else VARIES
     return VARIES if value is None else value

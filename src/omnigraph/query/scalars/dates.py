@@ -123,15 +123,15 @@ def _add(columns: Columns) -> Any:
     if amounts.type == pa.uint64():
         amounts = pc.min_element_wise(amounts, pa.scalar(2**62, pa.uint64()))
     amount = filled(amounts.cast(pa.int64()))
-    sound = (amount >= -most) & (amount <= most)
-    amount = np.where(sound, amount, 0)
+    in_range = (amount >= -most) & (amount <= most)
+    amount = np.where(in_range, amount, 0)
     if unit in _MONTHS:
         days = _moved(days, amount * _MONTHS[unit])
     else:
         total = rest + amount * _MS[unit]
         days, rest = days + np.floor_divide(total, DAY_MS), np.mod(total, DAY_MS)
-    sound &= (days >= DATE_RANGE[0]) & (days <= DATE_RANGE[1])
-    return _column(days, rest, valid(array) & valid(amounts) & sound, array.type)
+    in_range &= (days >= DATE_RANGE[0]) & (days <= DATE_RANGE[1])
+    return _column(days, rest, valid(array) & valid(amounts) & in_range, array.type)
 
 
 def _difference(columns: Columns) -> Any:
@@ -194,7 +194,7 @@ DATE_FUNCTIONS = (
     ),
     Scalar(
         "date_add", "date_add($x.date, 3, months)", (DAY, INTEGER, _UNIT), _with_unit(same_type), _add,
-        "the date so many units later", no_result=_OUT_OF_RANGE,
+        "the date that many units later", no_result=_OUT_OF_RANGE,
     ),
     Scalar(
         "date_diff", "date_diff($x.from, $x.to, days)", (DAY, DAY, _UNIT), _with_unit(_integer), _difference,
@@ -202,6 +202,6 @@ DATE_FUNCTIONS = (
     ),
     Scalar(
         "date_trunc", "date_trunc($x.date, month)", (DAY, _UNIT), _with_unit(same_type), _truncate,
-        "the start of the unit a date lies in",
+        "the start of the unit that contains a date",
     ),
 )  # fmt: skip

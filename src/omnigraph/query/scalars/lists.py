@@ -53,7 +53,7 @@ def _bounds(lists: Any) -> tuple[Any, Any, Any]:
     return offsets[:-1], np.where(known, offsets[1:] - offsets[:-1], 0), whole.values
 
 
-def _places(array: Any) -> Any:
+def _positions(array: Any) -> Any:
     """Return positions as 64-bit integers, clipped; a clipped position selects nothing."""
     clipped = pc.min_element_wise(array, pa.scalar(2**62, array.type)) if array.type == pa.uint64() else array
     return pc.fill_null(clipped.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
@@ -61,7 +61,7 @@ def _places(array: Any) -> Any:
 
 def _at(lists: Any, positions: Any) -> Any:
     starts, sizes, items = _bounds(lists)
-    wanted = _places(positions)
+    wanted = _positions(positions)
     wanted = np.where(wanted < 0, wanted + sizes, wanted)
     there = valid(lists) & valid(positions) & (wanted >= 0) & (wanted < sizes)
     return items.take(pa.array(np.where(there, starts + wanted, 0), mask=~there))
@@ -71,12 +71,12 @@ def _slice(columns: Columns) -> Any:
     lists = columns.arrays[0]
     known = valid(lists)
     starts, sizes, items = _bounds(lists)
-    first = _places(columns.arrays[1])
+    first = _positions(columns.arrays[1])
     known &= valid(columns.arrays[1])
     first = np.where(first < 0, np.maximum(first + sizes, 0), np.minimum(first, sizes))
     counts = sizes - first
     if len(columns.arrays) == 3:
-        length = _places(columns.arrays[2])
+        length = _positions(columns.arrays[2])
         known &= valid(columns.arrays[2]) & (length >= 0)
         counts = np.minimum(counts, length)
     return _gathered(items, starts + first, np.where(known, counts, 0), known, columns.call.type)
@@ -85,10 +85,10 @@ def _slice(columns: Columns) -> Any:
 def _gathered(items: Any, starts: Any, counts: Any, known: Any, type_: PropertyType) -> Any:
     """Return lists of runs of items."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    places = np.arange(int(ends[-1])) - np.repeat(ends[:-1] - starts, counts)
+    positions = np.arange(int(ends[-1])) - np.repeat(ends[:-1] - starts, counts)
     offsets = pa.array(ends.astype(np.int32), mask=np.append(~known, False))
     wanted = stored_type(type_)
-    return pa.ListArray.from_arrays(offsets, items.take(pa.array(places)).cast(wanted.value_type)).cast(wanted)
+    return pa.ListArray.from_arrays(offsets, items.take(pa.array(positions)).cast(wanted.value_type)).cast(wanted)
 
 
 def _concat(columns: Columns) -> Any:
@@ -102,10 +102,10 @@ def _concat(columns: Columns) -> Any:
     order = np.arange(rows * count).reshape(count, rows).T.ravel()
     known = np.all([valid(array) for array in arrays], axis=0)
     counts = np.where(np.repeat(known, count), sizes[order], 0)
-    pieces = _gathered(items, starts[order], counts, np.ones(rows * count, bool), type_)
-    ends = pieces.offsets.to_numpy(zero_copy_only=False)[::count]
+    runs = _gathered(items, starts[order], counts, np.ones(rows * count, bool), type_)
+    ends = runs.offsets.to_numpy(zero_copy_only=False)[::count]
     offsets = pa.array(ends, pa.int32(), mask=np.append(~known, False))
-    return pa.ListArray.from_arrays(offsets, pieces.values).cast(stored_type(type_))
+    return pa.ListArray.from_arrays(offsets, runs.values).cast(stored_type(type_))
 
 
 def _concat_type(values: Sequence[ir.Value]) -> PropertyType | None:
@@ -128,8 +128,8 @@ def _coalesce(columns: Columns) -> Any:
     source = np.full(count, -1, np.int64)
     for number, array in enumerate(arrays):
         source[(source < 0) & valid(array)] = number
-    places = source * count + np.arange(count)
-    return pa.concat_arrays(arrays).take(pa.array(places, mask=source < 0))
+    positions = source * count + np.arange(count)
+    return pa.concat_arrays(arrays).take(pa.array(positions, mask=source < 0))
 
 
 def _coalesce_type(values: Sequence[ir.Value]) -> PropertyType | None:
@@ -154,7 +154,7 @@ LIST_FUNCTIONS = (
     ),
     Scalar(
         "concat", "concat(a, b, …)", (TEXT_OR_LIST, TEXT_OR_LIST), _concat_type, _concat,
-        "Strings or lists one behind the other", repeats=True,
+        "the concatenation of Strings or lists", repeats=True,
     ),
     Scalar(
         "coalesce", "coalesce($x.value, other)", (ANY, ANY), _coalesce_type, _coalesce,

@@ -25,8 +25,8 @@ def _absolute(columns: Columns) -> Any:
     if columns.call.type.scalar == "U64":
         return wide
     values = filled(wide)
-    sound = values != INTEGER_RANGES["I64"][0]
-    return pa.array(np.abs(np.where(sound, values, 0)), mask=~(valid(wide) & sound))
+    in_range = values != INTEGER_RANGES["I64"][0]
+    return pa.array(np.abs(np.where(in_range, values, 0)), mask=~(valid(wide) & in_range))
 
 
 def _sign(columns: Columns) -> Any:
@@ -48,8 +48,8 @@ def _whole(name: str) -> Callable[[Columns], Any]:
 def _square_root(columns: Columns) -> Any:
     array = columns.arrays[0].cast(pa.float64(), safe=False)
     values = filled(array)
-    sound = values >= 0
-    return pa.array(np.sqrt(np.where(sound, values, 0.0)), mask=~(valid(array) & sound))
+    in_range = values >= 0
+    return pa.array(np.sqrt(np.where(in_range, values, 0.0)), mask=~(valid(array) & in_range))
 
 
 def _round(columns: Columns) -> Any:
@@ -57,7 +57,7 @@ def _round(columns: Columns) -> Any:
     if not columns.call.type.is_float:
         if digits is not VARIES and digits >= 0:
             return columns.arrays[0].cast(stored_type(columns.call.type))
-        return by_row(columns, lambda value, places=0: _round_integer(value, places, columns.call.type.scalar))
+        return by_row(columns, lambda value, digits=0: _round_integer(value, digits, columns.call.type.scalar))
     array = columns.arrays[0].cast(pa.float64(), safe=False)
     if digits is VARIES:
         return by_row(Columns([array, columns.arrays[1]], columns.call), round_float)
@@ -113,7 +113,7 @@ NUMBERS = (
     Scalar("ceil", "ceil($x.number)", (NUMBER,), same_number, _whole("ceil"), "the least integer not below it"),
     Scalar(
         "round", "round($x.number) or round($x.number, digits)", (NUMBER, INTEGER), same_number, _round,
-        "the nearest number with so many decimal digits, halves away from zero", least=1, no_result=_BEYOND,
+        "the nearest number with that many decimal digits, halves away from zero", least=1, no_result=_BEYOND,
     ),
     Scalar(
         "sqrt", "sqrt($x.number)", (NUMBER,), ir.F64, _square_root,

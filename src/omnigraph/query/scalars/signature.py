@@ -83,9 +83,9 @@ class Scalar:
         """The maximum number of arguments."""
         return REPEATS_MAX if self.repeats else len(self.takes)
 
-    def kind(self, place: int) -> Kind:
+    def kind(self, position: int) -> Kind:
         """Return the accepted types of the argument at a position."""
-        return self.takes[min(place, len(self.takes) - 1)]
+        return self.takes[min(position, len(self.takes) - 1)]
 
     def result(self, values: Sequence[ir.Value]) -> PropertyType | None:
         """Return the type of a call with these arguments; None if they do not fit together."""

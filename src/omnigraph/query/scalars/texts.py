@@ -36,8 +36,8 @@ def _substring(columns: Columns) -> Any:
 
 
 def _part(text: str, start: int, count: int | None = None) -> str | None:
-    place = cut(len(text), start, count)
-    return None if place is None else text[place[0] : place[1]]
+    bounds = cut(len(text), start, count)
+    return None if bounds is None else text[bounds[0] : bounds[1]]
 
 
 def _split(columns: Columns) -> Any:

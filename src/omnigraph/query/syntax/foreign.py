@@ -26,8 +26,8 @@ _PART_WORDS = ("match", "return", "having", "order", "skip", "limit")
 _PART_HINTS = {
     "where": "a condition is a clause inside the braces: match { $x: Type $x.property > 1 }",
     "group": "rows are grouped by the returned items that are not aggregates: return { $x.property, count($x) as n }",
-    "offset": "rows are skipped by 'skip n', which stands before 'limit'",
-    "with": "a query has one 'match' and one 'return'; conditions on groups stand in 'having { … }'",
+    "offset": "rows are skipped by 'skip n', before 'limit'",
+    "with": "a query has one 'match' and one 'return'; conditions on groups belong in 'having { … }'",
 }
 _OPENINGS = {
     "match": "write match { $x: Type } return { $x.property }",

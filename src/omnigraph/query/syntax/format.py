@@ -172,7 +172,7 @@ class _QueryFormatter:
         printer.open(f"{word} {{", body.start, body.start)
         whole = objects or [None] * len(texts)
         for text, span, object_, after in zip(texts, spans, whole, [*texts[1:], ""], strict=True):
-            comma = "," if after and (commas or _goes_on(after)) else ""
+            comma = "," if after and (commas or _continues(after)) else ""
             self.broken("", object_, text + comma, span)
         printer.close(body.end)
 
@@ -270,8 +270,8 @@ class _QueryFormatter:
         ]
         given = [(word, assigns, body) for word, assigns, body in branches if assigns is not None]
         head = f"upsert {statement.type}"
-        pieces = [self.assigned(head, statement.key), *(self.assigned(word, assigns) for word, assigns, _ in given)]
-        line = " ".join(pieces) + name
+        texts = [self.assigned(head, statement.key), *(self.assigned(word, assigns) for word, assigns, _ in given)]
+        line = " ".join(texts) + name
         parts = [(head, statement.key, statement.key_body, statement.span.start)]
         parts += [(word, assigns, body, body.start) for word, assigns, body in given]
         # A comment behind the braces follows the line, so it does not force the long form.
@@ -415,7 +415,7 @@ def _literal_call(call: LiteralCall, text: str) -> str:
     return f"{call}({quote(text)})"
 
 
-def _goes_on(text: str) -> bool:
+def _continues(text: str) -> bool:
     """True if the first token of an item would be parsed as a continuation of the previous item."""
     return text[0] in "-(" or re.split(r"\W", text, maxsplit=1)[0] in ("as", *OPERATOR_WORDS)
 

@@ -322,8 +322,8 @@ class ExpressionParser(FileParser[QueryDefinition]):
         if isinstance(expr, WordExpr):
             hint = f'text is written in double quotes: "{expr.name}"'
             if expr.name == "null":
-                hint = "what has no value is found by a clause: '$x.property is null'"
-        raise Fault("only a literal, a '$param' or now() can stand here", self.cursor.since(token.start), hint=hint)
+                hint = "to find null values, write a clause: '$x.property is null'"
+        raise Fault("only a literal, a '$param' or now() is allowed here", self.cursor.since(token.start), hint=hint)
 
     def scalar_literal(self, mark: int) -> LiteralExpr:
         """Parse a string or a number; `mark` is the position of its sign, if it has one."""

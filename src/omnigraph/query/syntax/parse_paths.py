@@ -28,7 +28,7 @@ def parse_path(cursor: Cursor, hop: Callable[[], HopClause]) -> PathClause:
     hops: list[HopClause] = []
     while not hops or not cursor.at("}"):
         if cursor.token.kind != VAR or cursor.ahead().text == ".":
-            raise cursor.fault("a hop of the path ('$a edge $b')", hint="conditions stand behind the path")
+            raise cursor.fault("a hop of the path ('$a edge $b')", hint="conditions follow the path")
         hops.append(hop())
     cursor.take()
     body = cursor.since(start)

@@ -63,9 +63,7 @@ class WriteParser(ExpressionParser):
             start = cursor.take().start
             statements = self.statements("another statement or '}' to close the block", lambda: cursor.at("}"))
             if cursor.at("return"):
-                raise cursor.fault(
-                    "another statement or '}' to close the block", hint="'return' stands behind the block"
-                )
+                raise cursor.fault("another statement or '}' to close the block", hint="'return' follows the block")
             cursor.take()
             atomic, body = True, cursor.since(start)
         else:
@@ -74,7 +72,7 @@ class WriteParser(ExpressionParser):
             return Write(statements, atomic, (), body)
         items, return_body = self.return_block()
         if cursor.token.text in _READ_PARTS:
-            hint = "a write returns the rows of its statements as they are: 'return' comes last"
+            hint = "a mutation returns the rows of its statements: 'return' comes last"
             raise cursor.fault(self.closing, hint=hint)
         return Write(statements, atomic, items, body, return_body)
 

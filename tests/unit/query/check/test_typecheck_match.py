@@ -585,7 +585,7 @@ def test_an_edge_variable_goes_with_both_directions():
 
 def test_a_name_of_a_not_block_is_unknown_outside():
     (found,) = diagnostics(read("$p: Person not { $p knows $friend }", "$friend.name"))
-    assert (found.code, found.hint) == ("T6", "'$friend' is known only inside its 'not' block")
+    assert (found.code, found.hint) == ("T6", "'$friend' is visible only inside its 'not' block")
 
 
 def test_a_name_of_a_not_block_may_be_used_again_and_is_a_new_variable():
@@ -780,15 +780,15 @@ HINTS = {
     ),
     "min-0": ("$p: Person $p knows{0,2} $q", "write {1,2}"),
     "bounds-swapped": ("$p: Person $p knows{3,2} $q", "write {2,3}"),
-    "no-max": ("$p: Person $p knows{2,} $q", "say how far to go: 'knows{2,4}'"),
+    "no-max": ("$p: Person $p knows{2,} $q", "give a maximum length: 'knows{2,4}'"),
     "misspelt-variable": ('$person: Person $persn.name = "x"', "did you mean '$person'?"),
     "one-letter-variable": ('$p: Person $x.name = "x"', "known here: '$p'"),
     "introduced-below": ('$p.name = "x" $p: Person', "'$p' is introduced further down: move this below it"),
     "introduced-below-the-block": (
         "$p: Person not { $q.name = $p.name } $q: City", "'$q' is introduced further down: move this below it",
     ),
-    "anonymous": ('$p knows $_ $_.name = "x"', "'$_' stands for a different node each time: give the variable a name"),
-    "inside-not": ('$p: Person not { $p knows $q } $q.name = "x"', "'$q' is known only inside its 'not' block"),
+    "anonymous": ('$p knows $_ $_.name = "x"', "'$_' denotes a different node each time: give the variable a name"),
+    "inside-not": ('$p: Person not { $p knows $q } $q.name = "x"', "'$q' is visible only inside its 'not' block"),
     "date": ('$p: Person $p.born > "2000-01-01"', 'write date("2000-01-01")'),
     "datetime": ('$p: Person "2000-01-01" < $p.seen', 'write datetime("2000-01-01")'),
     "date-for-datetime": ('$p: Person $p.seen = date("2000-01-01")', 'a DateTime is written datetime("…")'),
@@ -796,11 +796,11 @@ HINTS = {
     "quoted-bool": ('$p: Person $p.active = "true"', "write true or false, without quotes"),
     "bare-number": ("$p: Person $p.name = 4", 'write the text in quotes: "4"'),
     "list-and-item": (
-        '$p: Person $p.nicknames = "x"', "ask for one item: '$p.nicknames contains \"x\"'",
+        '$p: Person $p.nicknames = "x"', "test for one item: '$p.nicknames contains \"x\"'",
     ),
-    "item-and-list": ("$p: Person $p.name = $texts", "ask for one item: '$texts contains $p.name'"),
+    "item-and-list": ("$p: Person $p.name = $texts", "test for one item: '$texts contains $p.name'"),
     "contains-of-a-number": (
-        "$p: Person $p.age contains 1", "'contains' asks a list for an item, or a String for a part of it",
+        "$p: Person $p.age contains 1", "'contains' tests a list for an item, or a String for a substring",
     ),
     "whole-nodes": (
         "$p knows $q $p = $q", "compare one of its properties; for the same node, use the same variable in both places",

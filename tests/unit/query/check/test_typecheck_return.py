@@ -459,7 +459,7 @@ MESSAGES = {
     "min": ("min($p.nicknames)", "'min' needs values with an order, but $p.nicknames is [String]?"),
     "whole-node": ("max($p)", "'max' needs a value, not a whole node"),
     "blob": ("$p.photo", "$p.photo is Blob, which a query cannot read as a value"),
-    "beside-an-aggregate": ("count($p), $text", "$text cannot stand beside an aggregate"),
+    "beside-an-aggregate": ("count($p), $text", "$text cannot be returned beside an aggregate"),
     "mixed-list": ('["a", 1]', "a list of String cannot hold I64"),
     "unbound": ("$x", "'$x' is neither a parameter nor a bound variable"),
 }

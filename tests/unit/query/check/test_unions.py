@@ -158,9 +158,9 @@ def test_where_a_hop_leads(match, edges, near, far):
         ("$x: Lost $x -> $y", "T5", "no edge leads from '$x' (Lost) to '$y'"),
         ("$x: B|C $x aa $y", "T5", "'$x' is a B|C, which 'aa' does not touch"),
         ("$x $e:-> $y", "T35", "'$e' would be an edge of any type"),
-        ("$x $e:aa|ab $y", "T33", "'$e' would be an edge of one type or another"),
+        ("$x $e:aa|ab $y", "T33", "'$e' would be an edge of several types"),
         ("$x: B $x ab|bc $y", "T33", "'ab' leads from A to B, but 'bc' from B to C"),
-        ("$x ->{1,} $y", "T15", "the hop has no largest length"),
+        ("$x ->{1,} $y", "T15", "the hop has no maximum length"),
         ("$x $e:->{1,2} $y", "T23", "the edge variable '$e' needs a single hop, without '{1,2}'"),
     ],
 )

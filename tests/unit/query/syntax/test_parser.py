@@ -410,19 +410,19 @@ BAD_CLAUSES = {
     ),
     "$x: A { p: 1 q: 2 }": ("q", "expected ',' or '}' behind a property, found 'q'", None),
     "$x: A { p: $y.q }": (
-        "$y.q", "only a literal, a '$param' or now() can stand here",
+        "$y.q", "only a literal, a '$param' or now() is allowed here",
         "compute the value beforehand and pass it as a parameter",
     ),
     "$x: A { p: count($x) }": (
-        "count($x)", "only a literal, a '$param' or now() can stand here",
+        "count($x)", "only a literal, a '$param' or now() is allowed here",
         "compute the value beforehand and pass it as a parameter",
     ),
     "$x: A { p: word }": (
-        "word", "only a literal, a '$param' or now() can stand here", 'text is written in double quotes: "word"',
+        "word", "only a literal, a '$param' or now() is allowed here", 'text is written in double quotes: "word"',
     ),
     "$x: A { p: null }": (
-        "null", "only a literal, a '$param' or now() can stand here",
-        "what has no value is found by a clause: '$x.property is null'",
+        "null", "only a literal, a '$param' or now() is allowed here",
+        "to find null values, write a clause: '$x.property is null'",
     ),
     "$a not $b": ("not", f"expected {COMPARISON}, found 'not'", None),
     "$a <not> $b": ("not", "expected an edge name, found 'not'", None),

@@ -307,9 +307,9 @@ Rank = Nearest | Bm25 | Rrf
 Computed = Arithmetic | Negative | Function
 Value = Const | ParamRef | Prop | Compare | TextMatch | Logic | Not | IsNull | Computed | Rank
 """Expressions whose type is a property type."""
-Made = Object | ListOf | Why | GroupValue
+Constructed = Object | ListOf | Why | GroupValue
 """Objects and lists built by the query, which can only be returned."""
-Expr = Value | Entity | PathPart | Made | Aggregate | ColumnRef
+Expr = Value | Entity | PathPart | Constructed | Aggregate | ColumnRef
 Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
 """Expressions that can filter: predicates, and any other expression of type Bool."""
 

@@ -60,8 +60,8 @@ def _marked(pipeline: Pipeline, shown: set[str], *, tied: bool) -> Pipeline:
     for op in pipeline:
         if isinstance(op, FindPaths):
             ends = (op.src_var, *(step.dst_var for step in op.steps))
-            told = not tied or not any(end.startswith(f"{ANONYMOUS}#") for end in ends)
-            op = replace(op, measured=op.kind == "shortest" and op.var not in shown and told)
+            untied = not tied or not any(end.startswith(f"{ANONYMOUS}#") for end in ends)
+            op = replace(op, measured=op.kind == "shortest" and op.var not in shown and untied)
         elif isinstance(op, AntiJoin | LeftJoin):
             op = replace(op, inner=_marked(op.inner, shown, tied=tied))
         marked.append(op)

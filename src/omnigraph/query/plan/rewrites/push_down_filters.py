@@ -32,25 +32,25 @@ from omnigraph.query.plan.ir import (
 def push_down_filters(pipeline: Pipeline) -> Pipeline:
     """Return the pipeline with every condition at its earliest position."""
     binder: dict[str, int] = {}
-    for place, op in enumerate(pipeline):
+    for position, op in enumerate(pipeline):
         for var in _bound_by(op):
-            binder[var] = place
+            binder[var] = position
     pushed: dict[int, list[Condition]] = {}
     behind: dict[int, list[Filter]] = {}
     for op in pipeline:
         if isinstance(op, Filter):
             variables = set(variables_of(op.condition))
-            places = {binder[var] for var in variables if var in binder}
-            joined = any(isinstance(pipeline[place], LeftJoin) for place in places)
-            if len(variables) == 1 and places and not joined:
-                pushed.setdefault(places.pop(), []).append(op.condition)
+            positions = {binder[var] for var in variables if var in binder}
+            joined = any(isinstance(pipeline[position], LeftJoin) for position in positions)
+            if len(variables) == 1 and positions and not joined:
+                pushed.setdefault(positions.pop(), []).append(op.condition)
             else:
-                behind.setdefault(max(places, default=-1), []).append(op)
+                behind.setdefault(max(positions, default=-1), []).append(op)
     result: list[Op] = [*behind.get(-1, ())]
-    for place, op in enumerate(pipeline):
+    for position, op in enumerate(pipeline):
         if not isinstance(op, Filter):
-            result.append(_with_conditions(op, pushed.get(place, ())))
-            result += behind.get(place, ())
+            result.append(_with_conditions(op, pushed.get(position, ())))
+            result += behind.get(position, ())
     return tuple(result)
 
 
