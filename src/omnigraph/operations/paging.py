@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.plan.limit_offset import Page
 from omnigraph.engine.result.result import Result
@@ -93,13 +94,10 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
     execution = Execution(
         prepared,
-        snapshot,
+        ExecutionContext(prepared.catalog, snapshot, context.cache, request.limits, watch),
         bound.values,
-        context.cache,
         now_ms=cursor.now_ms,
         embed=embedding_at(context, snapshot),
-        limits=request.limits,
-        watch=watch,
         page=Page(cursor.offset, page.rows),
     )
     try:

@@ -54,22 +54,18 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         prepared = context.plans.get_read(snapshot, query)
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
+        execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch)
         if prepared.chain is not None and not profile and _permits_fast_path(request):
-            found = prepared.chain.run(
-                ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch), bound.values
-            )
+            found = prepared.chain.run(execution_context, bound.values)
             if found is not None:
                 elapsed = (time.perf_counter() - started) * 1000
                 return ReadOutcome(result_of(found, plan, snapshot, elapsed), "fastpath")
     execution = Execution(
         prepared,
-        snapshot,
+        execution_context,
         bound.values,
-        context.cache,
         now_ms=context.repository.clock() // 1000,
         embed=embedding_at(context, snapshot),
-        limits=limits,
-        watch=watch,
     )
     rows = execution.run(profiling=profile)
     elapsed = (time.perf_counter() - started) * 1000

@@ -19,6 +19,7 @@ from omnigraph.engine.exec.grouping import Groups, over_values
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.query.plan import ir
 
 _FLOAT = ir.F64.with_nullable(True)
@@ -55,25 +56,8 @@ def _groups(keys: Sequence[ir.Expr], bindings: BindingTable, evaluator: Evaluato
     """(the group of each row, the first row of each group)."""
     if not keys:
         return NONE, NONE
-    groups, count = _dense(evaluator.groups(keys[0], bindings).astype(np.int64) + 1)
-    for key in keys[1:]:
-        codes = evaluator.groups(key, bindings).astype(np.int64) + 1
-        groups, count = _dense(groups * (int(codes.max(initial=0)) + 1) + codes)
-    first = np.zeros(count, np.int64)
-    first[groups[::-1]] = np.arange(bindings.count)[::-1]  # The last write to a place is the first row of its group.
-    return groups, first
-
-
-def _dense(codes: Numbers) -> tuple[Numbers, int]:
-    """The same codes without gaps, and how many there are."""
-    space = int(codes.max(initial=-1)) + 1
-    if space > 4 * len(codes) + 1024:
-        distinct, places = interruptible(lambda: np.unique(codes, return_inverse=True), len(codes))
-        return places, len(distinct)
-    present = np.zeros(space, bool)
-    present[codes] = True
-    numbers: Numbers = np.cumsum(present) - 1
-    return numbers[codes], int(present.sum())
+    groups, count = combine_codes(evaluator.groups(key, bindings) for key in keys)
+    return groups, first_rows(groups, count)
 
 
 def _aggregate(

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.aggregate import aggregate
-from omnigraph.engine.exec.cancellation import Watch, watching
-from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext, Limits, Profile
+from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.context import ExecutionContext, Profile
 from omnigraph.engine.exec.order_by import OrderedRows
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
@@ -26,7 +25,6 @@ from omnigraph.engine.plan.limit_offset import Page, cut
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.searcher import EmbedQuery, Searcher
 from omnigraph.query.plan import ir
-from omnigraph.versioning.model.snapshot import Snapshot
 
 
 class Execution:
@@ -35,14 +33,11 @@ class Execution:
     def __init__(
         self,
         prepared: PreparedQuery,
-        snapshot: Snapshot,
+        context: ExecutionContext,
         params: Mapping[str, Any],
-        cache: DataCache,
         *,
         now_ms: int,
         embed: EmbedQuery | None = None,
-        limits: Limits | None = None,
-        watch: Watch | None = None,
         page: Page | None = None,
     ) -> None:
         self.prepared = prepared
@@ -52,10 +47,10 @@ class Execution:
         self._page = page
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
-        self._context = ExecutionContext(catalog, snapshot, cache, limits or NO_LIMITS, watch)
+        self._context = context
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
-        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=self._context.limits.bytes_max)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=context.limits.bytes_max)
 
     @property
     def profile(self) -> Profile:

@@ -14,8 +14,8 @@ from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.exec.reducers import reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.engine.expr.sort_keys import ranks_of
-from omnigraph.engine.expr.structs import dense
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 
@@ -66,11 +66,7 @@ class Groups:
 
     def first_distinct(self, exprs: Sequence[ir.Expr]) -> Numbers:
         """Of the groups that show the same, the first."""
-        numbers = np.zeros(self.count, np.int64)
-        for expr in exprs:
-            codes = dense(self.codes(expr, None))
-            numbers = dense(numbers * (int(codes.max(initial=0)) + 1) + codes)
-        return np.sort(np.unique(numbers, return_index=True)[1])
+        return np.sort(first_rows(*combine_codes(self.codes(expr, None) for expr in exprs)))
 
     # -- what they show --------------------------------------------------------------------------
 

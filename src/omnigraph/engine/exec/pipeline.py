@@ -24,6 +24,7 @@ from omnigraph.engine.exec.count_pushdown import count_ahead
 from omnigraph.engine.exec.left_join import joined, present
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.engine.paths.find_paths import PathFinder
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
@@ -296,14 +297,5 @@ def _forget(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
 
 def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
     """(the first row of each distinct combination, which combination each row is)."""
-    if len(columns) == 1:
-        every = partial(np.unique, columns[0], return_index=True, return_inverse=True)
-        _, first, places = interruptible(every, len(columns[0]))
-        return first, places
-    codes = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, narrow = interruptible(partial(np.unique, column, return_inverse=True), len(column))
-        both = codes * (int(narrow.max(initial=0)) + 1) + narrow
-        _, codes = interruptible(partial(np.unique, both, return_inverse=True), len(both))
-    _, first = interruptible(partial(np.unique, codes, return_index=True), len(codes))
-    return first, codes
+    codes, count = combine_codes(columns)
+    return first_rows(codes, count), codes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import numpy as np
 import pyarrow as pa
@@ -151,36 +151,54 @@ class Evaluator:
         match expr:
             case ir.Prop():
                 return bindings.bound[expr.var].column(expr.name)
+            case ir.GroupValue():
+                return bindings.bound[ir.GROUP].column(str(expr.index))
             case ir.Const() | ir.ParamRef():
-                return repeated(
-                    stored_array([self.constant(expr)], arrow_type(expr.type)), bindings.count, self.bytes_max
-                )
-            case ir.TextMatch():
-                return pa.array(self.mask(expr, bindings))
-            case ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
-                return three_valued.truth(self, expr, bindings)
+                constant = stored_array([self.constant(expr)], arrow_type(expr.type))
+                return repeated(constant, bindings.count, self.bytes_max)
+            case ir.TextMatch() | ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
+                return self._truth(expr, bindings)
             case ir.Arithmetic() | ir.Negative() | ir.Function():
                 return self.computed(expr, bindings)
+            case ir.Nearest() | ir.Bm25() | ir.Rrf() | ir.Why():
+                return self._rank_value(expr, bindings)
+            case ir.Entity() | ir.PathPart() | ir.Object() | ir.ListOf():
+                return self._nested_value(expr, bindings)
+            case ir.Aggregate() | ir.ColumnRef():
+                raise AssertionError(f"{type(expr).__name__} has no value per row")
+            case _:
+                assert_never(expr)
+
+    def _truth(self, expr: ir.Condition, bindings: BindingTable) -> pa.Array:
+        if isinstance(expr, ir.TextMatch):
+            return pa.array(self.mask(expr, bindings))
+        return three_valued.truth(self, expr, bindings)
+
+    def _rank_value(self, expr: ir.Nearest | ir.Bm25 | ir.Rrf | ir.Why, bindings: BindingTable) -> pa.Array:
+        match expr:
             case ir.Nearest():
                 distances, known = self.searcher.distances(expr, bindings.bound[expr.prop.var])
                 return pa.array(distances, mask=~known)
             case ir.Bm25():
                 return pa.array(self.searcher.scores(expr, bindings.bound[expr.prop.var]))
+            case ir.Rrf():
+                # A fused score depends on every candidate, so it is computed once, when the rows are ordered.
+                return bindings.bound[ir.RANKED].column("score")
+            case ir.Why():
+                return bindings.bound[ir.RANKED].column("why")
+            case _:
+                assert_never(expr)
+
+    def _nested_value(self, expr: ir.Entity | ir.PathPart | ir.Object | ir.ListOf, bindings: BindingTable) -> pa.Array:
+        match expr:
             case ir.Entity():
                 return self.entity(expr, bindings)
             case ir.PathPart():
                 return shown(expr, bindings.bound[expr.var])
             case ir.Object() | ir.ListOf():
                 return build_nested(expr, lambda part: self.value(part, bindings))
-            case ir.GroupValue():
-                return bindings.bound[ir.GROUP].column(str(expr.index))
-            case ir.Rrf():
-                # A fused score depends on every candidate, so it is the one that ordered the rows, or none.
-                return bindings.bound[ir.RANKED].column("score")
-            case ir.Why():
-                return bindings.bound[ir.RANKED].column("why")
             case _:
-                raise AssertionError(f"{type(expr).__name__} has no value of its own")
+                assert_never(expr)
 
     def computed(self, expr: ir.Computed, bindings: BindingTable) -> pa.Array:
         """What arithmetic and value functions give in every row."""

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.expr.key_codes import combine_codes
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType, ResultType
 
 Value = Callable[[ir.Expr], pa.Array]
-DictionaryCodes = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
+CodesOf = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
 
 
 def build_nested(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
@@ -47,21 +47,11 @@ def as_type(values: pa.Array, type_: ResultType) -> pa.Array:
     return pa.nulls(len(values), wanted) if values.null_count == len(values) else values.cast(wanted, safe=False)
 
 
-def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: DictionaryCodes) -> Numbers:
+def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: CodesOf) -> Numbers:
     """Numbers in the order of the objects or lists, equal where they are equal."""
     if isinstance(expr, ir.ListOf) and isinstance(expr.type.item, PropertyType):
         # Numbers of several widths are compared as what they become.
         parts = [ranks_of(as_type(value(item), expr.type.item)) for item in expr.items]
     else:
         parts = [codes(part) for part in ir.parts_of(expr)]
-    numbers = dense(parts[0])
-    for part in parts[1:]:
-        other = dense(part)
-        numbers = dense(numbers * (int(other.max(initial=0)) + 1) + other)
-    return numbers
-
-
-def dense(codes: np.ndarray[Any, Any]) -> Numbers:
-    """The same numbers in the same order, without gaps, from 0."""
-    _, places = interruptible(lambda: np.unique(codes, return_inverse=True), len(codes))
-    return places.astype(np.int64)
+    return combine_codes(parts)[0]

@@ -13,15 +13,22 @@ _PLACES = types.Array(int32, 1, "C", readonly=True)
 _I64 = types.Array(int64, 1, "C", readonly=True)
 _TWO = types.UniTuple(int64[::1], 2)  # type: ignore[no-untyped-call]
 _COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)]
+_POSTINGS = [types.Tuple((_ROWS, counts)) for counts in _COUNTS]  # type: ignore[no-untyped-call]
 
 
 @njit(
-    [int64(float64[::1], _ROWS, counts, _NORMS, float64, _PLACES, boolean, int64[::1], int64) for counts in _COUNTS],
+    [int64(float64[::1], postings, _NORMS, float64, _PLACES, int64[::1], int64) for postings in _POSTINGS],
     nogil=True,
     cache=True,
 )
-def add(scores, rows, counts, norms, weight, places, moved, touched, size):  # type: ignore[no-untyped-def]
-    """Add what one word is worth to the scores of the rows that hold it; note the rows that had none before."""
+def add(scores, postings, norms, weight, places, touched, size):  # type: ignore[no-untyped-def]
+    """Add the score of one word to the rows that contain it; append rows that had no score to `touched`.
+
+    `postings` are the rows and the number of occurrences in each. `places` maps rows of a segment to current rows; it
+    is empty if they are the same. Returns the new size of `touched`.
+    """
+    rows, counts = postings
+    moved = len(places) > 0
     for at in range(len(rows)):
         row = np.int64(places[rows[at]]) if moved else np.int64(rows[at])
         if row >= 0:

@@ -10,12 +10,17 @@ from omnigraph.engine.kernels.heaps import replace_least
 _I8 = types.Array(int8, 2, "C", readonly=True)
 _F32 = types.Array(float32, 1, "C", readonly=True)
 _I64 = types.Array(int64, 1, "C", readonly=True)
+_BLOCK = types.Tuple((_I8, _F32, _F32))  # type: ignore[no-untyped-call]
 _Q = types.Array(int16, 1, "C", readonly=True)
 
 
-@njit([int64[::1](_I8, _F32, _F32, _Q, float64, float32, _I64, boolean, int64)], nogil=True, cache=True)
-def promising(codes, scales, errors, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """The places of the rows that can be among the `wanted` nearest, ties included."""
+@njit([int64[::1](_BLOCK, _Q, float64, float32, _I64, boolean, int64)], nogil=True, cache=True)
+def promising(block, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
+    """Return the positions of the rows that can be among the `wanted` nearest, ties included.
+
+    `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.
+    """
+    codes, scales, errors = block
     count = len(codes) if whole else len(rows)
     width = codes.shape[1]
     upper = np.empty(count, np.float32)

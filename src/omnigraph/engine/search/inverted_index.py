@@ -175,8 +175,8 @@ class TextIndex:
                 if loops is None:
                     _add(scores, rows, counts, self._norms, weight, places)
                     continue
-                moved, there = places is not None, _NO_PLACES if places is None else places
-                size = int(loops.add(scores, rows, counts, self._norms, weight, there, moved, touched, size))
+                there = _NO_PLACES if places is None else places
+                size = int(loops.add(scores, (rows, counts), self._norms, weight, there, touched, size))
         if loops is None or size * 8 > len(scores):
             return scores, np.flatnonzero(scores)
         return scores, np.sort(touched[:size])

@@ -101,9 +101,9 @@ class VectorBlock:
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
             slack = query.error * 1.01 + 8 * _F32
-            arrays = (self.codes, self.scales, self.errors, query.codes)
+            block = (self.codes, self.scales, self.errors)
             numbers: Numbers = interruptible(
-                lambda: loops.promising(*arrays, query.step, slack, some, rows is None, wanted),
+                lambda: loops.promising(block, query.codes, query.step, slack, some, rows is None, wanted),
                 (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
             )
             return numbers

@@ -182,6 +182,6 @@ def test_ctrl_c_leaves_the_graph_usable(graph, monkeypatch, name):
 
 def test_checkpoints_outside_a_query_do_nothing():
     cancellation.checkpoint()
-    cancellation.say("nobody hears this")
+    cancellation.add_note("nobody hears this")
     made = vector_scan._memory_block([], 2)
     assert np.array_equal(made.norms, [])

@@ -95,7 +95,7 @@ def test_rows_kept_by_a_mask_are_those_rows():
     frame = BindingTable(4, {"v": Binding(data)})
     kept = frame.keep(np.array([True, False, True, True]))
     bound = kept.bound["v"]
-    assert (kept.count, bound.count, bound.whole, bound.once) == (3, 3, False, True)
+    assert (kept.count, bound.count, bound.whole, bound.unique) == (3, 3, False, True)
     assert bound.numbers.tolist() == [0, 2, 3]
     assert bound.column("n").to_pylist() == [5, 7, 8]
     again = kept.keep(np.array([False, True, True]))
