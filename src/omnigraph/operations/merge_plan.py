@@ -38,7 +38,7 @@ from omnigraph.versioning.compare.three_way import (
     VirtualBase,
     concat_merges,
     in_columns,
-    loose,
+    nullable_columns,
     override_rows,
     take_changes,
 )
@@ -264,17 +264,17 @@ class _Planner:
         assert mine is not None
         assert yours is not None
         store = ours.store
-        job = MergeJob(store.location, t.folder, key, base, mine, yours, loose(columns), self.rules.of(key))
+        job = MergeJob(store.location, t.folder, key, base, mine, yours, nullable_columns(columns), self.rules.of(key))
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
         if unchanged and not self.rules.of(key).rows:
             # The table is adopted with its rows; only the columns that rules read are kept.
             checked = self.schema.checked_columns(merged_table)
             changes = job.diffs(store)[1].ranges()
-            merge = concat_merges((take_changes(part, checked) for part in changes), loose(checked))
+            merge = concat_merges((take_changes(part, checked) for part in changes), nullable_columns(checked))
             self.plan.tables[key] = PlannedTable(t.pin.key, merge, s)
         else:
             parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
-            merge = concat_merges(parts, loose(columns))
+            merge = concat_merges(parts, nullable_columns(columns))
             self.rules.used(key, merge.resolved)
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)
             self.plan.conflicts += merge.conflicts
@@ -335,7 +335,7 @@ class _Planner:
         tables = [by_identity(snapshot).get(identity) for snapshot in (self.ours, self.theirs)]
         if tables[0] is None:
             return  # The type is new in the target, and its table is adopted as a whole.
-        columns = loose(merged_table.columns)
+        columns = nullable_columns(merged_table.columns)
         planned = self.plan.tables.get(key)
         merge = planned.merge if planned is not None else concat_merges([], columns)
         mine, yours = (

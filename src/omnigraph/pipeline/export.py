@@ -24,7 +24,7 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import object_store
-from omnigraph.storage.lance.fragments import read_stored, stored_fragments
+from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -143,7 +143,7 @@ def export(job: Job, work: ExportWork) -> int:
     type_ = job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
     table = job.table(work.table_key)
     names = table.schema.names
-    batches = [batch for fragment in work.fragments for batch in read_stored(table, fragment, names)]
+    batches = [batch for fragment in work.fragments for batch in read_fragment(table, fragment, names)]
     rows = pa.Table.from_batches(batches, table.schema) if batches else table.schema.empty_table()
     # Sort indices: blob columns cannot be sorted.
     order = pc.sort_indices(rows["id"])

@@ -26,7 +26,7 @@ from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles
 from omnigraph.pipeline.violations import COMMITTED, LocatedViolation, position_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.lance.fragments import read_stored
+from omnigraph.storage.lance.fragments import read_fragment
 from omnigraph.table_key import TableKey
 
 STORED = "stored"
@@ -123,7 +123,7 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
     """The shuffled columns of a fragment, with the position of each row and whether it is replaced."""
     columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
     extra = [ROW_ID] if work.what == MATCHES else []
-    batches = list(read_stored(job.table(work.table_key), fragment_id, [*columns, *extra]))
+    batches = list(read_fragment(job.table(work.table_key), fragment_id, [*columns, *extra]))
     if not batches:
         return None
     rows = pa.Table.from_batches(batches if among is None else [among.filter_rows(batch) for batch in batches])

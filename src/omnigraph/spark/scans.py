@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.pipeline.job import Job
 from omnigraph.spark.arrow_interop import spark_ddl, to_wire
 from omnigraph.spark.runner import use_one_thread
-from omnigraph.storage.lance.fragments import read_stored, stored_fragments
+from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -72,7 +72,7 @@ class Scan:
         table = self.job.table(self.key)
         wanted = list(dict.fromkeys([*self.columns, *(self.conditions.columns if self.conditions else ())]))
         for fragment, first in fragments:
-            for batch in read_stored(table, fragment, wanted, filter=self.filter):
+            for batch in read_fragment(table, fragment, wanted, filter=self.filter):
                 kept = batch
                 if self.conditions is not None:
                     mask = self.conditions.mask(batch, self.job)

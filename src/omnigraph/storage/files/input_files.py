@@ -280,7 +280,7 @@ def _in_bucket(pattern: str, environ: Mapping[str, str], is_data: Callable[[str]
         return _on_disk(str(location.path), is_data)
     import obstore  # noqa: PLC0415
 
-    magic = min((place for sign in _MAGIC if (place := pattern.find(sign)) >= 0), default=len(pattern))
+    magic = min((position for sign in _MAGIC if (position := pattern.find(sign)) >= 0), default=len(pattern))
     fixed = pattern[:magic] if magic == len(pattern) else pattern[: pattern.rindex("/", 0, magic) + 1]
     root = locate(fixed, environ)
     prefix = root.prefix

@@ -160,7 +160,7 @@ class LocalObjects(ObjectStore):
         path = self.root / name
         try:
             # Opening a pipe would block until it has a writer.
-            with open(path, "rb", opener=_open_at_once) as file:
+            with open(path, "rb", opener=_open_nonblocking) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise StorageError(f"'{path}' is not a regular file", code="io_error", hint="remove it")
                 return file.read()
@@ -544,7 +544,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

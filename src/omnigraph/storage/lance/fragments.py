@@ -117,7 +117,7 @@ def stored_fragments(table: Table) -> list[tuple[int, int]]:
         return [(fragment.fragment_id, fragment.count_rows()) for fragment in table.dataset.get_fragments()]
 
 
-def read_stored(
+def read_fragment(
     table: Table, fragment_id: int, columns: Sequence[str], *, filter: str | None = None, batch_size: int = 65_536
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one fragment of a version, in order; `_rowid` and `_rowaddr` can be requested as columns."""

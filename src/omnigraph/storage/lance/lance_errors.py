@@ -30,15 +30,15 @@ _MISSING = ("not found", "no such file", "was not found", "does not exist")
 
 def lance_errors(*others: type[Exception]) -> tuple[type[BaseException], ...]:
     """Exceptions to catch around calls of Lance: `except lance_errors() as error`."""
-    return _caught((*_LANCE_ERRORS, *others))
+    return _with_panic((*_LANCE_ERRORS, *others))
 
 
 def store_errors() -> tuple[type[BaseException], ...]:
     """Exceptions to catch around calls of an object store: `except store_errors() as error`."""
-    return _caught((Exception,))
+    return _with_panic((Exception,))
 
 
-def _caught(kinds: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
+def _with_panic(kinds: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
     """Return the given types, and the class of the current exception if it is a panic; raise an interrupt as such."""
     error = sys.exc_info()[1]
     if error is None:

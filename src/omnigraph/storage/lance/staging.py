@@ -108,29 +108,29 @@ def _transaction(table: Table, change: TableWrite) -> lance.Transaction | None:
     if change.prepared is not None:
         return prepared_transaction(table, change.prepared)
     if change.overwrite is not None:
-        return _overwrite(table, change.overwrite)
+        return _overwrite_transaction(table, change.overwrite)
     if (change.upsert is None or not change.upsert.num_rows) and not change.delete:
         if change.append is None or not change.append.num_rows:
             return None
-        return _written(table, change.append, "append")
-    return _mixed(table, change)
+        return _write_transaction(table, change.append, "append")
+    return _mixed_transaction(table, change)
 
 
-def _overwrite(table: Table, rows: pa.Table) -> lance.Transaction | None:
+def _overwrite_transaction(table: Table, rows: pa.Table) -> lance.Transaction | None:
     if not rows.num_rows and not table.row_count:
         return None
     if not rows.num_rows:
         return lance.Transaction(table.version, lance.LanceOperation.Overwrite(table.dataset.lance_schema, []))
-    return _written(table, rows, "overwrite")
+    return _write_transaction(table, rows, "overwrite")
 
 
-def _written(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
+def _write_transaction(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
     return write_fragments(
         table.aligned(rows), table.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
     )
 
 
-def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
+def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | None:
     """Build one transaction for upserts, inserts and deletes that keeps row ids and creation times.
 
     Replaced and deleted rows are marked as deleted in their fragments. New rows are written to new fragments; the first
@@ -150,9 +150,9 @@ def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
             removed.append(fragment_id)
         else:
             updated.append(rest)
-    place = pc.index_in(upsert["id"], value_set=one_array(hits["id"]))
-    replaced = upsert.filter(pc.is_valid(place))
-    fresh = upsert.filter(pc.is_null(place))
+    position = pc.index_in(upsert["id"], value_set=one_array(hits["id"]))
+    replaced = upsert.filter(pc.is_valid(position))
+    fresh = upsert.filter(pc.is_null(position))
     rows = pa.concat_tables([replaced, fresh])
     if change.append is not None:
         rows = pa.concat_tables([rows, table.aligned(change.append)])
@@ -161,7 +161,7 @@ def _mixed(table: Table, change: TableWrite) -> lance.Transaction | None:
         fragments = write_fragments(
             rows.combine_chunks(), table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
         )
-        row_ids = hits["_rowid"].take(pc.drop_null(place)).to_pylist()
+        row_ids = hits["_rowid"].take(pc.drop_null(position)).to_pylist()
         for written in fragments:
             kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]
             if kept:

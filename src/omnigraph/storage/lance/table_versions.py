@@ -80,12 +80,12 @@ def compacted(table: Table, *, always: bool = False) -> Table:
     if not always and (spare <= 0 or spare <= table.row_count // FRAGMENT_ROWS):
         return table
     try:
-        enough = _rows_enough(table)
-        if not Compaction.plan(table.private(), {"target_rows_per_fragment": enough}).num_tasks():
+        target = _target_rows(table)
+        if not Compaction.plan(table.private(), {"target_rows_per_fragment": target}).num_tasks():
             return table
         again = restored(table, table.version, {})
         first = again.version
-        again.optimize.compact_files(target_rows_per_fragment=enough)
+        again.optimize.compact_files(target_rows_per_fragment=target)
         sync_version(table, again, tree=True)
     except lance_errors() as error:
         if is_conflict(error):
@@ -102,7 +102,7 @@ def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
     return made
 
 
-def _rows_enough(table: Table) -> int:
+def _target_rows(table: Table) -> int:
     """Return the number of rows above which compaction leaves a fragment as it is.
 
     It is a share of the table, so the number of fragments stays small and a row is rewritten only a few times in all,

@@ -1,8 +1,8 @@
 """Physical difference of two versions of a table: the rows that each stores and the other does not.
 
-A row that both versions store at the same place is equal and is not read. A row that was rewritten, with or without a
-change of value, is in both results; to find changes, the caller compares values. The work is proportional to the
-difference, on whatever branches the versions are and however large the table is.
+A row that both versions store at the same position is equal and is not read. A row that was rewritten, with or
+without a change of value, is in both results; to find changes, the caller compares values. The work is proportional
+to the difference, on whatever branches the versions are and however large the table is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IdRange(NamedTuple):
         parts += [f"id < {sql_text(self.high)}"] if self.high is not None else []
         return " AND ".join(parts) or None
 
-    def meets(self, ends: IdRange) -> bool:
+    def overlaps(self, ends: IdRange) -> bool:
         """Return True if the closed interval `ends` can overlap the range."""
         before = self.high is not None and ends.low is not None and ends.low >= self.high
         after = self.low is not None and ends.high is not None and ends.high < self.low
@@ -93,7 +93,7 @@ class StoredRows:
         schema = pa.schema([self.table.schema.field(name) for name in wanted])
         found = [schema.empty_table()]
         for number, part in enumerate(self._parts):
-            if not within.meets(self._bounds.get(number, EVERYTHING)):
+            if not within.overlaps(self._bounds.get(number, EVERYTHING)):
                 continue
             found += [rows.select(wanted).cast(schema) for rows in self._read(part, wanted, within) if rows.num_rows]
         return pa.concat_tables(found)
@@ -134,7 +134,7 @@ class StoredRows:
         if self.table.blob_handling(columns) is not None:
             base = int(_address_base(part.fragment))
             for start in range(0, len(offsets), _BLOB_ROWS):
-                addresses = ", ".join(str(base | place) for place in offsets[start : start + _BLOB_ROWS].tolist())
+                addresses = ", ".join(str(base | offset) for offset in offsets[start : start + _BLOB_ROWS].tolist())
                 yield within.rows(self._scanner(part, with_id, f"_rowaddr IN ({addresses})").to_table())
             return
         # Lance counts live rows, not offsets.
@@ -150,22 +150,22 @@ def all_rows(table: Table) -> StoredRows:
 
 
 def difference(
-    before: Table, after: Table, unlike: tuple[AbstractSet[int], AbstractSet[int]] = (frozenset(), frozenset())
+    before: Table, after: Table, unshared: tuple[AbstractSet[int], AbstractSet[int]] = (frozenset(), frozenset())
 ) -> tuple[StoredRows, StoredRows]:
     """Return the rows that only `before` has and the rows that only `after` has, by physical position.
 
-    `unlike` contains, for each side, the field ids of the columns that the other side does not have. Rows in a file
+    `unshared` contains, for each side, the field ids of the columns that the other side does not have. Rows in a file
     with such a column are not considered equal.
     """
     with before.reading():
-        mine = {files_of(f): f for f in before.dataset.get_fragments()}
+        old = {files_of(f): f for f in before.dataset.get_fragments()}
     with after.reading():
-        theirs = {files_of(f): f for f in after.dataset.get_fragments()}
-    removed = [_all_rows(f) for files, f in mine.items() if files not in theirs]
-    added = [_all_rows(f) for files, f in theirs.items() if files not in mine]
-    for files in mine.keys() & theirs.keys():
-        a, b = mine[files], theirs[files]
-        if _holds(a, unlike[0]) or _holds(b, unlike[1]):
+        new = {files_of(f): f for f in after.dataset.get_fragments()}
+    removed = [_all_rows(f) for files, f in old.items() if files not in new]
+    added = [_all_rows(f) for files, f in new.items() if files not in old]
+    for files in old.keys() & new.keys():
+        a, b = old[files], new[files]
+        if _holds(a, unshared[0]) or _holds(b, unshared[1]):
             removed.append(_all_rows(a))
             added.append(_all_rows(b))
         elif a.metadata.deletion_file != b.metadata.deletion_file:

@@ -40,13 +40,13 @@ class ChangeSet:
 
     def _repr_html_(self) -> str:
         changes = list(islice(self, _SHOWN + 1))
-        rows = [(_MARKS[change.op], change.table_key, change.id, _what(change)) for change in changes[:_SHOWN]]
+        rows = [(_MARKS[change.op], change.table_key, change.id, _describe(change)) for change in changes[:_SHOWN]]
         steps = "".join(f"; schema: {step}" for step in self.schema_steps)
         more = f", the first {_SHOWN}" if len(changes) > _SHOWN else f": {len(changes)}"
         return table(("", "table", "id", "what"), rows, caption=f"{self._title}{more}{steps}")
 
 
-def _what(change: RowChange) -> str:
+def _describe(change: RowChange) -> str:
     """Return the changed properties as text, with the values before and after."""
     before, after = change.before or {}, change.after or {}
     names = [name for name in change.properties if name != "id"]

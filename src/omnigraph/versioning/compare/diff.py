@@ -1,6 +1,6 @@
 """Logical difference of two snapshots, row by row.
 
-Tables that are pinned at the same version are skipped. Otherwise only rows stored at different places are read and
+Tables that are pinned at the same version are skipped. Otherwise only rows stored at different positions are read and
 compared by value, so a rewrite of equal values is not a change. Tables are matched by identity: a renamed type is the
 same table. Columns are matched by `Columns`; a column that only one side has counts as null on the other side.
 
@@ -116,19 +116,19 @@ class TableChanges:
         order = pc.array_sort_indices(self.ids).to_numpy()
         ends = np.cumsum([self.inserted.num_rows, self.deleted.num_rows])
         for start in range(0, len(order), _SHOWN_ROWS):
-            places = order[start : start + _SHOWN_ROWS]
-            part = _at(self.inserted, places[places < ends[0]])
-            gone = _at(self.deleted, places[(places >= ends[0]) & (places < ends[1])] - ends[0])
-            updated = places[places >= ends[1]] - ends[1]
+            positions = order[start : start + _SHOWN_ROWS]
+            part = _at(self.inserted, positions[positions < ends[0]])
+            removed = _at(self.deleted, positions[(positions >= ends[0]) & (positions < ends[1])] - ends[0])
+            updated = positions[positions >= ends[1]] - ends[1]
             changes = [RowChange(self.key, row["id"], None, row) for row in part]
-            changes += [RowChange(self.key, row["id"], row, None) for row in gone]
+            changes += [RowChange(self.key, row["id"], row, None) for row in removed]
             pairs = zip(_at(self.old, updated), _at(self.new, updated), strict=True)
             changes += [RowChange(self.key, after["id"], before, after) for before, after in pairs]
             yield from sorted(changes, key=lambda change: change.id)
 
 
 class TableDiff:
-    """Two versions of a table and the rows they store at different places; an absent version has no rows."""
+    """Two versions of a table and the rows they store at different positions; an absent version has no rows."""
 
     def __init__(
         self, key: str, before: Table | None, after: Table | None, names: Names = None, after_names: Names = None
@@ -141,7 +141,9 @@ class TableDiff:
         self._after: StoredRows | None = None
         if before is not None and after is not None:
             if before.version != after.version:
-                self._before, self._after = difference(before, after, _unlike(before, after, names, after_names))
+                self._before, self._after = difference(
+                    before, after, _unshared_fields(before, after, names, after_names)
+                )
         elif before is not None:
             self._before = all_rows(before)
         elif after is not None:
@@ -154,9 +156,9 @@ class TableDiff:
 
     def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
         """Return the changes in a range of ids."""
-        gone = _renamed(_read(self._before, self._after, within), self._names)
-        come = _renamed(_read(self._after, self._before, within), self._after_names)
-        return compare(self.key, gone, come)
+        removed = _renamed(_read(self._before, self._after, within), self._names)
+        added = _renamed(_read(self._after, self._before, within), self._after_names)
+        return compare(self.key, removed, added)
 
     def touches(self, ids: pa.Array, within: IdRange = EVERYTHING) -> bool:
         """Return True if any of these rows may have changed; reads only ids."""
@@ -177,24 +179,26 @@ def split_ids(sides: Sequence[StoredRows], rows_max: int = ROWS_MAX) -> list[IdR
     if total <= rows_max:
         return [EVERYTHING]
     ids = pa.chunked_array([chunk for side in sides for chunk in side.ids().chunks], pa.utf8())
-    places = pc.array_sort_indices(ids)[rows_max::rows_max]
-    bounds = list(dict.fromkeys(ids.take(places).to_pylist()))
+    positions = pc.array_sort_indices(ids)[rows_max::rows_max]
+    bounds = list(dict.fromkeys(ids.take(positions).to_pylist()))
     return [IdRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]
 
 
-def compare(key: str, gone: pa.Table, come: pa.Table) -> TableChanges:
+def compare(key: str, removed: pa.Table, added: pa.Table) -> TableChanges:
     """Return the changes from removed and added rows; rows in both with equal values are not changes."""
-    place = pc.index_in(come["id"], value_set=one_array(gone["id"]))
-    fresh = pc.is_null(place)
-    old = gone.take(one_array(pc.drop_null(place)))
-    new = come.filter(pc.invert(fresh))
+    position = pc.index_in(added["id"], value_set=one_array(removed["id"]))
+    is_new = pc.is_null(position)
+    old = removed.take(one_array(pc.drop_null(position)))
+    new = added.filter(pc.invert(is_new))
     changed = pa.array(~same_rows(old, new))
-    kept = np.ones(gone.num_rows, dtype=bool)
-    kept[one_array(pc.drop_null(place)).to_numpy()] = False
-    return TableChanges(key, come.filter(fresh), gone.filter(pa.array(kept)), old.filter(changed), new.filter(changed))
+    kept = np.ones(removed.num_rows, dtype=bool)
+    kept[one_array(pc.drop_null(position)).to_numpy()] = False
+    return TableChanges(
+        key, added.filter(is_new), removed.filter(pa.array(kept)), old.filter(changed), new.filter(changed)
+    )
 
 
-def _unlike(before: Table, after: Table, names: Names, after_names: Names) -> tuple[set[int], set[int]]:
+def _unshared_fields(before: Table, after: Table, names: Names, after_names: Names) -> tuple[set[int], set[int]]:
     """Return, for each side, the field ids of the columns that the other side does not store as the same column."""
     if names is None and after_names is None:
         return set(), set()
@@ -292,8 +296,8 @@ def diff_snapshots(
         raise removed from error
 
 
-def _at(rows: pa.Table, places: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
-    return to_dicts(rows.take(pa.array(places, pa.int64())))
+def _at(rows: pa.Table, positions: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    return to_dicts(rows.take(pa.array(positions, pa.int64())))
 
 
 def _chunks(column: pa.ChunkedArray) -> list[pa.Array]:

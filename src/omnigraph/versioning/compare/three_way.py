@@ -304,9 +304,9 @@ class _RowDecisions:
             message = f"both sides inserted it, with different {_listed(names, t, s)}"
         elif t is None or s is None:
             kind = "delete_vs_update"
-            who, other = ("the target", "the source") if t is None else ("the source", "the target")
+            deleter, other = ("the target", "the source") if t is None else ("the source", "the target")
             names = differing(base, s if t is None else t)
-            message = f"{who} deleted it, {other} changed {', '.join(names)}"
+            message = f"{deleter} deleted it, {other} changed {', '.join(names)}"
         else:
             kind = "divergent_update"
             message = f"the sides changed it differently: {_listed(names, t, s)}"
@@ -329,10 +329,10 @@ def in_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         rows[field.name].cast(field.type) if field.name in rows.schema.names else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]
-    return pa.Table.from_arrays(arrays, schema=loose(schema))
+    return pa.Table.from_arrays(arrays, schema=nullable_columns(schema))
 
 
-def loose(schema: pa.Schema) -> pa.Schema:
+def nullable_columns(schema: pa.Schema) -> pa.Schema:
     """Return the same columns, all nullable."""
     return pa.schema([field.with_nullable(True) for field in schema])
 

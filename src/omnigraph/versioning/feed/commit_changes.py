@@ -163,15 +163,15 @@ def read_changes(
 ) -> Iterator[CommitChange]:
     """Yield the changes between a commit and its parent in order, optionally starting at a table."""
     pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
-    for pair in sorted(pairs, key=_table_place):
-        if from_table is not None and _table_place(pair) < from_table:
+    for pair in sorted(pairs, key=_table_sort_key):
+        if from_table is not None and _table_sort_key(pair) < from_table:
             continue
         type_id = _type_id(pair.identity)
         for changes in diff_pair(pair, before, after, columns).ranges():
             yield from (CommitChange(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
 
 
-def _table_place(pair: TablePair) -> tuple[int, str]:
+def _table_sort_key(pair: TablePair) -> tuple[int, str]:
     return _KIND_RANK[TableKey.parse(pair.key).kind], _type_id(pair.identity)
 
 

@@ -115,21 +115,21 @@ class Feed:
             return ChangePage((), self._head.commit_id, self.cursor_at(self._head.commit_id), None, True)
         line = self._line(self._head.commit_id)
         if start == "beginning":
-            return self._answer(line, limits, None)
+            return self._page(line, limits, None)
         if not str(start).startswith("after:"):
             raise InputError(
                 f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
             )
         name = start.removeprefix("after:")
         found = self._repository.find_point(name)
-        return self._answer(self._behind(line, found.commit_id if found is not None else name), limits, None)
+        return self._page(self._after_commit(line, found.commit_id if found is not None else name), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """Run the next poll from a cursor."""
         after = read_token(cursor, "feed-cursor", self._binding, {"after": str})["after"]
         if after == self._head.commit_id:
             return ChangePage((), after, cursor, None, True)
-        return self._answer(self._behind(self._line(self._head.commit_id), after), limits, cursor)
+        return self._page(self._after_commit(self._line(self._head.commit_id), after), limits, cursor)
 
     def next_page(self, page: str, limits: PageLimits) -> ChangePage:
         """Return the rest of a poll that stopped inside a commit."""
@@ -137,10 +137,10 @@ class Feed:
         line = self._line(fields["cut"])
         if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
             raise ChangeCursorRejected("its head is no longer on the branch")
-        at = next((place for place, commit in enumerate(line) if commit.id == fields["commit"]), None)
+        at = next((position for position, commit in enumerate(line) if commit.id == fields["commit"]), None)
         if at is None:
             raise ChangeCursorRejected("its commit is no longer on the branch")
-        return self._answer(line[at:], limits, None, fields["position"])
+        return self._page(line[at:], limits, None, fields["position"])
 
     def _line(self, head: str) -> list[Commit]:
         """Return the commits from the first one to `head` along first parents."""
@@ -154,19 +154,17 @@ class Feed:
             commit_id = line[-1].parent_id
         return line[::-1]
 
-    def _behind(self, line: list[Commit], after: str) -> list[Commit]:
-        for place, commit in enumerate(line):
+    def _after_commit(self, line: list[Commit], after: str) -> list[Commit]:
+        for position, commit in enumerate(line):
             if commit.id == after:
-                return line[place + 1 :]
+                return line[position + 1 :]
         raise ChangeCursorRejected(
             f"commit {after[:40]} is not on the first-parent line of branch '{self._binding['branch']}'"
         )
 
     # -- results ---------------------------------------------------------------------------------
 
-    def _answer(
-        self, commits: list[Commit], limits: PageLimits, cursor: str | None, position: Any = None
-    ) -> ChangePage:
+    def _page(self, commits: list[Commit], limits: PageLimits, cursor: str | None, position: Any = None) -> ChangePage:
         """Return whole commits within the limits; the first one starts at a position."""
         cut = commits[-1].id if commits else self._head.commit_id
         blocks: list[CommitBlock] = []

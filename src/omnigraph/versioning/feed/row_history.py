@@ -164,19 +164,19 @@ class EntityHistory:
         if row is None:
             return []
         found: dict[str, tuple[Commit, bool]] = {}
-        asked: dict[str, set[str]] = {start: set(row)}
+        pending: dict[str, set[str]] = {start: set(row)}
         queue = [(-self._commit(start).manifest_version, start)]
         while queue:
             commit = self._commit(heapq.heappop(queue)[1])
-            left = asked.pop(commit.id)
+            left = pending.pop(commit.id)
             known = all(self._known(parent) for parent in commit.parents)
             for parent in commit.parents if known else ():
                 before = self.row(parent)
                 kept = {name for name in left if before is not None and same_value(before.get(name), row[name])}
                 if kept:
-                    if parent not in asked:
+                    if parent not in pending:
                         heapq.heappush(queue, (-self._commit(parent).manifest_version, parent))
-                    asked.setdefault(parent, set()).update(kept)
+                    pending.setdefault(parent, set()).update(kept)
                     left -= kept
             found.update(dict.fromkeys(left, (commit, known)))
         return [Blame(name, value, *found[name]) for name, value in row.items()]

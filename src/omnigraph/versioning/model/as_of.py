@@ -64,7 +64,7 @@ def _no_point(manifest: ManifestTable, state: State, branch: str, at: int | date
     first, last = span_of(manifest, state, branch)
     if isinstance(at, datetime):
         message = f"branch '{branch}' has no commit as old as {at.isoformat()}"
-        known = f"its first commit was made at {spell_time(first)}, its last at {spell_time(last)}"
+        known = f"its first commit was made at {format_time(first)}, its last at {format_time(last)}"
     else:
         message = f"branch '{branch}' has no version {at}"
         known = f"its versions are {first.manifest_version} to {state.version}"
@@ -75,7 +75,7 @@ def _no_point(manifest: ManifestTable, state: State, branch: str, at: int | date
     )
 
 
-def spell_time(commit: Commit) -> str:
+def format_time(commit: Commit) -> str:
     """Return the creation time of a commit as text."""
     time = commit.created_at
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -94,8 +94,8 @@ def _newest_first(
         condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
     found = manifest.scan(state.manifest, condition, ["object_id", "table_version"])
     order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])
-    for place in order:
-        yield found["object_id"][place.as_py()].as_py()
+    for position in order:
+        yield found["object_id"][position.as_py()].as_py()
 
 
 def _commit(manifest: ManifestTable, state: State, commit_id: str) -> Commit:

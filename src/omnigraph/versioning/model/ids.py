@@ -22,16 +22,16 @@ def system_clock() -> int:
 
 def new_ulid(now_us: int) -> str:
     """Return a ULID: 48 bits of milliseconds and 80 random bits, in 26 characters of Crockford's base 32."""
-    return _spell(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
+    return _encode(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
 
 
-def _spell(value: int) -> str:
+def _encode(value: int) -> str:
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def first_ulid(now_us: int) -> str:
     """Return the smallest ULID of a millisecond."""
-    return _spell(((now_us // 1000) & (2**48 - 1)) << 80)
+    return _encode(((now_us // 1000) & (2**48 - 1)) << 80)
 
 
 def new_ulids(now_us: int, count: int) -> pa.Array:

@@ -109,7 +109,7 @@ def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *,
         plan.tables.clear()
         plan.stats.clear()
         for key in transaction.snapshot.tables:
-            _improve(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
+            _maintain_table(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
         for key, table in plan.tables.items():
             transaction.set_version(key, table)
         reach("optimize.before_publish")
@@ -118,7 +118,9 @@ def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *,
     return plan.stats
 
 
-def _improve(plan: _MaintenancePlan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> None:
+def _maintain_table(
+    plan: _MaintenancePlan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool
+) -> None:
     before = table.fragment_count
     current = table
     if compact:

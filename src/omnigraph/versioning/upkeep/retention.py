@@ -81,11 +81,11 @@ class _CommitTimes:
             commit = self._commits.get(commit.parent_id) if commit.parent_id else None
         time = self._known[commit.id] if commit is not None else 0
         for commit in reversed(line):
-            time = max(time, self._own(commit))
+            time = max(time, self._own_time(commit))
             self._known[commit.id] = time
         return self._known.get(commit_id, 0)
 
-    def _own(self, commit: Commit) -> int:
+    def _own_time(self, commit: Commit) -> int:
         before = set(self._pins.get(commit.parent_id, ())) if commit.parent_id else set()
         times = [commit.created_us] if commit.created_us <= self._now_us else []
         for pin in self._pins.get(commit.id, ()):

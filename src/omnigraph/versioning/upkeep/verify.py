@@ -69,32 +69,32 @@ def verify(
     check_stamp(state.manifest, repository.location)
     problems = _manifest_rows(repository, state)
     commits = _commits(repository, state, problems)
-    makers = _makers(repository, state, commits, problems)
+    version_commits = _version_commits(repository, state, commits, problems)
     problems += _lineage(commits)
     opened: dict[_PinnedVersion, list[Problem]] = {}
     digests = Digests.recorded(repository, state) if deep else None
     for head in _heads(state, problems):
-        problems += _head(repository, state, head)
+        problems += _head_problems(repository, state, head)
         try:
             snapshot = repository.snapshot(head.branch)
-            found = _tables(snapshot, makers, opened, digests)
+            found = _tables_problems(snapshot, version_commits, opened, digests)
             problems += found
             if expected is not None and not any(problem.damage for problem in found):
-                problems += _against(snapshot, expected(snapshot))
+                problems += _schema_problems(snapshot, expected(snapshot))
         except OmniGraphError as error:
             problems.append(Problem(f"branch {head.branch}", error.message))
     for tag in _tags(state, problems):
-        problems += _tag(repository, state, tag)
+        problems += _tag_problems(repository, state, tag)
         try:
-            problems += _tables(repository.snapshot(at=tag.commit_id), makers, opened, digests)
+            problems += _tables_problems(repository.snapshot(at=tag.commit_id), version_commits, opened, digests)
         except OmniGraphError as error:
             problems.append(Problem(f"tag {tag.name}", error.message))
     return list(dict.fromkeys(problems))
 
 
-def _tables(
+def _tables_problems(
     snapshot: Snapshot,
-    makers: Mapping[_PinnedVersion, str],
+    version_commits: Mapping[_PinnedVersion, str],
     opened: dict[_PinnedVersion, list[Problem]],
     digests: Digests | None,
 ) -> list[Problem]:
@@ -105,7 +105,9 @@ def _tables(
         if spot not in opened:
             found = _file_problems(snapshot, key, table.pin, digests) if digests is not None else []
             damaged = any(problem.damage for problem in found)
-            opened[spot] = found if damaged else found + _table(snapshot, key, table.pin, makers.get(spot))
+            opened[spot] = (
+                found if damaged else found + _table_problems(snapshot, key, table.pin, version_commits.get(spot))
+            )
         problems += opened[spot]
     return problems
 
@@ -132,17 +134,8 @@ def _tags(state: State, problems: list[Problem]) -> list[Tag]:
         return []
 
 
-def _tag(repository: Repository, state: State, tag: Tag) -> list[Problem]:
-    where = f"tag {tag.name}"
-    try:
-        found = repository.find_commit(tag.commit_id, state)
-    except OmniGraphError as error:
-        return [Problem(where, error.message)]
-    if found is None:
-        return [Problem(where, f"{tag.commit_id} is not a commit")]
-    if _versions(found[1]) != _versions(tag.pins):
-        return [Problem(where, f"its pins differ from those of commit {tag.commit_id}")]
-    return []
+def _tag_problems(repository: Repository, state: State, tag: Tag) -> list[Problem]:
+    return _ref_problems(repository, state, f"tag {tag.name}", tag.commit_id, tag.pins)
 
 
 def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
@@ -156,21 +149,23 @@ def _commits(repository: Repository, state: State, problems: list[Problem]) -> d
     return commits
 
 
-def _makers(
+def _version_commits(
     repository: Repository, state: State, commits: Mapping[str, Commit], problems: list[Problem]
 ) -> dict[_PinnedVersion, str]:
     """Return table version → commit that wrote its rows, if recorded."""
     by_version = {commit.manifest_version: commit.id for commit in commits.values()}
-    makers: dict[_PinnedVersion, str] = {}
+    version_commits: dict[_PinnedVersion, str] = {}
     for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
         try:
             details = read_metadata(row)
             if "transaction_uuid" in details:
-                maker = by_version.get(int(row["object_id"].rpartition(":")[2]), "")
-                makers[row["stable_table_id"], row["table_incarnation_id"], details["lance_version"]] = maker
+                commit_id = by_version.get(int(row["object_id"].rpartition(":")[2]), "")
+                version_commits[row["stable_table_id"], row["table_incarnation_id"], details["lance_version"]] = (
+                    commit_id
+                )
         except OmniGraphError as error:
             problems.append(Problem("manifest", error.message))
-    return makers
+    return version_commits
 
 
 def _heads(state: State, problems: list[Problem]) -> list[Head]:
@@ -187,16 +182,22 @@ def _heads(state: State, problems: list[Problem]) -> list[Head]:
     return heads
 
 
-def _head(repository: Repository, state: State, head: Head) -> list[Problem]:
-    where = f"branch {head.branch}"
+def _head_problems(repository: Repository, state: State, head: Head) -> list[Problem]:
+    return _ref_problems(repository, state, f"branch {head.branch}", head.commit_id, head.pins)
+
+
+def _ref_problems(
+    repository: Repository, state: State, where: str, commit_id: str, pins: Iterable[Pin]
+) -> list[Problem]:
+    """Return the problems of a head or tag: its commit must exist and have the same pins."""
     try:
-        found = repository.find_commit(head.commit_id, state)
+        found = repository.find_commit(commit_id, state)
     except OmniGraphError as error:
         return [Problem(where, error.message)]
     if found is None:
-        return [Problem(where, f"its head {head.commit_id} is not a commit")]
-    if _versions(found[1]) != _versions(head.pins):
-        return [Problem(where, f"its pins differ from those of its head {head.commit_id}")]
+        return [Problem(where, f"{commit_id} is not a commit")]
+    if _versions(found[1]) != _versions(pins):
+        return [Problem(where, f"its pins differ from those of commit {commit_id}")]
     return []
 
 
@@ -241,7 +242,7 @@ def _versions(pins: Iterable[Pin]) -> set[tuple[int, int, int, int]]:
     return {(pin.table_id, pin.incarnation, pin.lance_version, pin.row_count) for pin in pins}
 
 
-def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Problem]:
+def _table_problems(snapshot: Snapshot, key: str, pin: Pin, commit_id: str | None) -> list[Problem]:
     where = f"{key} at version {pin.lance_version}"
     try:
         table = snapshot.table(key)
@@ -252,8 +253,8 @@ def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Pr
             return [Problem(where, f"{len(ids)} rows could be read, its pin counts {pin.row_count}")]
         if pc.count_distinct(ids).as_py() != len(ids):
             return [Problem(where, "an id occurs twice")]
-        if maker is not None and (found := table.property(COMMIT_PROPERTY)) != maker:
-            return [Problem(where, f"was made by commit {found} but published by commit {maker}")]
+        if commit_id is not None and (found := table.property(COMMIT_PROPERTY)) != commit_id:
+            return [Problem(where, f"was made by commit {found} but published by commit {commit_id}")]
         for _ in table.batches():
             pass
     except OmniGraphError as error:
@@ -261,7 +262,7 @@ def _table(snapshot: Snapshot, key: str, pin: Pin, maker: str | None) -> list[Pr
     return []
 
 
-def _against(snapshot: Snapshot, expected: Expected) -> list[Problem]:
+def _schema_problems(snapshot: Snapshot, expected: Expected) -> list[Problem]:
     problems: list[Problem] = []
     for key in sorted(set(snapshot.tables) ^ set(expected.columns)):
         side = "no type in the schema" if key in snapshot.tables else "no table"
@@ -272,7 +273,7 @@ def _against(snapshot: Snapshot, expected: Expected) -> list[Problem]:
             names = ", ".join(sorted({name for name, _ in found ^ wanted}))
             problems.append(Problem(key, f"has other columns than its type: {names}"))
     for ends in expected.edges:
-        problems += _edge_ends(snapshot, ends)
+        problems += _dangling_edges(snapshot, ends)
     return problems
 
 
@@ -280,7 +281,7 @@ def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
     return {(field.name, field.type) for field in schema}
 
 
-def _edge_ends(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:
+def _dangling_edges(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:
     problems: list[Problem] = []
     for column, node_key in (("src", ends.src_key), ("dst", ends.dst_key)):
         try:

@@ -275,7 +275,7 @@ class Transaction:
         *,
         indexes: bool = False,
     ) -> dict[str, str]:
-        """Return the digests of the files of a new version; start over if a cleanup removes the files meanwhile."""
+        """Return the digests of the files of a new version; start over if a cleanup removed the files."""
         try:
             return record_digests(table, before, known, indexes=indexes)
         except Damaged as error:
@@ -283,7 +283,7 @@ class Transaction:
             # The state is read first: the fence of a version is lifted after its file is removed.
             fenced = self.repository.state().is_reclaimed(table.folder, versions)
             if fenced or not all(self.repository.tables.has_manifest(table.folder, version) for version in versions):
-                raise _collected(key) from error
+                raise _version_removed(key) from error
             raise
 
     def _base(self, key: str) -> Table:
@@ -392,9 +392,9 @@ class Transaction:
             steps = written[key].built_on if key in written else ()
             fenced = state.is_reclaimed(folder, (version, *steps))
             if fenced or not all(tables.has_manifest(folder, step) for step in steps):
-                raise _collected(key)
+                raise _version_removed(key)
             if not tables.has_version(folder, version, transaction):
-                raise _collected(key)
+                raise _version_removed(key)
 
     def _check(self, state: State, commit_id: str) -> Head:
         """Check that the branch did not move since the snapshot and this commit was not fenced; return the head."""
@@ -490,7 +490,7 @@ class Transaction:
         return Intent(self.repository.objects, new_ulid(now), facts)
 
 
-def _collected(key: str) -> HeadMoved:
+def _version_removed(key: str) -> HeadMoved:
     return HeadMoved(
         f"a cleanup removed the version of '{key}' that this write made; nothing was written", hint="try again"
     )
@@ -566,17 +566,13 @@ def find_earlier(repository: Repository, options: WriteOptions, state: State) ->
 
 def check_idempotency_key(key: object) -> str:
     """Validate an idempotency key and return it."""
-    if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not _is_unicode(key):
+    if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not is_unicode(key):
         shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
         raise InputError(
             f"an idempotency key is a str of 1 to {_KEY_LENGTH_MAX} characters; this one is {shown}"
-            if not isinstance(key, str) or _is_unicode(key)
+            if not isinstance(key, str) or is_unicode(key)
             else "an idempotency key must not contain an unpaired surrogate",
             code="bad_idempotency_key",
             hint="use a new key for each request, such as str(uuid.uuid4())",
         )
     return key
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
