@@ -19,7 +19,7 @@ node Item {
     key: String @key
     text: String?  mood: enum(good, so-so)?  ok: Bool?
     small: I32?  far: I64?  u32: U32?  u64: U64?  f32: F32?  f64: F64?
-    day: Date?  at: DateTime?  blob: Blob?  vec: Vector(2)?
+    day: Date?  at: DateTime?  uid: Uuid?  uids: [Uuid]?  blob: Blob?  vec: Vector(2)?
     texts: [String]?  bools: [Bool]?  ints: [I64]?  floats: [F64]?  days: [Date]?  times: [DateTime]?
 }
 node Number { n: I64 @key  label: String? }
@@ -65,6 +65,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "f64": F64,
     "day": DAYS,
     "at": TIMES,
+    "uid": st.uuids().map(str),
+    "uids": st.lists(st.uuids().map(str), max_size=3),
     "blob": st.binary(max_size=9).map(lambda data: "base64:" + b64encode(data).decode()),
     "vec": st.lists(F32, min_size=2, max_size=2),
     "texts": st.lists(TEXT, max_size=3),

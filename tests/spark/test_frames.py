@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, RecordError
 from omnigraph.graph import Graph
 from omnigraph.spark import OmniGraphDataSource
 
@@ -27,6 +27,7 @@ node Person {
     tags: [String]?
     numbers: [U64]?
     place: Vector(2)?
+    token: Uuid?
 }
 
 edge Knows: Person -> Person {
@@ -36,6 +37,7 @@ edge Knows: Person -> Person {
 ANA = {
     "name": "ana", "age": 30, "wide": 2**64 - 1, "small": 2**32 - 1, "ratio": 0.5, "seen": "2020-05-05T10:00:00.001Z",
     "born": "1990-02-28", "tags": ["a", "b"], "numbers": [1, 2**64 - 1], "place": [1.0, 2.0],
+    "token": "123E4567-E89B-12D3-A456-426614174000",
 }  # fmt: skip
 
 
@@ -72,16 +74,30 @@ def test_every_type_of_value_arrives_as_it_is(source: Any, graph: Graph, way: st
     frame = graph.to_spark("Person", spark=source) if way == "frame" else read(source, graph).load()
     assert frame.schema.simpleString() == (
         "struct<id:string,age:int,born:date,name:string,numbers:array<decimal(20,0)>,place:array<float>,ratio:float,"
-        "seen:timestamp,small:bigint,tags:array<string>,wide:decimal(20,0)>"
+        "seen:timestamp,small:bigint,tags:array<string>,token:string,wide:decimal(20,0)>"
     )
     row = frame.where("name = 'ana'").collect()[0].asDict()
     assert row == {
         "id": "ana", "name": "ana", "age": 30, "wide": Decimal(2**64 - 1), "small": 2**32 - 1, "ratio": 0.5,
         "seen": datetime(2020, 5, 5, 10, 0, 0, 1000), "born": date(1990, 2, 28), "tags": ["a", "b"],
         "numbers": [Decimal(1), Decimal(2**64 - 1)], "place": [1.0, 2.0],
+        "token": "123e4567-e89b-12d3-a456-426614174000",
     }  # fmt: skip
     empty = frame.where("name = 'bo'").collect()[0].asDict()
     assert {name for name, value in empty.items() if value is not None} == {"id", "name"}
+
+
+def test_a_frame_loads_uuids_in_either_case(source: Any, graph: Graph) -> None:
+    token = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    frame = source.createDataFrame([("bo", token.upper()), ("cy", token)], "name string, token string")
+    graph.load({"Person": frame}, mode="merge")
+    text = f'match {{ $p: Person $p.token >= uuid("{token}") }} return {{ $p.token as token, count($p) as n }}'
+    for engine in ("memory", "spark"):
+        rows = graph.query(text, engine=engine, spark=source if engine == "spark" else None).to_rows()
+        assert rows == [{"token": token, "n": 2}]
+    wrong = source.createDataFrame([("bo", "nope")], "name string, token string")
+    with pytest.raises(RecordError, match="'nope' is not a UUID"):
+        graph.load({"Person": wrong}, mode="merge")
 
 
 def test_columns_and_rows_are_chosen(source: Any, graph: Graph) -> None:

@@ -25,7 +25,8 @@ _LOOKALIKES = str.maketrans("aeopcxysiABEHKMOPTX0", "аеорсхуѕіАВЕН�
 _WORDS = (
     "node", "edge", "interface", "implements", "enum", "Vector", "query", "match", "return", "order", "limit", "not",
     "as", "asc", "desc", "insert", "update", "delete", "set", "where", "contains", "starts_with", "true", "false",
-    "now()", "count", "search", "fuzzy", "match_text", "nearest", "bm25", "rrf", "date", "datetime", "$_", "$x", "$x.p",
+    "now()", "count", "search", "fuzzy", "match_text", "nearest", "bm25", "rrf", "date", "datetime", "uuid", "$_", "$x",
+    "$x.p",
     "@key", "@unique", "@index", "@range", "@check", "@card", "@embed", "@description", "@rename_from", "..", "->", "<",
     ">", "=", "!=", "?", ":", ",", "(", ")", "[", "]", "{", "}", "{1,2}", "{0,}", "{}", "[]", "0", "1", "2.5", "0.0",
     "18446744073709551615", "18446744073709551616", "-1", '""', '"x"', '"2024-02-30"', 'date("2024-02-29")', "id",
@@ -37,7 +38,7 @@ _KEYWORDS = frozenset({
     "now",
 })  # fmt: skip
 _TYPES = (
-    "String", "Blob", "Bool", "I32", "U64", "F32", "F64", "Date", "DateTime", "[I32]", "[String]?", "Vector(3)",
+    "String", "Blob", "Bool", "I32", "U64", "F32", "F64", "Date", "DateTime", "Uuid", "[I32]", "[String]?", "Vector(3)",
     "Vector(0)", "enum(a, b)", "enum(a, a)", "Person", "Named", "Knows", "Nobody",
 )  # fmt: skip
 _VALUES = (

@@ -13,10 +13,10 @@ from omnigraph.types import PropertyType
 from support.oracle.model import World
 from support.random_reads.generator import RandomRead, ReadGenerator
 from support.random_reads.terms import Scope, quoted
-from support.random_reads.values import Values
+from support.random_reads.values import Values, key_uuid
 
 _ROW = "row"
-_KEYS = ("name", "number", "part")
+_KEYS = ("name", "number", "part", "token")
 
 
 class Mutating(ReadGenerator):
@@ -127,6 +127,8 @@ class Mutating(ReadGenerator):
                 return [f"number: {number - 3 if number > 2 else self.param('I64', number - 3)}"]
             case ("name", "part"):
                 return [f"name: {quoted(f'n{number % 5}')}", f"part: {number // 5}"]
+            case ("token",):
+                return [f'token: uuid("{key_uuid(number)}")']
             case _:
                 return []
 

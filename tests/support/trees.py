@@ -142,6 +142,7 @@ LITERALS = (
     | st.booleans().map(lambda value: q.LiteralExpr("bool", value))
     | _DATES.map(lambda text: q.LiteralExpr("date", text))
     | _DATETIMES.map(lambda text: q.LiteralExpr("datetime", text))
+    | st.uuids().map(lambda uuid: q.LiteralExpr("uuid", str(uuid)))
 )
 LISTS = st.recursive(
     _tuples(LITERALS).map(q.ListExpr), lambda inner: _tuples(LITERALS | inner).map(q.ListExpr), max_leaves=4

@@ -25,6 +25,7 @@ from omnigraph.query.params import WrittenValue
 from omnigraph.query.syntax.ast import Param
 from omnigraph.query.syntax.parse_writes import BARE
 from omnigraph.scalar_types.describe import describe_json
+from omnigraph.scalar_types.registry import LITERAL_CALLS
 from omnigraph.types import INTEGER_RANGES
 
 _I64_MAX = INTEGER_RANGES["I64"][1]
@@ -69,8 +70,8 @@ def _param(name: str, value: Any, is_vector: bool) -> Param:
     return Param(Name(name), Name(kind), alternatives=_ALTERNATIVES.get(kind, ()))
 
 
-_ALTERNATIVES = {"String": ("Date", "DateTime")}
-"""Return the other types that a value of a scalar type can be read as."""
+_ALTERNATIVES = {"String": tuple(kind.name for kind in LITERAL_CALLS.values())}
+"""Other types that a value of a scalar type can be read as."""
 
 
 def _is_list(value: Any) -> bool:

@@ -56,10 +56,16 @@ def comparable(column: Any) -> Any:
     return column if wanted is None else column.cast(wanted)
 
 
-def in_range(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Return True if every value is in the range of its kind: of dates and datetimes, the years 1 to 9999."""
-    kind = kind_of(column.type)
-    if kind is None or kind.value_range is None or column.null_count == len(column):
+def holds_values_of(kind: ScalarKind, column: pa.Array | pa.ChunkedArray) -> bool:
+    """Return True if every value of a column in the Arrow type of a kind is a value of that kind.
+
+    Dates and datetimes must be in the years 1 to 9999; texts must match the pattern of the kind.
+    """
+    if column.null_count == len(column):
+        return True
+    if kind.pattern is not None:
+        return pc.all(pc.match_substring_regex(column, f"^(?:{kind.pattern})$")).as_py() is not False
+    if kind.value_range is None:
         return True
     low, high = kind.value_range
     ends = pc.min_max(as_numbers(column))

@@ -26,7 +26,7 @@ from omnigraph.scalar_types.dates import (
     parse_date,
     parse_datetime,
 )
-from omnigraph.scalar_types.describe import describe_json, short_integer
+from omnigraph.scalar_types.describe import describe_json, short_integer, short_text
 from omnigraph.scalar_types.floats import float_for_f32, round_f32
 
 IntegerRange = tuple[int, int]
@@ -35,6 +35,10 @@ _INTEGER_CELL = re.compile(r"([+-]?[0-9]{1,30})(?:\.0{1,30})?")
 _INTEGER_ID = re.compile(r"[+-]?[0-9]{1,40}")
 _FLOAT_CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FLOAT_ID = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+"""Canonical text of a UUID, as a regular expression of Python and of RE2."""
+UUID_EXAMPLE = "123e4567-e89b-12d3-a456-426614174000"
+_UUID = re.compile(UUID_PATTERN, re.IGNORECASE | re.ASCII)
 _BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?")
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,30},[0-9]{1,30}")
@@ -143,6 +147,15 @@ def read_blob(value: Any) -> bytes | str:
         raise ValueFormatError(f"invalid base64 data: {error}") from None
 
 
+def read_uuid(value: Any) -> str:
+    """Read a Uuid: hyphenated text in either case, stored in lower case."""
+    if not isinstance(value, str):
+        raise WrongJsonType
+    if not _UUID.fullmatch(value):
+        raise ValueFormatError(f"'{short_text(value)}' is not a UUID", hint=f"write it as {UUID_EXAMPLE}")
+    return value.lower()
+
+
 # -- Python objects ----------------------------------------------------------------------------------
 
 
@@ -170,6 +183,13 @@ def date_from_python(value: Any) -> Any:
 def datetime_from_python(value: Any) -> Any:
     """Convert a date or datetime to milliseconds."""
     return milliseconds_of(value) if isinstance(value, date) else value
+
+
+def uuid_from_python(value: Any) -> Any:
+    """Convert a UUID or its 16 bytes to text."""
+    if isinstance(value, bytes) and len(value) == 16:
+        value = UUID(bytes=value)
+    return str(value) if isinstance(value, UUID) else value
 
 
 def blob_from_python(value: Any) -> Any:

@@ -26,6 +26,8 @@ from omnigraph.scalar_types.dates import (
 )
 from omnigraph.scalar_types.floats import spell_float
 from omnigraph.scalar_types.readers import (
+    UUID_EXAMPLE,
+    UUID_PATTERN,
     IntegerRange,
     blob_from_python,
     bool_hint,
@@ -47,13 +49,17 @@ from omnigraph.scalar_types.readers import (
     read_f32,
     read_f64,
     read_string,
+    read_uuid,
     text_from_python,
     text_hint,
+    uuid_from_python,
 )
 
-ScalarName = Literal["String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime", "Vector"]
+ScalarName = Literal[
+    "String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime", "Uuid", "Vector"
+]
 
-LiteralCall = Literal["date", "datetime"]
+LiteralCall = Literal["date", "datetime", "uuid"]
 """Words of the query language that form a literal with a text: `date("2026-01-31")`."""
 
 JS_SAFE_MAX = 2**53 - 1
@@ -115,6 +121,8 @@ class ScalarKind:
     """Alias of the integer Arrow type of the stored form, if Arrow's own Python value is a different one."""
     value_range: IntegerRange | None = None
     """Range of the stored form that is narrower than its Arrow type."""
+    pattern: str | None = None
+    """Regular expression (RE2) of the stored text, if not every text is a value."""
     integer_range: IntegerRange | None = None
     """Range of an integer kind."""
     is_float: bool = False
@@ -180,7 +188,7 @@ def _write_vector(value: list[float]) -> list[float | None]:
 _KINDS = (
     ScalarKind(
         name="String", arrow="string", spark="string", result_kind="string",
-        foreign_names=("str", "text", "varchar", "char", "uuid"),
+        foreign_names=("str", "text", "varchar", "char"),
         read=read_string, json_types=frozenset({str}), from_python=text_from_python, hint=text_hint,
         is_json_text=True, is_python_value=True,
     ),
@@ -216,6 +224,12 @@ _KINDS = (
         literal_call="datetime", literal_example="2026-01-31T12:00:00Z",
         sql=lambda value: f"arrow_cast({value}, 'Date64')", compared_as="int64", number="int64",
         value_range=DATETIME_RANGE, is_json_text=True,
+    ),
+    ScalarKind(
+        name="Uuid", arrow="string", spark="string", result_kind="uuid", foreign_names=("guid", "uniqueidentifier"),
+        read=read_uuid, json_types=frozenset({str}), from_python=uuid_from_python, from_id=read_uuid,
+        literal_call="uuid", literal_example=UUID_EXAMPLE, pattern=UUID_PATTERN,
+        is_json_text=True, is_python_value=True,
     ),
     ScalarKind(
         # The reader of a vector needs its dimension: `values.read_vector`.

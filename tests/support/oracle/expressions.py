@@ -95,6 +95,8 @@ class Expressions(Planning):
                 return read_date(text)
             case ast.LiteralExpr(kind="datetime", value=str() as text):
                 return read_datetime(text)
+            case ast.LiteralExpr(kind="uuid", value=str() as text):
+                return text.lower()
             case ast.LiteralExpr(value=value):
                 return value
             case ast.ListExpr(items=items):
@@ -216,6 +218,8 @@ class Expressions(Planning):
                 return "Date"
             case ast.LiteralExpr(kind="datetime") | ast.CallExpr(function="now"):
                 return "DateTime"
+            case ast.LiteralExpr(kind="uuid"):
+                return "Uuid"
             case ast.LiteralExpr(kind="string"):
                 return "String"
             case ast.LiteralExpr(value=bool()):

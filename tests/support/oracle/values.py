@@ -56,6 +56,8 @@ def read_scalar(value: Any, scalar: str) -> Any:
             return read_date(value)
         case "DateTime":
             return read_datetime(value)
+        case "Uuid":
+            return value.lower()
         case _:
             return value
 

@@ -75,7 +75,8 @@ def text(asking: Generator, scope: Any) -> str:
         case 3:
             return f"replace({of}, {random.choice(_WORDS)}, {random.choice((*_WORDS, of))})"
         case 4:
-            values = [p for scalar in (*_NUMBERS, "Bool", "Date", "DateTime") for p in asking.properties(scope, scalar)]
+            scalars = (*_NUMBERS, "Bool", "Date", "DateTime", "Uuid")
+            values = [p for scalar in scalars for p in asking.properties(scope, scalar)]
             return f"to_string({random.choice([*values, '1.5'])})"
         case 5:
             return f"concat({of}, {random.choice(_WORDS)}, {_text(asking, scope)})"

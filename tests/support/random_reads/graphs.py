@@ -16,17 +16,21 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.versioning.model.ids import system_clock
 from support.oracle.model import World
 from support.random_reads import paths as reads_paths
-from support.random_reads.values import POOLS, Values, stored
+from support.random_reads.values import POOLS, Values, key_uuid, stored
 
 _PROPERTIES = [
     "word: String?", "text1: String? @index", "text2: String?", "kind: enum(red, green, blue)?", "flag: Bool?",
     "small: I32?", "big: I64?", "count: U32?", "wide: U64?", "ratio: F32?", "amount: F64?", "day: Date?",
     "at: DateTime?", "tags: [String]?", "marks: [I64]?", "shares: [F32]?", "days: [Date]?", "moments: [DateTime]?",
+    "uid: Uuid?", "uids: [Uuid]?",
     "flags: [Bool]?", "sums: [F64]?", "wides: [U64]", "vec: Vector(3)?", "long: Vector(17)?", "must: I64", "yes: Bool",
 ]  # fmt: skip
 
 
-_KEYS = ["name: String @key", "number: I64 @key", "name: String\n  part: I32\n  @key(name, part)", "word0: String?"]
+_KEYS = [
+    "name: String @key", "number: I64 @key", "name: String\n  part: I32\n  @key(name, part)", "token: Uuid @key",
+    "word0: String?",
+]  # fmt: skip
 
 
 _NODES = ["Person", "Place", "Thing"]
@@ -239,6 +243,10 @@ def _node(subject: Subject, type_: NodeType) -> tuple[str, dict[str, Any]]:
         case ("name", "part"):
             data["name"], data["part"] = f"n{number % 5}", number // 5
             return f'["{data["name"]}","{data["part"]}"]', data
+        case ("token",):
+            token = key_uuid(number)
+            data["token"] = random.choice((token, token.upper()))
+            return token, data
         case _:
             return f"n{number}", {"id": f"n{number}", **data}
 

@@ -10,7 +10,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 
 Scope = Mapping[str, NodeType | EdgeType]
 _NUMBERS = ("I32", "I64", "U32", "F32", "F64")
-_PLAIN = ("String", "Bool", "Date", "DateTime", *_NUMBERS)
+_PLAIN = ("String", "Bool", "Date", "DateTime", "Uuid", *_NUMBERS)
 
 
 class Generator(Protocol):

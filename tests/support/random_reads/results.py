@@ -225,6 +225,6 @@ class Results(Matching):
             numbers.append(reads_functions.numeric(self, scope))
         if function in ("min", "max"):
             numbers += [
-                of for scalar in ("String", "Bool", "Date", "DateTime") for of in self.properties(scope, scalar)
+                of for scalar in ("String", "Bool", "Date", "DateTime", "Uuid") for of in self.properties(scope, scalar)
             ]
         return f"{function}({distinct}{random.choice([*numbers, '2'])})"

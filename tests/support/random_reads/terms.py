@@ -10,7 +10,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 from support.random_reads import functions as reads_functions
 from support.random_reads import paths as reads_paths
-from support.random_reads.values import Values, _is_prose
+from support.random_reads.values import Values, _is_prose, key_uuid
 
 _NAMES = "abcdkmpwxyz"
 
@@ -70,6 +70,8 @@ class Terms:
             item: Any = random.choice(type_.enum_values)
         elif _is_prose(type_, name) and random.random() < 0.5:
             item = self.values.text(random)
+        elif name == "token":
+            item = key_uuid(random.randrange(20))
         elif name in ("name", "number", "part"):
             item = f"n{random.randrange(20)}" if scalar == "String" else random.randrange(8)
             item = float(item) if scalar in ("F32", "F64") else item
@@ -90,6 +92,8 @@ class Terms:
                 return f'date("{item}")'
             case "DateTime":
                 return f'datetime("{item}")'
+            case "Uuid":
+                return f'uuid("{item}")'
             case "String":
                 return quoted(item)
             case "Bool":

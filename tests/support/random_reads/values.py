@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -31,6 +32,14 @@ MOMENTS = [
 ]  # fmt: skip
 
 
+UUIDS = [
+    "00000000-0000-0000-0000-000000000000", "123e4567-e89b-12d3-a456-426614174000",
+    "123E4567-E89B-12D3-A456-426614174000", "123e4567-e89b-12d3-a456-426614174001",
+    "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "ffffffff-ffff-ffff-ffff-ffffffffffff",
+]  # fmt: skip
+"""Two of them are one value in different case."""
+
+
 POOLS: Mapping[str, Sequence[Any]] = {
     "String": STRINGS,
     "Bool": [True, False],
@@ -42,6 +51,7 @@ POOLS: Mapping[str, Sequence[Any]] = {
     "F64": [-0.0, 0.0, 0.1, 0.5, 1.0, 2.0, 2.7, -2.7, 0.10000000149011612, 9007199254740992.0, 1e300],
     "Date": DATES,
     "DateTime": MOMENTS,
+    "Uuid": UUIDS,
 }
 
 
@@ -98,6 +108,11 @@ def _is_prose(type_: PropertyType, name: str) -> bool:
     return type_.is_text and name.startswith("text")
 
 
+def key_uuid(number: int) -> str:
+    """The UUID that stands for a number in a key."""
+    return str(UUID(int=number * 0x1111_1111_1111_1111_1111))
+
+
 def stored(json: Any, type_: PropertyType) -> Any:
     """The stored form of a value."""
     if json is None:
@@ -113,6 +128,8 @@ def stored(json: Any, type_: PropertyType) -> Any:
             return read_date(json)
         case "DateTime":
             return read_datetime(json)
+        case "Uuid":
+            return json.lower()
         case _:
             return json
 

@@ -25,6 +25,7 @@ SCALAR_TYPES = {
     "F64": pa.float64(),
     "Date": pa.date32(),
     "DateTime": pa.date64(),
+    "Uuid": pa.utf8(),
 }
 
 

@@ -328,7 +328,7 @@ SYNTAX = {
         "node A { a: Kilo }",
         (1, 13),
         "expected a type, found 'Kilo'",
-        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, enum(…), Vector(n) and "
+        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Uuid, enum(…), Vector(n) and "
         "lists: [T]",
     ),
     "a misspelt type": ("node A { a: string }", (1, 13), "expected a type, found 'string'", "did you mean 'String'?"),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ValueFormatError
-from omnigraph.scalar_types.columns import in_range, stored_array
+from omnigraph.scalar_types.columns import holds_values_of, stored_array
 from omnigraph.scalar_types.registry import ScalarKind
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import PropertyType
@@ -58,8 +58,8 @@ def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None =
         return None
     if kind.is_float:
         return _floats(values, arrow_type(type_), types)
-    if kind.number is not None:
-        return _dates(values, kind, arrow_type(type_))
+    if kind.number is not None or kind.pattern is not None:
+        return _texts(values, kind, arrow_type(type_))
     return pa.array(values, arrow_type(type_))
 
 
@@ -75,15 +75,17 @@ def _floats(values: Sequence[Any], stored: pa.DataType, types: set[type]) -> pa.
     return column if pc.all(pc.is_finite(column)).as_py() is not False else None
 
 
-def _dates(values: Sequence[str | None], kind: ScalarKind, stored: pa.DataType) -> pa.Array | None:
-    if pa.types.is_date32(stored):
+def _texts(values: Sequence[str | None], kind: ScalarKind, stored: pa.DataType) -> pa.Array | None:
+    """Convert texts that denote other values, or that have a canonical form: dates, datetimes, UUIDs."""
+    if stored in (pa.date32(), pa.utf8()):
         try:
-            # Arrow accepts exactly the short form of a Date.
-            dates = pa.array(values, pa.utf8()).cast(stored)
-            return dates if in_range(dates) else None
+            # Arrow accepts exactly the short form of a Date, and a text that is canonical stays as it is.
+            column = pa.array(values, pa.utf8()).cast(stored)
         except pa.ArrowInvalid:
-            pass
-    known: dict[str | None, int | None] = {text: None if text is None else kind.read(text) for text in set(values)}
+            column = None
+        if column is not None and holds_values_of(kind, column):
+            return column
+    known: dict[str | None, Any] = {text: None if text is None else kind.read(text) for text in set(values)}
     return stored_array(list(map(known.__getitem__, values)), stored)
 
 

@@ -208,7 +208,7 @@ def _ids(
 def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
     if len(node.key) == 1:
         type_, column = node.properties[node.key[0]].type, fields[node.key[0]]
-        if type_.is_text:
+        if pa.types.is_string(column.type):
             return column
         if type_.is_integer:
             return column.cast(pa.utf8())

@@ -29,7 +29,7 @@ from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
 from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
-from omnigraph.scalar_types.columns import in_range
+from omnigraph.scalar_types.columns import holds_values_of
 from omnigraph.scalar_types.dates import DAY_MS, format_date, format_datetime
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -198,7 +198,7 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
         return None
     if not plain or (pa.types.is_floating(stored) and pc.all(pc.is_finite(array)).as_py() is False):
         return None
-    return array if in_range(array) else None
+    return array if holds_values_of(wanted.kind, array) else None
 
 
 def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:

@@ -21,7 +21,7 @@ from omnigraph.engine.write.returned_rows import returned_rows
 from omnigraph.engine.write.where import bindings_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
-from omnigraph.scalar_types.columns import in_range, stored_values
+from omnigraph.scalar_types.columns import holds_values_of, stored_values
 from omnigraph.scalar_types.readers import read_blob
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -290,7 +290,7 @@ def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
         raise InputError(f"{what} ({type_}): {error}", code="bad_value") from None
     if type_.is_float and not pc.all(pc.is_finite(column.drop_null())).as_py() and len(column.drop_null()):
         raise InputError(f"{what} ({type_}): the number is too large", code="bad_value")
-    if not in_range(column):
+    if not type_.is_list and not holds_values_of(type_.kind, column):
         raise InputError(f"{what} ({type_}): the result is outside the years 1 to 9999", code="bad_value")
     if type_.enum_values is not None:
         strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))

@@ -15,7 +15,7 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
-from omnigraph.query.check.literals import compatible, fit_literal
+from omnigraph.query.check.literals import compatible, fit_literal, literal
 from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.returning import NamedRows
 from omnigraph.query.check.scopes import BlockVariables, Scope
@@ -234,22 +234,24 @@ class MutationChecker:
         what = f"'{type_.name}.{key}'"
         if isinstance(type_, EdgeType) and key in _ENDS:
             what += f" ({self.wanted(type_, key)})"
-            number = self.integer_end(assign.value, type_.from_type if key == "from" else type_.to_type, scope)
-            if number is not None:
-                return number
+            end = self.key_end(assign.value, type_.from_type if key == "from" else type_.to_type, scope)
+            if end is not None:
+                return end
         return self.value(assign.value, property_type, what, scope)
 
-    def integer_end(self, expr: ast.Expr, node_type: str, scope: Scope) -> ir.Expr | None:
-        """Return an integer as the id of a node whose key is one integer; None for any other value or key."""
+    def key_end(self, expr: ast.Expr, node_type: str, scope: Scope) -> ir.Expr | None:
+        """Return an integer or a UUID as the id of a node whose key is one; None for any other value or key."""
         node = self.catalog.nodes[node_type]
-        if len(node.key) != 1 or not node.properties[node.key[0]].type.is_integer:
+        key = node.properties[node.key[0]].type if len(node.key) == 1 else _ID
+        if not key.is_integer and key.kind.pattern is None:
             return None
         if isinstance(expr, ast.LiteralExpr):
-            return ir.Const(str(expr.value), _ID) if expr.kind == "int" else None
+            const = literal(expr)
+            return ir.Const(key.kind.spell(const.value), _ID) if _is_key_value(const.type, key) else None
         if not isinstance(expr, ast.VarExpr) or expr.name not in self.expressions.params:
             return None
         value = self.expressions.plain_operand(expr, scope)
-        return ir.Function("to_string", (value,), _ID) if value.type.is_integer else None
+        return ir.Function("to_string", (value,), _ID) if _is_key_value(value.type, key) else None
 
     def property_type(self, name: Name, type_: NodeType | EdgeType, *, ends: bool) -> PropertyType:
         property_ = type_.properties.get(name.text)
@@ -306,3 +308,7 @@ def row_scope(type_: NodeType | EdgeType) -> Scope:
 def no_row_scope(type_: NodeType | EdgeType) -> Scope:
     """Return the scope of the values of an insert: parameters only, because the row does not exist yet."""
     return Scope(BlockVariables(), row=type_)
+
+
+def _is_key_value(type_: PropertyType, key: PropertyType) -> bool:
+    return not type_.is_list and (type_.scalar == key.scalar or (type_.is_integer and key.is_integer))

@@ -398,7 +398,7 @@ def test_what_is_said_of_a_parameter(bad, message):
         ("$a: Sting", "did you mean 'String'?"),
         (
             "$a: Kilo",
-            "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Vector(n) "
+            "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Uuid, Vector(n) "
             "and lists of scalars",
         ),
         ("$a: [Blob]", "it holds plain scalars"),

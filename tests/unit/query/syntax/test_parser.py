@@ -673,7 +673,8 @@ BAD_QUERIES = {
     ),
     "query q($a: kilo) { }": (
         "kilo", "expected a type, found 'kilo'",
-        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Vector(n) and lists: [T]",
+        "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Uuid, Vector(n) "
+        "and lists: [T]",
     ),
     "query q($a: [String) { }": (")", "expected ']' to close the list type, found ')'", None),
     "query q($a: [Vector(3)]) { }": ("(", "expected ']' to close the list type, found '('", None),
