@@ -1,4 +1,4 @@
-"""Which query of a text is meant, and from text to plan in one call."""
+"""Selection of a query by name, and compilation of a text in one call."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def test_a_query_is_found_by_its_name():
     assert compile_query(CATALOG, f"{ONE} {TWO}", "two").name == "two"
 
 
-def test_the_first_of_one_name_is_meant():
+def test_the_first_query_of_a_duplicate_name_is_used():
     plan = compile_query(CATALOG, f"{ONE} {TWO} {ONE_AGAIN}", "one")
     assert isinstance(plan, QueryIR)
     assert plan.columns[0].name == "p.name"
 
 
-def test_another_query_with_a_mistake_is_no_hindrance():
+def test_an_error_in_another_query_is_ignored():
     broken = "query broken() { match { $p: Persn } return { 1 } }"
     assert compile_query(CATALOG, f"{broken} {ONE}", "one").name == "one"
     with pytest.raises(TypeCheckError):
         compile_query(CATALOG, f"{broken} {ONE}", "broken")
 
 
-def test_a_text_that_does_not_parse_has_no_queries_at_all():
+def test_a_text_with_a_syntax_error_has_no_queries():
     with pytest.raises(ParseError):
         compile_query(CATALOG, f"{ONE} query broken(", "one")
 
@@ -53,14 +53,14 @@ def test_several_queries_need_a_name():
     ("name", "hint"),
     [("tow", "did you mean 'two'?"), ("nothing_like_it", "it holds 'one', 'two'")],
 )
-def test_an_unknown_name_is_told_the_known_ones(name, hint):
+def test_an_unknown_name_lists_the_known_names(name, hint):
     with pytest.raises(QueryNotFound) as caught:
         compile_query(CATALOG, f"{ONE} {TWO}", name)
     assert caught.value.message == f"the source holds no query '{name}'"
     assert caught.value.hint == hint
 
 
-def test_an_empty_text_holds_no_query():
+def test_an_empty_text_contains_no_query():
     with pytest.raises(QueryNotFound, match="holds no query"):
         pick_query(parse_queries(""), None)
     with pytest.raises(QueryNotFound) as caught:

@@ -1,4 +1,4 @@
-"""Queries without a head: how they are recognised, and how their parameters are typed."""
+"""Queries without a head: recognition, and types of parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Colour(Enum):
         ("matches", False),
     ],
 )
-def test_what_is_bare(text, bare):
+def test_recognition_of_a_query_without_head(text, bare):
     assert is_bare(text) is bare
     if bare:
         assert parse_queries(text).queries[0].name.text == "inline"
@@ -72,7 +72,7 @@ def test_lists(value, type_name):
     assert (param.type_name.text, param.is_list) == (type_name, True)
 
 
-def test_a_list_that_nearest_compares_with_is_a_vector():
+def test_a_list_argument_of_nearest_is_a_vector():
     text = "match { $p: P } return { $p.x } order { nearest($p.v, $q) } limit 3"
     for value in ([1, 0, 0], np.zeros(3, dtype="f4")):
         (param,) = inline_params(text, {"q": value})
@@ -95,7 +95,7 @@ def test_a_bare_query_ends_with_the_text():
     assert caught.value.diagnostics[0].line == 3
 
 
-def test_formatting_gives_it_a_head():
+def test_formatting_adds_a_head():
     formatted = format_queries("match { $p: P } return { $p.name }")
     assert formatted.startswith("query inline() {\n")
     assert parse_queries(formatted) == parse_queries("match { $p: P } return { $p.name }")
@@ -160,7 +160,7 @@ def test_bare_statements_are_mutations(graph):
         ("$p: Person $p.age = $x", "String"),
     ],
 )
-def test_a_text_has_the_type_of_the_property_it_meets(use, scalar):
+def test_a_text_has_the_type_of_the_compared_property(use, scalar):
     (param,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": "1980-01-01"})
     assert (param.type_name.text, param.is_list) == (scalar, False)
 
@@ -184,7 +184,7 @@ def test_lists_and_statements():
         ("$p: Person id($p) = $x", "String"),
     ],
 )
-def test_a_number_as_written_is_a_text_where_a_text_is_met(use, scalar):
+def test_a_written_number_is_a_text_if_the_property_is_one(use, scalar):
     (param,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": WrittenValue("7")})
     assert param.type_name.text == scalar
     (number,) = inferred(f"match {{ {use} }} return {{ $p.name }}", {"x": 7})
@@ -195,7 +195,7 @@ def inferred(text: str, given: dict[str, object]) -> tuple[Param, ...]:
     return infer_params(PEOPLE, parse_queries(text).queries[0], inline_params(text, given))
 
 
-def test_values_read_by_the_property_they_meet(graph):
+def test_values_are_read_by_the_type_of_the_property(graph):
     graph.mutate("update Person set { born: $born } where name = $name", {"name": "Ana", "born": "1980-01-01"})
     text = "match { $p: Person $p.born < $d } return { $p.name }"
     assert graph.query(text, {"d": "1990-01-01"}).to_pylist() == [{"p.name": "Ana"}]
@@ -219,7 +219,7 @@ def test_values_read_by_the_property_they_meet(graph):
     graph.mutate('update Person set { born: null } where name = "Ana"')
 
 
-def test_the_ends_of_an_edge_are_integers_where_the_key_is_one(graph):
+def test_endpoints_of_an_edge_are_integers_if_the_key_is_one(graph):
     graph.mutate("insert Year { number: 1901 }")
     graph.mutate("insert Before { from: 1900, to: 1901 }")
     graph.mutate("insert Before { from: $a, to: $b }", {"a": 1901, "b": "1900"})

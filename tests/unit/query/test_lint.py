@@ -1,4 +1,4 @@
-"""The report on a file of queries: its shape, its findings, and what each query gives and touches."""
+"""The lint report of a file: its structure, its findings, and the operation of each query."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def report(text, catalog=CATALOG):
     return lint(catalog, text, query_path="q.gq", schema_source=SCHEMA_FILE).to_dict()
 
 
-# -- shape -------------------------------------------------------------------------------------------
+# -- structure ---------------------------------------------------------------------------------------
 
 
-def test_a_sound_file():
+def test_a_valid_file():
     assert report(GOOD) == {
         "status": "ok",
         "schema_source": {"kind": "file", "path": "s.pg"},
@@ -48,17 +48,17 @@ def test_a_sound_file():
     }
 
 
-def test_an_empty_file_is_sound():
+def test_an_empty_file_is_valid():
     data = report("// nothing yet")
     assert (data["status"], data["queries_processed"], data["results"], data["findings"]) == ("ok", 0, [], [])
 
 
-def test_the_schema_may_come_from_a_graph():
+def test_the_schema_can_come_from_a_graph():
     source = {"kind": "graph", "uri": "file://g"}
     assert lint(CATALOG, GOOD, query_path="q.gq", schema_source=source).to_dict()["schema_source"] == source
 
 
-def test_a_type_error_fails_its_query_and_no_other():
+def test_a_type_error_fails_only_its_query():
     data = report(f"{GOOD}\n{BAD}\n{GOOD.replace('good', 'better')}")
     assert [(result["name"], result["status"]) for result in data["results"]] == [
         ("good", "ok"),
@@ -72,14 +72,14 @@ def test_a_type_error_fails_its_query_and_no_other():
     assert (data["status"], data["errors"], data["queries_processed"]) == ("error", 1, 3)
 
 
-def test_a_query_with_several_mistakes_is_one_error():
+def test_several_errors_of_a_query_count_as_one():
     data = report("query bad() { match { $p: Persn  $c: Cty } return { $x } }")
     assert data["errors"] == 1
     assert len(data["results"][0]["diagnostics"]) == 3
     assert data["results"][0]["error"].startswith("type error: T1: ")
 
 
-def test_q000_a_file_that_does_not_parse_has_one_finding_and_no_results():
+def test_q000_a_syntax_error_gives_one_finding_and_no_results():
     data = report(f"{GOOD}\nquery broken( {{ }}\nquery worse() {{ match {{ }} }}\n")
     assert (data["status"], data["queries_processed"], data["results"]) == ("error", 0, [])
     assert (data["errors"], data["warnings"], data["infos"]) == (1, 0, 0)
@@ -106,30 +106,30 @@ def warnings(text):
     return [result["warnings"] for result in report(text)["results"]]
 
 
-def test_a_mutation_without_parameters_is_warned_of():
+def test_warning_for_a_mutation_without_parameters():
     with_parameters = "query given($n: String) { insert City { name: $n } }"
     (fixed, given) = warnings(f"{NO_PARAMETERS} {with_parameters}")
     assert fixed == ["the mutation has no parameters: it writes the same thing every time"]
     assert given == []
 
 
-def test_a_mutation_with_a_mistake_keeps_its_warning():
+def test_a_mutation_with_an_error_keeps_its_warning():
     data = report('query fixed() { insert Cty { name: "a" } }')
     assert (data["errors"], data["warnings"]) == (1, 1)
 
 
-def test_a_read_without_parameters_is_not_warned_of():
+def test_no_warning_for_a_read_without_parameters():
     assert warnings(GOOD) == [[]]
 
 
-def test_a_repeated_name_is_warned_of():
+def test_warning_for_a_duplicate_name():
     assert warnings(f"{GOOD} {GOOD}") == [
         [],
         ["an earlier query is also called 'good', and a lookup by name finds that one"],
     ]
 
 
-def test_a_hop_that_never_matches_is_warned_of():
+def test_warning_for_a_hop_that_never_matches():
     text = "query q() { match { $p: Person not { $p worksAt{2,3} $c } } return { $p.name } }"
     assert warnings(text) == [
         ["the hop over 'WorksAt' never matches: its ends are of different types, so it cannot be 2 long"]
@@ -137,11 +137,11 @@ def test_a_hop_that_never_matches_is_warned_of():
 
 
 @pytest.mark.parametrize("hop", ["$p knows $q", "$p worksAt $q", "$p worksAt{1,5} $q", "$p knows{2,2} $q"])
-def test_a_hop_that_may_match_is_not_warned_of(hop):
+def test_no_warning_for_a_hop_that_can_match(hop):
     assert warnings(f"query q() {{ match {{ $p: Person {hop} }} return {{ 1 }} }}") == [[]]
 
 
-def test_warnings_do_not_make_a_file_wrong():
+def test_a_file_with_warnings_is_valid():
     data = report(f"{NO_PARAMETERS} {NO_PARAMETERS}")
     assert (data["status"], data["errors"], data["warnings"]) == ("ok", 0, 3)
 
@@ -164,7 +164,7 @@ node Bed { ward: String  number: I32  note: String? @key(ward, number) }
 
 
 def unset(text):
-    """(type, property, queries) of each L201."""
+    """Return (type, property, queries) of each L201."""
     data = report(text, L201)
     assert all((found["severity"], found["code"]) == ("warning", "L201") for found in data["findings"])
     assert data["warnings"] == len(data["findings"]) + sum(len(result["warnings"]) for result in data["results"])
@@ -183,19 +183,19 @@ def test_l201_names_the_nullable_properties_no_update_sets():
     ]
 
 
-def test_l201_says_which():
+def test_l201_message():
     finding = report(SET_DUE, L201)["findings"][0]
     assert finding["message"] == "no update sets the nullable property 'Task.rank'"
 
 
-def test_l201_looks_at_all_updates_together():
+def test_l201_combines_all_updates():
     assert unset(f"{SET_DUE} {SET_RANK}") == [
         ("Task", "tags", ["rank_it", "set_due"]),
         ("Task", "text", ["rank_it", "set_due"]),
     ]
 
 
-def test_l201_leaves_out_required_key_and_embedded_properties():
+def test_l201_ignores_required_key_and_embedded_properties():
     names = {name for _, name, _ in unset("query t($t: String) { update Task set { title: $t } where slug = $t }")}
     assert names == {"due", "rank", "tags", "text"}
     assert unset("query b($n: String) { update Bed set { note: $n } where ward = $n }") == []
@@ -222,11 +222,11 @@ def test_l201_needs_a_valid_update():
     ],
     ids=["insert", "delete", "read"],
 )
-def test_l201_is_about_updates_only(text):
+def test_l201_concerns_only_updates(text):
     assert unset(text) == []
 
 
-def test_l201_inserts_do_not_count_as_setting():
+def test_l201_ignores_inserts():
     insert = 'query i($s: String) { insert Task { slug: $s, title: "t", rank: 1, tags: [], text: $s } }'
     assert unset(f"{SET_DUE} {insert}") == unset(SET_DUE)
 
@@ -241,7 +241,7 @@ def test_findings_are_sorted_by_type_and_property():
     ]
 
 
-def test_counts_add_up_findings_and_results():
+def test_counts_include_findings_and_results():
     failed = QueryReport("a", "read", diagnostics=compile_failure())
     warned = QueryReport("b", "mutation", warnings=("x", "y"))
     findings = (Finding("error", "Q000", "e"), Finding("warning", "L201", "w"), Finding("info", "I1", "i"))
@@ -378,13 +378,13 @@ def test_a_whole_node_is_described_field_by_field():
         ("count($p) + 1 as o", {"kind": "bigint", "nullable": True}),
     ],
 )
-def test_what_a_query_puts_together(item, expected):
+def test_result_types_of_objects_and_lists(item, expected):
     (column,) = operation(f"query q() {{ match {{ $p: Person }} return {{ {item} }} }}")["result"]
     assert column == {"name": "o", **expected}
 
 
 def touched(text):
-    """What a query reads and writes, as `node Person` and the like."""
+    """Return the types that a query reads and writes, such as `node Person`."""
     found = operation(text)
     return tuple([f"{entry['kind']} {entry['type_name']}" for entry in found[part]] for part in ("reads", "writes"))
 
@@ -404,7 +404,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("match", "reads"), READS.values(), ids=READS)
-def test_what_a_read_looks_at(match, reads):
+def test_types_read_by_a_read(match, reads):
     assert touched(f"query q() {{ match {{ {match} }} return {{ 1 }} }}") == (reads, [])
 
 
@@ -440,11 +440,11 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("statements", "reads", "writes"), WRITES.values(), ids=WRITES)
-def test_what_a_mutation_touches(statements, reads, writes):
+def test_types_read_and_written_by_a_mutation(statements, reads, writes):
     assert touched(f"query q() {{ {statements} }}") == (reads, writes)
 
 
-def test_a_mutation_gives_back_what_it_returns():
+def test_result_of_a_mutation_with_return():
     text = 'query q() { insert City { name: "a" } as $c return { $c.name, $c } }'
     assert [(column["name"], column["kind"]) for column in operation(text)["result"]] == [
         ("c.name", "string"),
@@ -452,7 +452,7 @@ def test_a_mutation_gives_back_what_it_returns():
     ]
 
 
-def test_a_mutation_gives_back_its_counts():
+def test_result_of_a_mutation_is_its_counts():
     assert operation('query q() { insert City { name: "a" } }')["result"] == [
         {"name": "affected_nodes", "kind": "bigint", "nullable": False},
         {"name": "affected_edges", "kind": "bigint", "nullable": False},
@@ -462,7 +462,7 @@ def test_a_mutation_gives_back_its_counts():
 # -- L202 --------------------------------------------------------------------------------------------
 
 
-def test_annotations_that_are_not_defined_are_warned_of():
+def test_warning_for_undefined_annotations():
     schema = """
     interface Owned { by: String? @source("hr") }
     node Person @owner("a") @description("b") implements Owned { name: String @key @display(order) }

@@ -1,4 +1,4 @@
-"""JSON parameters: what each declared type takes, and what is said of the rest."""
+"""JSON parameters: accepted values of each declared type, and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.queries import PARAMS, plan, read
 
 
 def type_of(spelt):
-    """The type a parameter is declared with, by way of the language."""
+    """Return the type of a parameter declared in the language."""
     plan = compile_query(
         compile_schema("node A { p: I64 }"), f"query q($x: {spelt}) {{ match {{ $a: A }} return {{ 1 }} }}"
     )
@@ -96,7 +96,7 @@ def test_accepted(spelt, given, stored, javascript):
     assert type(found) is type(stored)
 
 
-# (type, JSON value, what the message holds besides name and type); both dialects
+# (type, JSON value, text in the message besides name and type); both dialects
 REFUSED = [
     ("String", 1, "the integer 1"),
     ("String", 1.5, "the number 1.5"),
@@ -172,7 +172,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("javascript", [False, True], ids=["standard", "javascript"])
 @pytest.mark.parametrize(("spelt", "given", "said"), REFUSED, ids=[f"{t}-{v!a}"[:40] for t, v, _ in REFUSED])
-def test_refused_with_name_type_and_what_was_given(spelt, given, said, javascript):
+def test_refused_with_name_type_and_value(spelt, given, said, javascript):
     with pytest.raises(ParameterError) as caught:
         bind(spelt, given, javascript=javascript)
     assert caught.value.message.startswith(f"parameter 'x' ({spelt}): ")
@@ -181,13 +181,13 @@ def test_refused_with_name_type_and_what_was_given(spelt, given, said, javascrip
     assert len(caught.value.message) < 400
 
 
-# -- where the dialects differ -----------------------------------------------------------------------
+# -- differences between the dialects ----------------------------------------------------------------
 
 INTEGERS = ("I32", "I64", "U32", "U64")
 
 
 @pytest.mark.parametrize("spelt", INTEGERS)
-def test_an_integral_float_is_an_integer_only_to_javascript(spelt):
+def test_an_integral_float_is_an_integer_only_in_javascript(spelt):
     assert bind(spelt, 3.0, javascript=True) == 3
     assert type(bind(spelt, 3.0, javascript=True)) is int
     assert bind(f"[{spelt}]", [3.0], javascript=True) == [3]
@@ -205,7 +205,7 @@ def test_an_integral_float_is_an_integer_only_to_javascript(spelt):
         ("U64", 2**64 - 1),
     ],
 )
-def test_a_wide_number_is_refused_only_by_javascript(spelt, wide):
+def test_a_wide_number_is_refused_only_in_javascript(spelt, wide):
     assert bind(spelt, wide) == wide
     assert bind(spelt, str(wide), javascript=True) == wide
     with pytest.raises(ParameterError) as caught:
@@ -217,7 +217,7 @@ def test_a_wide_number_is_refused_only_by_javascript(spelt, wide):
 
 
 @pytest.mark.parametrize("wide", [float(WIDE), 1e300, float("inf"), -1e300])
-def test_a_wide_float_is_refused_by_both(wide):
+def test_a_wide_float_is_refused_in_both_dialects(wide):
     for javascript in (False, True):
         with pytest.raises(ParameterError, match=r"the number "):
             bind("I64", wide, javascript=javascript)
@@ -227,17 +227,17 @@ def test_the_standard_dialect_is_the_default():
     assert bind_params([ParamDecl("x", PropertyType("I64"))], {"x": WIDE}).values == {"x": WIDE}
 
 
-def test_a_wide_number_inside_a_list_is_refused_by_javascript():
+def test_a_wide_number_inside_a_list_is_refused_in_javascript():
     with pytest.raises(ParameterError, match="JavaScript"):
         bind("[I64]", [1, WIDE], javascript=True)
 
 
-def test_floats_are_not_held_to_the_safe_range():
+def test_floats_are_not_limited_to_the_safe_range():
     assert bind("F64", WIDE, javascript=True) == float(WIDE)
     assert bind("Vector(1)", [WIDE], javascript=True) == [float(WIDE)]
 
 
-# -- the object as a whole ---------------------------------------------------------------------------
+# -- the parameter object ----------------------------------------------------------------------------
 
 DECLARED = (ParamDecl("name", PropertyType("String")), ParamDecl("age", PropertyType("I32", nullable=True)))
 
@@ -249,7 +249,7 @@ def test_every_declared_parameter_has_a_value():
 
 
 @pytest.mark.parametrize("given", [None, {}])
-def test_no_object_is_an_empty_one(given):
+def test_no_parameters_is_an_empty_object(given):
     assert bind_params((), given).values == {}
     assert bind_params(DECLARED[1:], given).values == {"age": None}
     with pytest.raises(ParameterError) as caught:
@@ -267,7 +267,7 @@ def test_no_object_is_an_empty_one(given):
         ({"town": "a"}, None),
     ],
 )
-def test_a_missing_parameter_names_what_was_probably_meant(given, hint):
+def test_a_missing_parameter_suggests_a_similar_name(given, hint):
     with pytest.raises(ParameterError) as caught:
         bind_params(DECLARED, given)
     assert caught.value.hint == hint
@@ -276,7 +276,7 @@ def test_a_missing_parameter_names_what_was_probably_meant(given, hint):
 @pytest.mark.parametrize(
     ("given", "found"), [([], "an array"), ("a", "the string 'a'"), (1, "the integer 1"), (True, "true")]
 )
-def test_parameters_are_an_object(given, found):
+def test_parameters_must_be_an_object(given, found):
     with pytest.raises(ParameterError) as caught:
         bind_params(DECLARED, given)
     assert caught.value.message == f"parameters are an object of names and values, not {found}"
@@ -284,7 +284,7 @@ def test_parameters_are_an_object(given, found):
 
 
 @pytest.mark.parametrize("extra", [True, 1, 2**70, 1.5, "a", [], [1, "a"], None])
-def test_an_undeclared_value_is_named_and_ignored(extra):
+def test_an_undeclared_parameter_is_reported_and_ignored(extra):
     bound = bind_params(DECLARED, {"name": "a", "extra": extra, "more": extra})
     assert bound.values == {"name": "a", "age": None}
     assert bound.unused == ("extra", "more")
@@ -296,11 +296,11 @@ def test_an_undeclared_object_is_refused():
     assert caught.value.message == "parameter 'extra' is not declared, and no parameter can be an object"
 
 
-def test_the_instant_of_now_cannot_be_given():
+def test_the_reserved_parameter_of_now_is_refused():
     with pytest.raises(ParameterError, match=f"parameter '{NOW}' is reserved"):
         bind_params(DECLARED, {"name": "a", NOW: 0})
 
 
-def test_a_compiled_query_tells_its_parameters_in_order():
+def test_a_compiled_query_lists_its_parameters_in_order():
     declared = [f"${param.name}: {param.type}" for param in plan(read("$p: Person")).params]
     assert ", ".join(declared) == PARAMS

@@ -1,4 +1,4 @@
-"""Which operands a comparison takes: every pair of types against a slow, obvious reading of the table."""
+"""Operand types of comparisons: every pair of types compared with a direct implementation of the table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def comparable(a: str, b: str) -> bool:
 
 
 def meaning(op: str, a: str, b: str) -> str | None:
-    """What `a op b` means by the table; None when it is refused."""
+    """Return the meaning of `a op b` by the table; None if it is refused."""
     if op not in ("contains", "starts_with"):
         return op if comparable(a, b) else None
     if family(a) == family(b) == "String":
@@ -72,7 +72,7 @@ def test_a_node_is_never_an_operand(op, type_):
     assert compiled(f"$x.{PROPERTY[type_]}", op, "$y") is None
 
 
-# id: (left, operator, right, what it means)
+# id: (left, operator, right, the comparison in the plan)
 VALUES = {
     "literal-first": ('"abc"', "contains", "$x.p0", "contains_text"),
     "two-literals": ("1", "=", "2.5", "="),

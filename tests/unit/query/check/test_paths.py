@@ -1,4 +1,4 @@
-"""Paths before they run: how they are read, checked, planned and described."""
+"""Paths: parsing, type checking, planning and lint."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def mistake(match: str, result: str = "return { length($p) as n }") -> str:
         ("", "$p: $a -Road{1,2}-> $b: Town -Ferry-> $q: Port"),
     ],
 )
-def test_a_path_is_walked_from_what_is_bound(bound, walk):
+def test_a_path_is_searched_from_a_bound_variable(bound, walk):
     assert f"  path    {walk}\n" in explain(plan(f"{bound} $p: path {{ $a road{{1,2}} $b $b ferry $q }}"))
 
 
-def test_both_ends_that_are_bound_are_not_bound_again():
+def test_bound_ends_are_not_bound_again():
     op = found(plan("$a: Town $a road $b $p: shortest { $a road|track{1,4} $b } by km"))
     assert (op.kind, op.by, op.bound_vars) == ("shortest", "km", ("a", "b"))
     assert op.edge_types == ("Road", "Track")
 
 
-def test_conditions_go_to_the_step_they_are_about():
+def test_conditions_are_pushed_into_the_step_of_their_variable():
     op = found(plan("$p: path { $a road{1,2} $b $b ferry $q } $b.people > 3 length($p) > 2 $q.name != $a.name"))
     assert [len(step.filters) for step in op.steps] == [1, 0]
     assert len(op.filters) == 1
@@ -76,11 +76,11 @@ def test_conditions_go_to_the_step_they_are_about():
         ("$p: path { $a road{1,4} $b }", "return { length($p) as n }", False),
     ],
 )
-def test_paths_nobody_looks_at_are_only_measured(match, result, measured):
+def test_paths_whose_contents_are_not_read_are_only_measured(match, result, measured):
     assert found(plan(match, result)).measured is measured
 
 
-def test_the_types_of_what_is_on_a_path():
+def test_types_of_nodes_and_edges_of_a_path():
     columns = plan("$p: path { $a road $b $b ferry $q }", "return { $p, nodes($p), edges($p) }").columns
     assert str(columns[1].type) == "[{ id: String, type: String, name: String, people: I32? }]"
     assert str(columns[2].type) == "[{ id: String, type: String, from: String, to: String, km: F64?, note: String? }]"
@@ -108,11 +108,11 @@ def test_the_types_of_what_is_on_a_path():
         ("$p: path { $a roads $b }", "did you mean 'road'?"),
     ],
 )
-def test_mistakes_say_what_to_do(match, says):
+def test_errors_have_hints(match, says):
     assert says in mistake(match, "return { 1 }")
 
 
-def test_lint_knows_what_a_path_reads_and_that_it_finds_nothing():
+def test_lint_reports_the_types_a_path_reads_and_paths_without_matches():
     text = "query q() { match { $p: path { $a ferry{2,3} $q } } return { length($p) as n } }"
     report = lint(CATALOG, text, query_path="q.gq", schema_source={"kind": "file"}).results[0]
     assert report.operation is not None

@@ -1,4 +1,4 @@
-"""Match blocks: every rule with a query that breaks it and, beside it, the nearest one that does not."""
+"""Match blocks: for each rule a query that violates it and the most similar valid query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from omnigraph.query.compile import compile_query
 from omnigraph.schema.check import compile_schema
 from support.queries import CATALOG, NO_CODE, Mistake, diagnostics, mistakes, plan, read, read_plan, steps
 
-# id: (match block with one mistake, its code, what is underlined, the same without the mistake)
+# id: (match block with one error, its code, the underlined text, the same block without the error)
 BINDINGS = {
     "T1-unknown": ("$p: Persn", "T1", "Persn", "$p: Person"),
     "T1-case": ("$p: PERSON", "T1", "PERSON", "$p: Person"),
@@ -348,7 +348,7 @@ CONDITIONS = {
     ("bad", "code", "at", "good"),
     [pytest.param(*case, id=id_) for cases in (BINDINGS, HOPS, CONDITIONS) for id_, case in cases.items()],
 )
-def test_a_rule_and_its_neighbour(bad, code, at, good):
+def test_rule_and_similar_valid_query(bad, code, at, good):
     assert mistakes(read(bad)) == [(code, at)]
     plan(read(good))
 
@@ -369,7 +369,7 @@ PARAM_DECLARATIONS = {
 
 
 @pytest.mark.parametrize(("bad", "at", "good"), PARAM_DECLARATIONS.values(), ids=PARAM_DECLARATIONS)
-def test_a_parameter_that_cannot_be_declared(bad, at, good):
+def test_invalid_parameter_declaration(bad, at, good):
     body = "{ match { $p: Person } return { $p.name } }"
     assert mistakes(f"query q({bad}) {body}") == [(NO_CODE, at)]
     plan(f"query q({good}) {body}")
@@ -387,7 +387,7 @@ def test_a_parameter_that_cannot_be_declared(bad, at, good):
         ("$__nanograph_now: DateTime", "'$__nanograph_now' is reserved"),
     ],
 )
-def test_what_is_said_of_a_parameter(bad, message):
+def test_message_for_a_parameter(bad, message):
     (found,) = diagnostics(f"query q({bad}) {{ match {{ $p: Person }} return {{ 1 }} }}")
     assert found.message == message
 
@@ -405,12 +405,12 @@ def test_what_is_said_of_a_parameter(bad, message):
         ("$__nanograph_now: DateTime", "write now() where it is needed"),
     ],
 )
-def test_what_to_do_about_a_parameter(bad, hint):
+def test_hint_for_a_parameter(bad, hint):
     (found,) = diagnostics(f"query q({bad}) {{ match {{ $p: Person }} return {{ 1 }} }}")
     assert found.hint == hint
 
 
-def test_a_second_declaration_is_the_one_that_is_wrong():
+def test_duplicate_declaration_underlines_the_second():
     (found,) = diagnostics("query q($a: String, $a: I64) {\n match { $p: Person { name: $a } } return { 1 } }")
     assert (found.line, found.column) == (1, 21)
 
@@ -478,7 +478,7 @@ def test_orientation(match, expected):
     assert [line.strip() for line in steps(match)] == expected
 
 
-def test_a_hop_with_no_known_end_is_read_forward_even_if_a_later_hop_disagrees():
+def test_a_hop_without_known_end_is_forward_even_if_a_later_hop_disagrees():
     assert mistakes(read("$c worksAt $p $c basedIn $t")) == [("T5", "$c")]
 
 
@@ -513,10 +513,10 @@ def test_neither_side_bound_in_not_scans_the_source():
     ]
 
 
-# -- order, restating, scopes ------------------------------------------------------------------------
+# -- order, repeated bindings, scopes ----------------------------------------------------------------
 
 
-def test_an_edge_is_found_whatever_its_case():
+def test_edge_names_are_case_insensitive():
     assert steps("$p: Person $p worksat $c") == steps("$p: Person $p worksAt $c")
     assert steps("$p: Person $p wORKSAT $c") == steps("$p: Person $p worksAt $c")
 
@@ -531,29 +531,29 @@ def test_an_edge_is_found_whatever_its_case():
         "$p worksAt $c  $c: Company  $c basedIn $t  $p: Person",
     ],
 )
-def test_the_order_of_bindings_and_hops_does_not_change_what_is_bound(clauses):
+def test_the_order_of_bindings_and_hops_does_not_change_the_variables(clauses):
     columns = read_plan(clauses, "$p, $c, $t").columns
     assert [getattr(column.expr, "type_name", None) for column in columns] == ["Person", "Company", "City"]
 
 
-def test_a_restated_binding_adds_its_pattern_and_no_rows():
+def test_a_repeated_binding_adds_its_pattern_and_no_scan():
     assert steps('$p: Person { age: 4 } $p: Person { mood: "calm" }') == steps('$p: Person { age: 4, mood: "calm" }')
 
 
-def test_a_pattern_may_restate_what_a_hop_introduced():
+def test_a_pattern_can_follow_the_hop_that_introduces_its_variable():
     assert [line.strip() for line in steps('$p: Person $p knows $q $q: Person { name: "x" }')] == [
         "scan    $p: Person",
         'expand  $p -Knows-> $q: Person where $q.name = "x"',
     ]
 
 
-def test_a_property_may_be_matched_twice():
+def test_a_property_can_be_matched_twice():
     assert steps('$p: Person { nicknames: "a", nicknames: "b" }') == [
         '  scan    $p: Person where $p.nicknames contains "a" and $p.nicknames contains "b"'
     ]
 
 
-def test_a_restated_binding_in_not_is_the_outer_variable():
+def test_a_repeated_binding_in_not_is_the_outer_variable():
     assert [line.strip() for line in steps("$p: Person not { $p: Person { age: 4 } }")] == [
         "scan    $p: Person",
         "without any match, for each $p:",
@@ -561,7 +561,7 @@ def test_a_restated_binding_in_not_is_the_outer_variable():
     ]
 
 
-def test_every_anonymous_variable_is_another_node():
+def test_each_anonymous_variable_is_a_different_node():
     assert [line.strip() for line in steps("$p: Person $p knows $_ $_ knows $p $p worksAt $_")] == [
         "scan    $p: Person",
         "expand  $p -Knows-> $_: Person",
@@ -579,16 +579,16 @@ def test_edge_variable_properties_are_typed():
     assert [str(column.type) for column in columns] == ["Date?", "String?"]
 
 
-def test_an_edge_variable_goes_with_both_directions():
+def test_an_edge_variable_is_allowed_on_an_undirected_hop():
     assert steps("$p: Person $p $w:<knows> $q")[-1] == "  expand  $p <-$w:Knows-> $q: Person"
 
 
-def test_a_name_of_a_not_block_is_unknown_outside():
+def test_a_variable_of_a_not_block_is_not_visible_outside():
     (found,) = diagnostics(read("$p: Person not { $p knows $friend }", "$friend.name"))
     assert (found.code, found.hint) == ("T6", "'$friend' is visible only inside its 'not' block")
 
 
-def test_a_name_of_a_not_block_may_be_used_again_and_is_a_new_variable():
+def test_a_name_of_a_not_block_can_be_reused_for_a_new_variable():
     shown = [line.strip() for line in steps("$p: Person not { $p knows $q } $q: City")]
     assert shown == [
         "scan    $p: Person",
@@ -609,7 +609,7 @@ def test_sibling_not_blocks_do_not_see_each_other():
     assert mistakes(read('$p: Person not { $p knows $q } not { $q.name = "x" }')) == [("T6", "$q")]
 
 
-def test_a_nested_not_sees_every_block_around_it():
+def test_a_nested_not_sees_the_variables_of_all_outer_blocks():
     shown = [line.strip() for line in steps("$p: Person not { $p knows $q not { $q knows $p $p.age = $q.age } }")]
     assert shown == [
         "scan    $p: Person",
@@ -621,22 +621,22 @@ def test_a_nested_not_sees_every_block_around_it():
     ]
 
 
-def test_an_outer_variable_mentioned_only_deeper_down_counts():
+def test_an_outer_variable_mentioned_in_a_nested_block_counts():
     plan(read("$p: Person not { $q: City not { $q.name = $p.name } }"))
 
 
-def test_a_not_block_may_correlate_several_variables():
+def test_a_not_block_can_use_several_outer_variables():
     (_, _, without, *_) = steps("$p: Person $q: Person not { $p knows $r $r knows $q }")
     assert without == "  without any match, for each $p, $q:"
 
 
-def test_a_parameter_hides_a_variable_of_its_name_only_when_used_bare():
+def test_a_parameter_hides_a_variable_only_as_a_bare_name():
     text = "query q($p: String) { match { $p: Person { name: $p } $p.name = $p } return { $p, $p.age } }"
     compiled = compile_query(CATALOG, text)
     assert [str(column.type) for column in compiled.columns] == ["String", "I32?"]
 
 
-def test_an_edge_and_a_node_may_share_a_name():
+def test_an_edge_and_a_node_can_share_a_name():
     catalog = compile_schema("node Rank { name: String }  edge Rank: Rank -> Rank { weight: F64? }")
     compile_query(catalog, "query q() { match { $a: Rank  $a $w:rank $b  $w.weight > 1 } return { $b.name } }")
     with pytest.raises(TypeCheckError) as caught:
@@ -644,7 +644,7 @@ def test_an_edge_and_a_node_may_share_a_name():
     assert caught.value.code == "T23"
 
 
-# -- one mistake, one message ------------------------------------------------------------------------
+# -- one message per error ---------------------------------------------------------------------------
 
 ONCE = {
     "unknown-type-and-its-uses": (
@@ -663,16 +663,16 @@ ONCE = {
 
 
 @pytest.mark.parametrize(("match", "give"), ONCE.values(), ids=ONCE)
-def test_one_mistake_is_reported_once(match, give):
+def test_an_error_is_reported_once(match, give):
     assert len(mistakes(read(match, give, "order { $p.name }"))) == 1
 
 
-def test_a_wrong_parameter_is_reported_once():
+def test_an_invalid_parameter_is_reported_once():
     text = "query q($a: Text) { match { $p: Person { name: $a } $p.name = $a search($p.bio, $a) } return { $a } }"
     assert mistakes(text) == [(NO_CODE, "Text")]
 
 
-def test_independent_mistakes_are_all_reported_in_text_order():
+def test_independent_errors_are_reported_in_text_order():
     match = """
         $p: Person { nme: "x", age: "4" }
         $c: Cty
@@ -702,7 +702,7 @@ def test_independent_mistakes_are_all_reported_in_text_order():
     ]
 
 
-def test_places_count_lines_and_characters():
+def test_positions_are_lines_and_characters():
     (found,) = diagnostics(
         'query q() {\n  match {\n    $p: Person { bio: "é" }\n    $p.nme = "x"\n  }\n  return { 1 }\n}'
     )
@@ -747,7 +747,7 @@ def test_message(match, message):
 
 # -- hints -------------------------------------------------------------------------------------------
 
-# id: (match block with one mistake, what to do about it)
+# id: (match block with one error, its hint)
 HINTS = {
     "misspelt-type": ("$p: Persn", "did you mean 'Person'?"),
     "unknown-type": ("$p: Rhubarb", "the node types are 'City', 'Company', 'Note', 'Person'"),

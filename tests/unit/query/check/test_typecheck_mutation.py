@@ -1,4 +1,4 @@
-"""Statements that write: every rule with a statement that breaks it and one beside it that does not."""
+"""Mutations: for each rule a statement that violates it and the most similar valid statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 from support.queries import NO_CODE, Mistake, diagnostics, mistakes, plan, write, write_plan
 
-# id: (statement, its code, what is underlined, the same without the mistake)
+# id: (statement, its code, the underlined text, the same statement without the error)
 CASES = {
     "T3-string-for-number": (
         'insert Person { name: "a", age: "4" }', "T3", '"4"', 'insert Person { name: "a", age: 4 }',
@@ -253,23 +253,23 @@ CASES = {
 
 
 @pytest.mark.parametrize(("bad", "code", "at", "good"), CASES.values(), ids=CASES)
-def test_a_rule_and_its_neighbour(bad, code, at, good):
+def test_rule_and_similar_valid_statement(bad, code, at, good):
     assert mistakes(write(bad)) == [(code, at)]
     plan(write(good))
 
 
-def test_d2_names_the_query_and_the_way_out():
+def test_d2_names_the_query_and_suggests_atomic():
     (found,) = diagnostics('query tidy() { insert City { name: "a" } delete City where name = "b" }')
     assert "'tidy'" in found.message
     assert found.hint is not None
     assert "atomic { … }" in found.hint
 
 
-def test_d2_comes_after_the_statements_are_sound():
+def test_d2_is_checked_after_the_statements():
     assert mistakes(write('insert City { nme: "a" } delete City where name = "b"')) == [("T11", "nme")]
 
 
-def test_a_key_of_several_columns_is_fixed_in_each():
+def test_no_column_of_a_composite_key_can_be_updated():
     catalog = compile_schema("node Bed { ward: String  number: I32  free: Bool? @key(ward, number) }")
     compile_query(catalog, "query q() { update Bed set { free: true } where number = 1 }")
     for column, value in (("ward", '"a"'), ("number", "1")):
@@ -277,17 +277,17 @@ def test_a_key_of_several_columns_is_fixed_in_each():
             compile_query(catalog, f"query q() {{ update Bed set {{ {column}: {value} }} where free = true }}")
 
 
-def test_a_name_of_a_node_and_an_edge_means_the_node():
+def test_a_name_of_a_node_and_an_edge_type_denotes_the_node_type():
     catalog = compile_schema("node Rank { name: String }  edge Rank: Rank -> Rank { weight: F64 }")
     compiled = compile_query(catalog, 'query q() { insert Rank { name: "a" } }')
     assert isinstance(compiled, ir.MutationIR)
     assert isinstance(compiled.ops[0], ir.InsertNode)
 
 
-# -- several mistakes --------------------------------------------------------------------------------
+# -- several errors ----------------------------------------------------------------------------------
 
 
-def test_independent_mistakes_of_one_statement_are_all_reported():
+def test_independent_errors_of_one_statement_are_all_reported():
     assert mistakes(write('insert Person { nme: "a", age: "4", mood: "happy", bio: $txt, born: $text }')) == [
         Mistake("T11", "nme"),
         Mistake("T3", '"4"'),
@@ -318,16 +318,16 @@ def test_every_statement_is_checked():
     ],
     ids=["wrong-parameter", "misspelt-required-property", "misspelt-end", "unknown-type"],
 )
-def test_one_mistake_is_reported_once(text):
+def test_an_error_is_reported_once(text):
     assert len(mistakes(text)) == 1
 
 
-# -- what comes out ----------------------------------------------------------------------------------
+# -- plans -------------------------------------------------------------------------------------------
 
 STRING = PropertyType("String")
 
 
-def test_insert_of_a_node_keeps_the_order_written():
+def test_insert_of_a_node_keeps_the_text_order():
     (op,) = write_plan("insert Person { age: 4, name: $text, seen: now() }").ops
     assert isinstance(op, ir.InsertNode)
     assert [name for name, _ in op.values] == ["age", "name", "seen"]
@@ -336,14 +336,14 @@ def test_insert_of_a_node_keeps_the_order_written():
     assert op.values[2][1] == ir.ParamRef(ir.NOW, PropertyType("DateTime"))
 
 
-def test_insert_of_an_edge_sets_its_ends_apart():
+def test_insert_of_an_edge_separates_its_endpoints():
     (op,) = write_plan('insert WorksAt { role: "cook", to: $text, from: "a" }').ops
     assert op == ir.InsertEdge(
         "WorksAt", ir.Const("a", STRING), ir.ParamRef("text", STRING), (("role", ir.Const("cook", STRING)),)
     )
 
 
-def test_delete_of_an_edge_by_an_end_reads_its_column():
+def test_delete_of_an_edge_by_endpoint_reads_its_column():
     ops = write_plan('delete Knows where from = "a" delete Knows where to = "b" delete Knows where since < $day').ops
     assert [op.where.left.name for op in ops] == ["src", "dst", "since"]
     assert all(isinstance(op, ir.DeleteEdges) for op in ops)
@@ -369,7 +369,7 @@ STORED = {
 
 
 @pytest.mark.parametrize(("name", "literal", "stored"), STORED.values(), ids=STORED)
-def test_a_literal_is_held_in_stored_form(name, literal, stored):
+def test_a_literal_is_converted_to_stored_form(name, literal, stored):
     (op,) = write_plan(f"update Person set {{ {name}: {literal} }} where age = 1").ops
     assert isinstance(op, ir.UpdateNodes)
     ((_, value),) = op.values
@@ -378,18 +378,18 @@ def test_a_literal_is_held_in_stored_form(name, literal, stored):
     assert type(value.value) is type(stored)
 
 
-def test_any_number_may_feed_a_number():
+def test_a_number_can_be_assigned_to_any_numeric_property():
     for parameter in ("$count", "$ratio"):
         for column in ("age", "wealth", "height"):
             write_plan(f"update Person set {{ {column}: {parameter} }} where age = 1")
 
 
-def test_a_text_may_feed_a_blob_and_a_nullable_parameter_anything():
+def test_a_text_can_be_assigned_to_a_blob_and_a_nullable_parameter_to_any_property():
     write_plan("update Person set { photo: $text, bio: $maybe } where name = $maybe")
 
 
 @pytest.mark.parametrize("op", ["=", "!=", "<", "<=", ">", ">="])
-def test_where_takes_every_comparison(op):
+def test_where_accepts_every_comparison(op):
     (deleted,) = write_plan(f"delete Person where age {op} 4").ops
     assert isinstance(deleted, ir.DeleteNodes)
     assert deleted.where.op == op
@@ -401,7 +401,7 @@ def test_where_does_not_check_enum_members():
 
 # -- hints -------------------------------------------------------------------------------------------
 
-# id: (statement with one mistake, what to do about it)
+# id: (statement with one error, its hint)
 HINTS = {
     "misspelt-type": ('insert Persn { name: "a" }', "did you mean 'Person'?"),
     "interface": ('insert Named { name: "a" }', "'Named' is an interface: write to a node type that implements it"),
@@ -437,7 +437,7 @@ def test_hint(statement, hint):
     assert found.hint == hint
 
 
-# id: (statement with one mistake, what is said of it)
+# id: (statement with one error, its message)
 MESSAGES = {
     "T3-scalar-for-list": (
         'insert Person { name: "a", nicknames: "b" }',
@@ -480,13 +480,13 @@ def test_message(statement, message):
     assert found.message == message
 
 
-def test_an_end_is_explained():
+def test_hint_for_a_missing_endpoint():
     (end, role) = diagnostics(write('insert WorksAt { from: "a", to: 1, role: 2 }'))
     assert end.message == "'WorksAt.to' (the id of a Company) is String, but 1 (I64) is not"
     assert role.message == "'WorksAt.role' is String, but 2 (I64) is not"
 
 
-def test_a_node_may_have_a_property_called_from():
+def test_a_node_can_have_a_property_called_from():
     catalog = compile_schema("node Mail { from: String  to: I64? }")
     text = 'query q() { insert Mail { from: "a", to: 1 } update Mail set { to: 2 } where to = 1 }'
     compiled = compile_query(catalog, text)

@@ -1,4 +1,4 @@
-"""What a query returns and orders by: every rule with a query that breaks it and one beside it that does not."""
+"""`return`, `order` and `limit`: for each rule a query that violates it and the most similar valid query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEAREST = "nearest($p.face, $vector)"
 BM25 = 'bm25($p.bio, "x")'
 RRF = f"rrf({NEAREST}, {BM25})"
 
-# id: (return, its code, what is underlined, the same without the mistake)
+# id: (return, its code, the underlined text, the same without the error)
 ITEMS = {
     "T6-unbound": ("$x.name", "T6", "$x", "$p.name"),
     "T6-property": ("$p.nme", "T6", "nme", "$p.name"),
@@ -94,7 +94,7 @@ ITEMS = {
     "T21-rrf-in-an-object": (f"{{ s: {RRF} }}", "T21", f"{{ s: {RRF} }}", f"{{ s: {BM25} }}"),
 }  # fmt: skip
 
-# id: (order and limit, its code, what is underlined, the same without the mistake)
+# id: (order and limit, its code, the underlined text, the same without the error)
 ORDERS = {
     "T6-property": ("order { $p.nme }", "T6", "nme", "order { $p.name }"),
     "T6-unbound": ("order { $x.name }", "T6", "$x", "order { $q.name }"),
@@ -221,29 +221,29 @@ def test_order_of_groups(bad, code, at, good):
     "then",
     ["", "limit 5", "order { $p.name }", f"order {{ {BM25} }}", f"order {{ rrf({NEAREST}, {BM25}, 10) }} limit 5"],
 )
-def test_t21_rrf_is_returned_only_when_it_is_the_order(then):
+def test_t21_rrf_is_returned_only_if_it_is_the_order(then):
     assert mistakes(read(MATCH, f"{RRF} as s", then)) == [("T21", RRF)]
 
 
 @pytest.mark.parametrize("order", [RRF, "s", f"rrf({NEAREST}, {BM25}, 60)", "t"])
-def test_rrf_is_returned_beside_its_own_order(order):
+def test_rrf_is_returned_if_it_is_the_order(order):
     give = f"{RRF} as s" if order != "t" else f"{RRF} as s, s as t"
     compiled = read_plan(MATCH, give, f"order {{ {order} }} limit 5")
     assert compiled.order_by == (SortKey(compiled.columns[0].expr, descending=True),)
 
 
-def test_t21_rrf_through_an_alias_needs_a_limit_too():
+def test_t21_rrf_through_an_alias_needs_a_limit():
     assert mistakes(read(MATCH, f"{RRF} as s", "order { s }")) == [("T21", "s")]
 
 
 @pytest.mark.parametrize("function", ["count", "sum", "avg", "median", "min", "max"])
-def test_t21_rrf_is_no_value_to_summarise(function):
+def test_t21_rrf_cannot_be_aggregated(function):
     assert mistakes(read(MATCH, f"{function}({RRF})")) == [("T21", RRF)]
 
 
 # -- columns -----------------------------------------------------------------------------------------
 
-# id: (item, its column's name, its column's type)
+# id: (item, name of its column, type of its column)
 COLUMNS = {
     "property": ("$p.name", "p.name", "String"),
     "nullable-property": ("$p.age", "p.age", "I32?"),
@@ -307,12 +307,12 @@ def test_column(item, name, type_):
     assert (column.name, str(column.type)) == (name, type_)
 
 
-def test_columns_stand_in_item_order_and_may_share_a_name():
+def test_columns_are_in_item_order_and_can_share_a_name():
     columns = read_plan(MATCH, "$q.name, $p.age as n, $p.name as n, 1, 2, $q.name").columns
     assert [column.name for column in columns] == ["q.name", "n", "n", "literal", "literal", "q.name"]
 
 
-def test_a_word_repeats_an_earlier_item():
+def test_a_bare_name_repeats_an_earlier_item():
     columns = read_plan(MATCH, "$p.age as n, $p as who, n, who as again").columns
     assert [(column.name, column.expr) for column in columns[2:]] == [
         ("n", ColumnRef(0, columns[0].type)),
@@ -320,7 +320,7 @@ def test_a_word_repeats_an_earlier_item():
     ]
 
 
-def test_a_word_repeats_the_last_of_several_aliases():
+def test_a_bare_name_repeats_the_last_item_of_that_alias():
     assert read_plan(MATCH, "$p.age as n, $p.name as n, n").columns[2].expr == ColumnRef(
         1, read_plan(MATCH, "$p.name").columns[0].type
     )
@@ -339,7 +339,7 @@ def sort_keys(then, give="$p.name as n, $p.age"):
     return read_plan(MATCH, give, then).order_by
 
 
-def test_properties_ascend_unless_told_otherwise():
+def test_properties_are_sorted_ascending_by_default():
     keys = sort_keys("order { $p.age, $p.name asc, $w.since desc }")
     assert [(key.expr.name, key.descending) for key in keys if isinstance(key.expr, Prop)] == [
         ("age", False),
@@ -348,7 +348,7 @@ def test_properties_ascend_unless_told_otherwise():
     ]
 
 
-def test_an_alias_is_its_column():
+def test_an_alias_refers_to_its_column():
     (key,) = sort_keys("order { n desc }")
     assert isinstance(key.expr, ColumnRef)
     assert (key.expr.index, key.descending) == (0, True)
@@ -357,7 +357,7 @@ def test_an_alias_is_its_column():
 @pytest.mark.parametrize(
     "give", ["1 as n", "$text as n", "now() as n", 'search($p.bio, "x") as n', "$p.age as m, m as n"]
 )
-def test_an_alias_of_any_plain_value_orders(give):
+def test_rows_can_be_ordered_by_an_alias_of_any_plain_value(give):
     (key,) = sort_keys("order { n }", give)
     assert isinstance(key.expr, ColumnRef)
 
@@ -371,7 +371,7 @@ def test_groups_are_ordered_by_their_columns():
     ]
 
 
-# id: (first sort key, its class, whether large values come first)
+# id: (first sort key, its class, whether it is descending)
 RANKS = {
     "nearest": (NEAREST, Nearest, False),
     "nearest-to-a-text": ('nearest($p.face, "x")', Nearest, False),
@@ -389,7 +389,7 @@ RANKS = {
 
 
 @pytest.mark.parametrize(("key", "kind", "descending"), RANKS.values(), ids=RANKS)
-def test_a_rank_puts_the_best_first_whatever_is_said(key, kind, descending):
+def test_a_ranking_is_best_first_in_either_direction(key, kind, descending):
     (found, then) = sort_keys(f"order {{ {key}, $p.name }} limit 5", f"{BM25} as s, s as t")
     assert isinstance(found.expr, kind)
     assert found.descending is descending
@@ -401,17 +401,17 @@ def test_bm25_needs_no_limit(then):
     assert read_plan(MATCH, f"{BM25} as s", then).limit is None
 
 
-def test_k_of_rrf_is_60_unless_given():
+def test_k_of_rrf_is_60_by_default():
     (key,) = sort_keys(f"order {{ {RRF} }} limit 5")
     assert isinstance(key.expr, Rrf)
     assert key.expr.k.value == 60
 
 
-def test_limit_may_be_0():
+def test_limit_can_be_0():
     assert read_plan(MATCH, "1", "limit 0").limit == 0
 
 
-# -- one mistake, one message ------------------------------------------------------------------------
+# -- one message per error ---------------------------------------------------------------------------
 
 ONCE = {
     "item-and-its-alias": ("$p.nme as n, n, n as m", "order { n, m }"),
@@ -426,11 +426,11 @@ ONCE = {
 
 
 @pytest.mark.parametrize(("give", "then"), ONCE.values(), ids=ONCE)
-def test_one_mistake_is_reported_once(give, then):
+def test_an_error_is_reported_once(give, then):
     assert len(mistakes(read(MATCH, give, then))) == 1
 
 
-def test_independent_mistakes_are_all_reported():
+def test_independent_errors_are_all_reported():
     found = mistakes(
         read(MATCH, "$p.nme, sum($p.name), $x, $p.photo", "order { $p.heigt, 1, nearest($p.bio, $short) }")
     )

@@ -1,4 +1,4 @@
-"""Variables of several types and edges of any: what they are in the plan, and what is said where they cannot be."""
+"""Variables of several types and edges of any type: their plans and their errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mistake(match: str, shown: str = "1") -> tuple[str | None, str, str | None]:
     return found.code, found.message, found.hint
 
 
-def test_an_interface_is_its_types_and_the_order_of_types_does_not_matter():
+def test_an_interface_denotes_its_types_in_any_order():
     assert plan("$x: Named").pipeline == plan("$x: B|A").pipeline == plan("$x: A|Named|B|A").pipeline
     assert plan("$x: A|A").pipeline == plan("$x: A").pipeline
     assert plan("$x: Same").pipeline == (ir.NodeScan("x", "Same"),)
@@ -64,7 +64,7 @@ def test_an_interface_is_its_types_and_the_order_of_types_does_not_matter():
         "both": PropertyType("String", enum_values=("p", "q")),
     }.items(),
 )
-def test_what_types_share(prop, type_):
+def test_shared_properties(prop, type_):
     (column,) = plan("$x: A|B", f"$x.{prop}").columns
     assert column.type == type_
 
@@ -78,7 +78,7 @@ def test_what_types_share(prop, type_):
         ("$x: Lost|Gone", "$x", ["id", "type", "note"]),
     ],
 )
-def test_the_object_of_a_node_of_several_types(match, shown, fields):
+def test_object_of_a_node_of_several_types(match, shown, fields):
     (column,) = plan(match, shown).columns
     assert [name for name, _ in column.expr.type.fields] == fields
 
@@ -95,7 +95,7 @@ def test_the_object_of_a_node_of_several_types(match, shown, fields):
         ("$x: A|B { a: true }", "1", "node type 'B' has no property 'a'", None),
     ],
 )
-def test_what_they_do_not_share(match, shown, message, hint):
+def test_properties_that_are_not_shared(match, shown, message, hint):
     code, said, help_ = mistake(match, shown)
     assert (code, said) == ("T34", message)
     assert hint is None or help_ == hint
@@ -143,7 +143,7 @@ def hop(match: str) -> ir.Expand:
         ("$x: B $y ab|cb $x", ("Ab", "Cb"), "B", "A|C"),
     ],
 )
-def test_where_a_hop_leads(match, edges, near, far):
+def test_types_and_direction_of_a_hop(match, edges, near, far):
     found = hop(match)
     assert (found.edge_types, found.src_type, found.dst_type) == (edges, near, far)
 
@@ -164,7 +164,7 @@ def test_where_a_hop_leads(match, edges, near, far):
         ("$x $e:->{1,2} $y", "T23", "the edge variable '$e' needs a single hop, without '{1,2}'"),
     ],
 )
-def test_where_no_hop_leads(match, code, message):
+def test_hops_without_a_fitting_edge(match, code, message):
     assert mistake(match)[:2] == (code, message)
 
 
@@ -173,7 +173,7 @@ def test_clause_order_does_not_matter():
     assert one == plan("$y bc $z $x -> $y", "$y.name").columns
 
 
-def test_a_plan_in_words():
+def test_explain_shows_unions():
     found = plan('$x: Named { name: "a" } $x -> $y not { $y -> $x } type($x) != "A"', "id($x), type($y) as t, $y")
     assert explain(found) == dedent("""\
         query q()
@@ -186,7 +186,7 @@ def test_a_plan_in_words():
     assert "type($x) as type: String" in explain(plan("$x: A", "type($x)"))
 
 
-def test_what_a_query_reads_and_what_matches_nothing():
+def test_lint_reports_the_types_read_and_patterns_without_matches():
     text = "query q() { match { $x: Named $x -> $y } return { 1 } } query r() { match { $x: Lost|Gone } return { 1 } }"
     several, nothing = lint(CATALOG, text, query_path="q.gq", schema_source={}).results
     assert several.operation is not None

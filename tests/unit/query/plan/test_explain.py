@@ -1,4 +1,4 @@
-"""Plans as text, whole and exact."""
+"""The exact text of plans."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_plan(text, expected):
     assert explain(compile_query(CATALOG, text)) == dedent(expected).lstrip()
 
 
-# literal: how a plan spells it
+# literal: its text in a plan
 CONSTANTS = {
     '"a"': '"a"',
     r'"say \"hi\"\n\t\\"': r'"say \"hi\"\n\t\\"',
@@ -264,11 +264,11 @@ def test_constant(literal, spelt):
     assert shown.startswith(f"  return  {spelt} as c: ")
 
 
-def test_a_32_bit_constant_is_spelt_short():
+def test_a_32_bit_constant_has_the_shortest_text():
     assert "$p.height = 0.1" in explain(read_plan("$p: Person { height: 0.1 }"))
 
 
-def test_blobs_and_vectors_are_not_spelt_out():
+def test_blobs_and_vectors_are_abbreviated():
     text = 'query q() { insert Person { name: "a", photo: "base64:aGk=", face: [1, 2, 3] } }'
     assert explain(compile_query(CATALOG, text)).splitlines()[1] == (
         '  insert  Person { name: "a", photo: a blob of 2 bytes, face: a vector of 3 }'
@@ -277,7 +277,7 @@ def test_blobs_and_vectors_are_not_spelt_out():
     assert 'photo: "s3://b"' in explain(compile_query(CATALOG, elsewhere))
 
 
-def test_conditions_are_shown_with_the_parentheses_they_need():
+def test_conditions_have_the_necessary_parentheses():
     condition = "($p.age + 1) * 2 > 3 and ($p.active or not ($p.age in [1, -2] or $p.bio is not null))"
     (scan,) = steps(f"$p: Person {condition}")
     assert scan.split(" where ")[1] == (
@@ -285,5 +285,5 @@ def test_conditions_are_shown_with_the_parentheses_they_need():
     )
 
 
-def test_one_line_or_two_give_one_plan():
+def test_layout_does_not_change_the_plan():
     assert steps("$p: Person $p.age > 1 and $p.active") == steps("$p: Person $p.age > 1 $p.active")

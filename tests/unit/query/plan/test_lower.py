@@ -1,4 +1,4 @@
-"""From match block to pipeline: the block, and the operations it becomes."""
+"""Lowering of match blocks to pipelines."""
 
 from __future__ import annotations
 
@@ -440,25 +440,25 @@ def test_block(match, expected):
     assert dedent("\n".join(steps(match))) == dedent(expected).strip()
 
 
-def test_what_a_hop_becomes():
+def test_plan_of_a_hop():
     scan, expand = read_plan("$c: Company $c $w:worksAt $p").pipeline
     assert scan == NodeScan("c", "Company")
     assert expand == Expand("c", "p", "WorksAt", "in", "Person", edge_var="w")
 
 
-def test_bounds_that_reach_nothing_are_kept_apart_from_any_that_do():
+def test_bounds_that_reach_nothing_are_kept():
     (_, expand) = read_plan("$p: Person $p worksAt{3,4} $c").pipeline
     assert isinstance(expand, Expand)
     assert (expand.min_hops, expand.max_hops) == (3, 1)
 
 
-def test_contains_is_settled_by_the_type_of_its_left_side():
+def test_the_type_of_the_left_operand_decides_contains():
     (scan,) = read_plan('$p: Person $p.nicknames contains "a" $p.name contains "a" $p: Person { marks: 1 }').pipeline
     assert isinstance(scan, NodeScan)
     assert [condition.op for condition in scan.filters] == ["contains_item", "contains_text", "contains_item"]
 
 
-def test_names_of_a_plan_are_unique():
+def test_variable_names_are_unique_in_a_plan():
     pipeline = read_plan(
         "$p: Person not { $p knows $q } not { $p knows $q not { $q knows $_ $q worksAt $_ } }"
     ).pipeline
@@ -476,7 +476,7 @@ def test_names_of_a_plan_are_unique():
     assert len(found) == len(set(found)) == 5
 
 
-def test_order_of_clauses_changes_no_operation_but_their_order():
+def test_clause_order_changes_only_the_order_of_operations():
     ordered = read_plan("$p: Person $p knows $q $p worksAt $c $q.age = 1").pipeline
     shuffled = read_plan("$p worksAt $c $p knows $q $q.age = 1 $p: Person").pipeline
     assert set(ordered) == set(shuffled)

@@ -1,4 +1,4 @@
-"""Scalar functions and `case` in the language: types, messages, names that stay names, layout, plans, the reference."""
+"""Scalar functions and `case`: types, messages, use of their names as identifiers, layout, plans, reference."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_message(expr, message):
     assert (found.code, found.message) == ("T26", message)
 
 
-def test_a_case_is_a_condition_by_itself():
+def test_a_case_can_be_a_condition():
     match = "$p: P $p.yes case when $p.i > 1 then $p.yes else false end case $p.i when 1 then true end = true"
     assert len(plan("$p.name", match).pipeline[0].filters) == 3
     with pytest.raises(TypeCheckError, match="T25"):
         plan("$p.name", "$p: P case when $p.yes then 1 end")
 
 
-def test_other_mistakes():
+def test_other_errors():
     for expr, code in {
         "case when $p.i then 1 end": "T25",
         "case $p.i when \"a\" then 1 end": "T7",
@@ -113,7 +113,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("expr", "message"), BROKEN.items(), ids=BROKEN)
-def test_what_does_not_parse(expr, message):
+def test_syntax_errors(expr, message):
     with pytest.raises((ParseError, TypeCheckError)) as caught:
         plan(expr)
     if message is not None:
@@ -130,11 +130,11 @@ NAMES = [
 
 
 @pytest.mark.parametrize("statement", NAMES)
-def test_the_words_stay_names(statement):
+def test_function_names_can_be_identifiers(statement):
     compile_query(CATALOG, f"query q() {{ {statement} }}")
 
 
-def test_the_words_stay_names_of_returned_items():
+def test_function_names_can_be_aliases():
     text = (
         "query q() { match { $p: P } return { $p.i as case $p.i as when case when $p.name as end end } order { case } }"
     )
@@ -160,7 +160,7 @@ def test_print_then_parse_is_the_identity(item):
     assert format_queries(printed) == printed
 
 
-def test_an_explained_plan_shows_calls_as_they_are_written():
+def test_explain_shows_calls_in_source_syntax():
     text = """query q() {
         match { $a: P $r: shortest { $a knows{1,3} $p } nodes($r, name) contains "x" year($p.day) = 2020 }
         return { case $p.i when 1 then date_add($p.day, 3, months) end as d, concat($p.tags, edges($r, id)) as l }
@@ -181,7 +181,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize(("expr", "message"), PATHS.items(), ids=PATHS)
-def test_properties_of_the_parts_of_a_path(expr, message):
+def test_properties_of_the_nodes_and_edges_of_a_path(expr, message):
     match = "$p: P $r: path { $p knows{1,2} $q }"
     assert str(plan("nodes($r, i)", match).columns[0].expr.type) == "[I32]"
     with pytest.raises(TypeCheckError) as caught:
@@ -191,7 +191,7 @@ def test_properties_of_the_parts_of_a_path(expr, message):
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_every_function_is_in_the_reference_and_on_the_page_of_equivalents(name):
+def test_every_function_is_in_the_reference_and_in_coming_from(name):
     for page in ("query-language.md", "coming-from.md"):
         rows = [line for line in (DOCS / page).read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
         assert any(re.search(rf"`{name}\(", row) for row in rows), page

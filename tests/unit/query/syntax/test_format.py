@@ -1,4 +1,4 @@
-"""Layout: a text before, and the one canonical form after."""
+"""Layout: text before and after formatting."""
 
 from __future__ import annotations
 
@@ -466,7 +466,7 @@ def test_format(before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), ALL.values(), ids=ALL)
-def test_formatting_again_changes_nothing(before, after):
+def test_formatting_is_idempotent(before, after):
     assert format_queries(text_of(after)) == text_of(after)
 
 
@@ -476,14 +476,14 @@ def test_formatting_keeps_the_tree(before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), LAYOUTS.values(), ids=LAYOUTS)
-def test_a_tree_without_source_prints_and_reads_back(before, after):
+def test_a_tree_without_source_prints_and_parses(before, after):
     tree = parse_queries(before)
     printed = print_queries(tree)
     assert parse_queries(printed) == tree
     assert format_queries(printed) == printed
 
 
-def test_a_tree_prints_strings_and_numbers_anew():
+def test_a_tree_prints_canonical_strings_and_numbers():
     tree = parse_queries('query q() { match { $x.p = 2.50 } return { "a\\tb\\"", "two\nlines", 1.0 } }')
     assert print_queries(tree) == text_of(r"""
         query q() {
@@ -499,7 +499,7 @@ def test_line_endings_become_newlines(ending):
     assert format_queries(text) == "query q() {\n    // a\n    match { $x: A }\n    return { 1 }\n}\n"
 
 
-def test_a_line_of_exactly_the_width_stays_whole():
+def test_a_line_of_exactly_the_maximum_width_is_not_split():
     def query(padding):
         return f'query q() {{\n    match {{ $x: A }}\n    return {{ "{"x" * padding}" }}\n}}\n'
 
@@ -508,13 +508,13 @@ def test_a_line_of_exactly_the_width_stays_whole():
     assert format_queries(query(101 - head)).count("\n") == query(1).count("\n") + 2
 
 
-def test_a_broken_text_is_not_touched():
+def test_an_invalid_text_is_not_formatted():
     with pytest.raises(ParseError) as caught:
         format_queries("query q( {", "q.gq")
     assert caught.value.diagnostics[0].source_name == "q.gq"
 
 
-def test_a_comment_behind_an_object_does_not_break_it():
+def test_a_comment_behind_an_object_does_not_split_it():
     text = f'query q() {{ match {{ $a: A }} return {{ {{ x: 1, y: $a }} /* why */ as both, "{"long" * 30}" }} }}'
     formatted = format_queries(text)
     assert "{ x: 1, y: $a } as both" in formatted

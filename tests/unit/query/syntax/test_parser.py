@@ -1,4 +1,4 @@
-"""The grammar: what text becomes which tree, and what is said where there is none."""
+"""The grammar: texts and their trees, and syntax errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def integer(value):
 
 # -- clauses -----------------------------------------------------------------------------------------
 
-# text: the one clause it is
+# text: its single clause
 CLAUSES = {
     "$x: A": BindingClause(name("x"), name("A")),
     "$x:A": BindingClause(name("x"), name("A")),
@@ -151,7 +151,7 @@ def test_clause(text, expected):
     assert clauses(text) == (expected,)
 
 
-def test_clauses_need_nothing_between_them():
+def test_clauses_need_no_separator():
     assert clauses('$x:A$x e $y$y.p="a"not{$y e $x}') == (
         BindingClause(name("x"), name("A")),
         HopClause(name("x"), name("e"), name("y")),
@@ -160,7 +160,7 @@ def test_clauses_need_nothing_between_them():
     )
 
 
-def test_a_comparison_with_a_variable_does_not_swallow_the_next_clause():
+def test_a_comparison_with_a_variable_does_not_consume_the_next_clause():
     assert clauses("$x.p = $v $x e $y") == (
         FilterClause(CompareExpr("=", prop("x", "p"), VarExpr("v"))),
         HopClause(name("x"), name("e"), name("y")),
@@ -176,7 +176,7 @@ WORDS = (
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_keyword_may_be_any_name(word):
+def test_a_keyword_can_be_any_name(word):
     text = f"""
     query {word}(${word}: String) {{
         match {{ ${word}: A {{ {word}: ${word} }}  ${word}.{word} = 1 }}
@@ -188,12 +188,12 @@ def test_a_keyword_may_be_any_name(word):
 
 
 @pytest.mark.parametrize("word", [word for word in WORDS if word != "not"])
-def test_a_keyword_may_be_an_edge(word):
+def test_a_keyword_can_be_an_edge(word):
     assert clauses(f"$a {word} $b") == (HopClause(name("a"), name(word), name("b")),)
 
 
 @pytest.mark.parametrize("word", [word for word in WORDS if word not in ("true", "false")])
-def test_a_keyword_may_be_an_alias(word):
+def test_a_keyword_can_be_an_alias(word):
     body = reading(f"return {{ 1 as {word}, {word} }} order {{ {word} desc }}")
     assert body.items[1].expr == WordExpr(word)
     assert body.order[0].expr == WordExpr(word)
@@ -226,7 +226,7 @@ def test_aliases():
     )
 
 
-# text: the expression it is
+# text: its expression
 EXPRESSIONS = {
     "now()": CallExpr("now", ()),
     "now ( )": CallExpr("now", ()),
@@ -329,7 +329,7 @@ def test_annotations_in_either_order():
     assert not query.is_mutation
 
 
-def test_a_file_holds_any_number_of_queries_even_of_one_name():
+def test_a_file_contains_any_number_of_queries_including_duplicate_names():
     body = "{ match { $x: A } return { 1 } }"
     assert parse_queries("").queries == ()
     assert parse_queries("// nothing\n/* at\nall */").queries == ()
@@ -337,7 +337,7 @@ def test_a_file_holds_any_number_of_queries_even_of_one_name():
     assert [query.name.text for query in found] == ["a", "b", "a"]
 
 
-def test_comments_stand_anywhere():
+def test_comments_are_allowed_anywhere():
     assert (
         parse_one("/**/query/*a*/q(/*b*/)//c\n{match{$x/*d*/:A}return{//e\n1}}/*f*/").body
         == parse_one("query q() { match { $x: A } return { 1 } }").body
@@ -382,11 +382,11 @@ def test_statements_follow_one_another():
     ]
 
 
-# -- mistakes ----------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------
 
 
 def fault(text):
-    """The first mistake: what is underlined, what is said, and what to do."""
+    """Return the underlined text, the message and the hint of the first error."""
     with pytest.raises(ParseError) as caught:
         parse_queries(text)
     first = caught.value.diagnostics[0]
@@ -530,7 +530,7 @@ BAD_CLAUSES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD_CLAUSES.items(), ids=[text[:30] for text in BAD_CLAUSES])
-def test_a_clause_that_is_none(text, expected):
+def test_invalid_clause(text, expected):
     assert fault(f"query q() {{ match {{ {text} }} return {{ 1 }} }}") == expected
 
 
@@ -574,14 +574,14 @@ def test_condition(text, expected):
 
 
 @pytest.mark.parametrize("word", ["in", "is", "and", "or", "not", "contains", "matches", "null"])
-def test_an_operator_may_still_be_a_name(word):
+def test_an_operator_can_be_a_name(word):
     text = f"query q() {{ update T set {{ a: 1 {word}: 2 {word}: 3 }} where {word} = 1 }}"
     (statement,) = parse_queries(text).queries[0].body.statements
     assert [assign.property.text for assign in statement.assigns] == ["a", word, word]
     assert statement.where == CompareExpr("=", WordExpr(word), ONE)
 
 
-def test_an_edge_may_still_be_called_like_an_operator():
+def test_an_edge_can_have_the_name_of_an_operator():
     query = parse_queries("query q() { match { $a in $b $a is{1,2} $b $a or $b } return { $a.x as or, or } }").queries[
         0
     ]
@@ -589,7 +589,7 @@ def test_an_edge_may_still_be_called_like_an_operator():
     assert query.body.items[1].expr == WordExpr("or")
 
 
-def test_a_long_chain_of_operators_is_refused_and_not_followed():
+def test_a_long_chain_of_operators_is_refused():
     text = "query q() { match { $x.p = " + "1 + " * 100 + "1 } return { 1 } }"
     assert fault(text)[1] == "nested more than 64 levels deep"
     joined = " or ".join(["$x.p = 1"] * 1000)
@@ -647,7 +647,7 @@ BAD_RESULTS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD_RESULTS.items(), ids=BAD_RESULTS)
-def test_a_result_that_is_none(text, expected):
+def test_invalid_result(text, expected):
     underlined, message, hint = fault(f"query q() {{ match {{ $x: A }} {text}" + (" }" if expected[0] else ""))
     assert (message, hint) == expected[1:]
     assert underlined == expected[0]
@@ -713,7 +713,7 @@ BAD_QUERIES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD_QUERIES.items(), ids=BAD_QUERIES)
-def test_a_query_that_is_none(text, expected):
+def test_invalid_query(text, expected):
     assert fault(text) == expected
 
 
@@ -752,11 +752,11 @@ BAD_STATEMENTS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD_STATEMENTS.items(), ids=BAD_STATEMENTS)
-def test_a_statement_that_is_none(text, expected):
+def test_invalid_statement(text, expected):
     assert fault(f"query q() {{ {text} }}") == expected
 
 
-# function: how many arguments it takes
+# function: (minimum, maximum) number of arguments
 ARITIES = {
     "now": (0, 0), "search": (2, 3), "match_text": (2, 3), "fuzzy": (2, 3), "nearest": (2, 2), "bm25": (2, 2),
     "rrf": (2, 9), "count": (1, 1), "sum": (1, 1), "avg": (1, 1), "median": (1, 1), "min": (1, 1), "max": (1, 1),
@@ -781,7 +781,7 @@ def test_arity(function, least, most):
         assert hint.startswith(f"write {function}(")
 
 
-def test_one_file_reports_a_mistake_of_each_query():
+def test_one_error_is_reported_for_each_query_of_a_file():
     text = """
 query one() { match { $x: A  $x.p == 1 } return { 1 } }
 query two() { match { $x: A } return { $x.p } }
@@ -801,7 +801,7 @@ query seven() { delete A where p = 'x' }
     assert str(caught.value).count("parse error: ") == 6
 
 
-def test_nesting_has_an_end():
+def test_nesting_is_limited():
     depth = 70
     text = "query q() { match { " + "not { " * depth + "$x: A" + " }" * depth + " } return { 1 } }"
     assert fault(text)[1] == "nested more than 64 levels deep"
@@ -811,7 +811,7 @@ def test_nesting_has_an_end():
     assert fault(calls)[1] == "nested more than 64 levels deep"
 
 
-def test_half_a_character_is_refused():
+def test_an_unpaired_surrogate_is_refused():
     with pytest.raises(ParseError, match="not valid Unicode"):
         parse_queries('query q() { match { $x: A { p: "\ud800" } } return { 1 } }')
 
@@ -827,7 +827,7 @@ TEXT = """query q($a: [String]?) @description("d") {
 """
 
 
-def test_spans_cover_what_they_name():
+def test_spans_cover_their_constructs():
     def at(span):
         return TEXT[span.start : span.end]
 
@@ -865,12 +865,12 @@ def test_spans_cover_what_they_name():
     ]  # fmt: skip
 
 
-def test_equality_does_not_look_at_places():
+def test_equality_ignores_spans():
     assert parse_queries(TEXT) == parse_queries(" \n" + TEXT.replace(" ", "  "))
     assert parse_queries(TEXT) != parse_queries(TEXT.replace("limit 10", "limit 11"))
 
 
-def test_anonymous_is_a_name_like_any_other_in_the_tree():
+def test_anonymous_is_an_ordinary_name_in_the_tree():
     (hop,) = clauses("$a e $_")
     assert isinstance(hop, HopClause)
     assert hop.right.text == ast.ANONYMOUS

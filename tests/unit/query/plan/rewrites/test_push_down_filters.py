@@ -1,4 +1,4 @@
-"""The rewrite by itself: a pipeline before, and what it is after."""
+"""The rewrite in isolation: a pipeline before and after."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_push_down(before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
-def test_a_second_time_changes_nothing(before, after):
+def test_the_rewrite_is_idempotent(before, after):
     assert push_down_filters(after) == after
 
 
