@@ -1,7 +1,7 @@
-"""Where plans meet data.
+"""Execution of plans on tables.
 
-`filters` turn conditions into SQL for tables and into masks over Arrow columns, with one meaning;
-`pending` is what a write has done so far, laid over the committed tables; `mutate` runs the statements of
-a change; `records` reads records into columns; `constraints` holds every integrity rule, checks columns, and
-serves every write.
+`plan` prepares plans, `exec` runs them, `fastpath` runs short plans that start at a key, and `expr` evaluates
+expressions. `adjacency`, `paths` and `search` find rows; `cache` keeps columns and derived structures per table
+version. `write` applies statements and checks integrity rules; `ingest` decodes records. `tuning` holds the tuning
+constants.
 """

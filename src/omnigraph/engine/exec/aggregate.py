@@ -26,7 +26,7 @@ _FLOAT = ir.F64.with_nullable(True)
 
 
 def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> pa.Table:
-    """The result of an aggregate query, ordered and cut; keys are fetched for the groups that are left."""
+    """Return the result of an aggregate query, ordered and limited; keys are fetched for the remaining groups only."""
     groups = _grouped(plan, bindings, evaluator)
     if plan.having:
         groups.keep(groups.satisfying(plan.having))
@@ -39,7 +39,7 @@ def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) ->
 
 
 def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:
-    """The groups; what only shows single values of them is left for later, when fewer groups may be left."""
+    """Return the groups with all aggregates except `collect`, which is computed later for the groups that remain."""
     exprs = plan.group_exprs
     keys = [number for number, expr in enumerate(exprs) if not isinstance(expr, ir.Aggregate)]
     places, first = _groups([exprs[number] for number in keys], bindings, evaluator)
@@ -53,7 +53,7 @@ def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> 
 
 
 def _groups(keys: Sequence[ir.Expr], bindings: BindingTable, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
-    """(the group of each row, the first row of each group)."""
+    """Return (the group of each row, the first row of each group)."""
     if not keys:
         return NONE, NONE
     groups, count = combine_codes(evaluator.groups(key, bindings) for key in keys)
@@ -88,7 +88,7 @@ def _aggregate(
 
 
 def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
-    """The groups in their final order; None when that is the order they are in."""
+    """Return the groups in their final order; None if they are in that order already."""
     limit, count = plan.limit, groups.count
     if not plan.order_by:
         return None if limit is None or limit >= count else np.arange(limit)
@@ -104,11 +104,11 @@ def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:
         found = groups.codes(key, rows)
         if not descending:
             return found
-        return -found if found.dtype.kind == "f" else ~found  # the least integer has no negative
+        return -found if found.dtype.kind == "f" else ~found  # negating the smallest integer would overflow
 
     rows: Numbers | None = None
     if limit is not None and 0 < limit < count:
-        # Only those that can be among the first by the first key alone are looked at any further.
+        # Only groups that can be among the first by the first key alone are sorted by all keys.
         first = codes(*wanted[0], None)
         rows = np.flatnonzero(first <= np.partition(first, limit - 1)[limit - 1])
     keys = [codes(*key, rows) for key in reversed(wanted)]

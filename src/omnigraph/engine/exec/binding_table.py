@@ -1,4 +1,4 @@
-"""The rows a query has so far: for every variable a column of numbers, all of one length."""
+"""Binding tables: the intermediate rows of a match. Each variable is a column of row numbers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from omnigraph.query.syntax.ast import ANONYMOUS
 
 
 class Binding:
-    """A variable: which table its entities are in, and which one each row means.
+    """The column of one variable: a table, and for each row the number of the entity in that table.
 
-    The rows are those of the table, those of it that pass a mask, or any that are numbered.
+    The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers.
     """
 
     __slots__ = ("_numbers", "_places", "data", "mask", "unique")
@@ -30,26 +30,26 @@ class Binding:
         self.data = data
         self._numbers = numbers
         self.mask = mask
-        """Which rows of the table these are, if that is all that was said."""
+        """The selected rows of the table; None if the rows are not defined by a mask."""
         self._places: pa.Array | None = None
         self.unique = unique or numbers is None
-        """Whether no entity is there twice, as far as is known."""
+        """True if it is known that no entity occurs twice."""
 
     @property
     def whole(self) -> bool:
-        """Whether the rows are those of the table, in its order: then its columns need no picking."""
+        """True if the rows are the whole table in its order; its columns are then used without a gather."""
         return self._numbers is None and self.mask is None
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         if self._numbers is not None:
             return len(self._numbers)
         return self.data.row_count if self.mask is None else int(np.count_nonzero(self.mask))
 
     @property
     def numbers(self) -> Numbers:
-        """The entity of each row."""
+        """The row number of the entity of each row."""
         if self._numbers is not None:
             return self._numbers
         if self.mask is None:
@@ -58,18 +58,18 @@ class Binding:
         return self._numbers
 
     def take(self, positions: Numbers, *, unique: bool = False) -> Binding:
-        """The entities of the rows at these positions; `once` says that no position is there twice."""
+        """Return the rows at some positions. `unique` states that no position occurs twice."""
         numbers = positions if self.whole else gather(self.numbers, positions)
         return Binding(self.data, numbers, unique=unique and self.unique)
 
     def column(self, name: str) -> pa.Array:
-        """A property of each row."""
+        """Return a property of each row."""
         column = self.data.column(name)
         if self.whole:
             return column
         numbers = self.numbers
         if len(numbers) == 1:
-            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column
+            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column in memory
         if not column.null_count and is_numeric(column.type):
             return pa.array(gather(column.to_numpy(), numbers))
         if self._places is None:
@@ -78,7 +78,7 @@ class Binding:
         return in_batches(column.take, places)
 
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
-        """A property of each row, if it is a number and never null; else None."""
+        """Return a property of each row as a numpy array; None if it is not numeric or contains nulls."""
         column = self.data.column(name)
         if column.null_count or not is_numeric(column.type):
             return None
@@ -88,20 +88,20 @@ class Binding:
 
 @dataclass(frozen=True)
 class BindingTable:
-    """A bag of rows. Without variables it is one empty row, the start of every match."""
+    """A multiset of rows. Without variables it has one empty row: the start of every match."""
 
     count: int = 1
     bound: Mapping[str, Binding] = field(default_factory=dict)
     weight: Numbers | None = None
-    """How many rows of the match each row stands for; one each when there is none."""
+    """The number of rows of the match that each row represents; None if each represents one."""
 
     def take(self, positions: Numbers, *, unique: bool = False) -> BindingTable:
-        """The rows at these positions, in their order; `once` says that no position is there twice."""
+        """Return the rows at some positions, in that order. `unique` states that no position occurs twice."""
         bound = {name: b.take(positions, unique=unique) for name, b in self.bound.items()}
         return BindingTable(len(positions), bound, self.weight[positions] if self.weight is not None else None)
 
     def keep(self, mask: Mask) -> BindingTable:
-        """The rows where the mask is true."""
+        """Return the rows that a mask selects."""
         if mask.all():
             return self
         if len(self.bound) == 1 and self.weight is None:
@@ -112,19 +112,21 @@ class BindingTable:
         return self.take(np.flatnonzero(mask), unique=True)
 
     def bind(self, name: str, data: ColumnSource, numbers: Numbers, *, unique: bool = False) -> BindingTable:
-        """The same rows with one more variable; `once` says that no number is there twice."""
+        """Return the rows with one more variable. `unique` states that no row number occurs twice."""
         return BindingTable(self.count, {**self.bound, name: Binding(data, numbers, unique=unique)}, self.weight)
 
     def only(self, names: Iterable[str]) -> BindingTable:
-        """The same rows with some of their variables."""
+        """Return the rows with only some of the variables."""
         return BindingTable(self.count, {name: self.bound[name] for name in names}, self.weight)
 
     def weighted(self, factor: Numbers) -> BindingTable:
-        """The same rows, each standing for `factor` times as many."""
+        """Return the rows with their weights multiplied by `factor`."""
         return BindingTable(self.count, self.bound, factor if self.weight is None else self.weight * factor)
 
     def merged(self) -> BindingTable:
-        """The same bag with equal rows put together, where that is cheap: no variable, or one that repeats much."""
+        """Return the same multiset with equal rows merged, if that is cheap: without variables, or with one that
+        repeats often.
+        """
         if not self.bound:
             total = self.count if self.weight is None else int(self.weight.sum())
             return BindingTable(1 if total else 0, {}, np.array([total] if total else [], np.int64))
@@ -139,17 +141,17 @@ class BindingTable:
         return BindingTable(len(numbers), {name: Binding(bound.data, numbers, unique=True)}, counts[numbers])
 
     def named(self) -> list[str]:
-        """The variables a user can name, by name."""
+        """Return the names of the variables that the query names, sorted."""
         return sorted(name for name in self.bound if not name.startswith(f"{ANONYMOUS}#"))
 
 
 def is_numeric(type_: pa.DataType) -> bool:
-    """Whether this is a type of numbers that numpy has too."""
+    """Return True for a numeric type that numpy supports."""
     return type_.id in _NUMBERS
 
 
 def weighted_counts(numbers: Numbers, weight: Numbers | None, size: int) -> Numbers:
-    """For each of `size` numbers how often it is there, or the sum of its weights."""
+    """Return for each of `size` numbers how often it occurs, or the sum of its weights."""
     if weight is None:
         return np.bincount(numbers, minlength=size)
     if int(weight.max(initial=0)) * len(weight) < _EXACT:
@@ -163,4 +165,4 @@ _NUMBERS = frozenset(
     type_.id for type_ in (pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64())
 )
 _EXACT = 2**53
-"""Sums of floats are exact as long as they stay below."""
+"""Float sums of integers are exact below this value."""

@@ -1,7 +1,7 @@
-"""A query under way: when it has to end, who may stop it, and what it tells about itself.
+"""Limits and notes of a running query.
 
-Whatever takes long calls `checkpoint` now and then, however deep it is; what is worth knowing about how something was
-done is `say`'d. Both reach the query of the calling thread, and do nothing where there is none.
+Long operations call `checkpoint` at intervals, at any depth, and `add_note` to describe for `profile` how they ran.
+Both refer to the query of the calling thread and do nothing without one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Cancellation", "Watch", "add_note", "checkpoint", "paced", "watching
 
 
 class Cancellation:
-    """Stops queries from another thread: give it to `query`, then call `cancel`."""
+    """Stops queries from another thread: pass it to `query`, then call `cancel`."""
 
     __slots__ = ("cancelled",)
 
@@ -23,12 +23,12 @@ class Cancellation:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Stop the queries that were given this, at their next checkpoint; later ones do not start."""
+        """Stop the queries with this cancellation at their next checkpoint; later ones do not start."""
         self.cancelled = True
 
 
 class Watch:
-    """What one query has to mind."""
+    """The time limit, the cancellation and the notes of one query."""
 
     __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling")
 
@@ -37,16 +37,16 @@ class Watch:
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self._cancellation = cancellation
         self.profiling = False
-        """Whether anybody wants to know what is said."""
+        """True if notes are collected."""
         self.notes: list[str] = []
 
     @property
     def limited(self) -> bool:
-        """Whether anything can stop the query."""
+        """True if the query has a time limit or a cancellation."""
         return self._deadline is not None or self._cancellation is not None
 
     def check(self) -> None:
-        """Stop a query that has run too long, or that somebody cancelled."""
+        """Raise an error if the query was cancelled or exceeded its time limit."""
         if self._cancellation is not None and self._cancellation.cancelled:
             raise Cancelled("the query was cancelled")
         if self._deadline is not None and time.monotonic() > self._deadline:
@@ -55,8 +55,8 @@ class Watch:
             )
 
 
-class watching:  # noqa: N801 (reads as a word, and a generator in its place costs as much as a small query)
-    """While a query runs."""
+class watching:  # noqa: N801 (used like a function; a generator would take as long as a small query)
+    """Context manager: the query of this thread."""
 
     __slots__ = ("_token", "_watch")
 
@@ -71,7 +71,7 @@ class watching:  # noqa: N801 (reads as a word, and a generator in its place cos
 
 
 def add_note(what: str) -> None:
-    """Tell how something was done, for `profile`."""
+    """Record how an operation ran, for `profile`."""
     watch = current.get()
     if isinstance(watch, Watch) and watch.profiling:
         watch.notes.append(what)

@@ -42,7 +42,7 @@ def total(function: AggregateFunction, bound: Binding, name: str) -> pa.Array | 
 
 
 def _values(bound: Binding, column: pa.Array) -> tuple[Values, Mask | None]:
-    """Values, and which of them count; None when all do."""
+    """Return the values, and a mask of the rows to aggregate; None selects all."""
     type_ = column.type.to_pandas_dtype()
     end = column.offset + len(column)
     values = np.frombuffer(column.buffers()[1], type_, end)[column.offset :] if len(column) else np.zeros(0, type_)
@@ -56,7 +56,7 @@ def _values(bound: Binding, column: pa.Array) -> tuple[Values, Mask | None]:
 
 
 def _selected(values: Values, passing: Mask | None, count: int) -> Values:
-    """The values that a mask selects, without a list of all their row numbers."""
+    """Return the values that a mask selects, without an array of all row numbers."""
     if passing is None or count == len(values):
         return values
     selected = np.empty(count, values.dtype)

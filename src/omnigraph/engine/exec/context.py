@@ -1,4 +1,4 @@
-"""What one execution has at hand: the tables of its snapshot, its limits, and a record of what it did."""
+"""The context of one execution: tables of the snapshot, limits and profile."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a query may do."""
+    """Limits of a query."""
 
     rows_max: int = 50_000_000
-    """Rows at any point of the match."""
+    """Largest number of rows at any point of the match."""
     timeout_s: float | None = None
     cancellation: Cancellation | None = None
     bytes_max: int = 4 * 1024**3
-    """Bytes of the rows and paths that one operation of the match makes, estimated before they are made."""
+    """Largest size of the rows and paths that one operator produces, estimated before it produces them."""
 
     def watch(self) -> Watch:
-        """A watch over a query that starts now."""
+        """Return the watch of a query that starts now."""
         return Watch(self.timeout_s, self.cancellation)
 
 
@@ -38,29 +38,29 @@ _NUMBER_BYTES = 8
 _NARROW = "add a filter or a hop bound that narrows the match"
 
 NO_LIMITS = Limits()
-"""What a query may do that was given none."""
+"""The default limits."""
 
 
 @dataclass(frozen=True)
 class OperatorProfile:
-    """One operation that was done."""
+    """One executed operator."""
 
     what: ir.Op | str
     rows: int
-    """Rows after it."""
+    """Rows after the operator."""
     ms: float
     how: tuple[str, ...]
 
 
 @dataclass
 class Profile:
-    """What happened."""
+    """The executed operators of a query."""
 
     watch: Watch
     steps: list[OperatorProfile] = field(default_factory=list)
 
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
-        """If anybody listens, remember an operation, the rows after it, how long it took, and what was said."""
+        """Record an operator with its rows, time and notes, if the query is profiled."""
         if not self.watch.profiling:
             return
         notes = tuple(dict.fromkeys(self.watch.notes))
@@ -78,7 +78,7 @@ class SnapshotTables:
 
 
 class ExecutionContext:
-    """The surroundings of one execution."""
+    """The snapshot, limits and profile of one execution."""
 
     def __init__(
         self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, limits: Limits, watch: Watch | None = None
@@ -133,7 +133,7 @@ class ExecutionContext:
         return found
 
     def check_size(self, rows: int, columns: int = 2) -> None:
-        """Refuse what would hold too many rows, or too many bytes in so many columns of numbers, before it does."""
+        """Raise `LimitReached` if a result of this many rows and columns of 64-bit numbers would exceed a limit."""
         self.check()
         if rows * columns * _NUMBER_BYTES > self.limits.bytes_max:
             raise LimitReached(
@@ -148,5 +148,5 @@ class ExecutionContext:
             )
 
     def check(self) -> None:
-        """Stop a query that has run too long, or that somebody cancelled."""
+        """Raise an error if the query was cancelled or exceeded its time limit."""
         self.watch.check()

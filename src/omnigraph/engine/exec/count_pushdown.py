@@ -1,9 +1,9 @@
-"""Hops of a query that only counts, done without writing their rows out.
+"""Expands of a counting query without materialising their rows.
 
-Rows carry a weight: how many rows of the match each stands for. If nobody looks at the far end of a hop, rows are
-multiplied by their degrees. If nobody looks at anything but the far end, each far node adds up the rows that lead
-to it. If the far end only closes a walk, by a second hop that must or must not be there, the far ends two nodes
-have in common are counted.
+Rows have a weight: the number of rows of the match that each represents. If the far end of a hop is not used later,
+weights are multiplied by degrees. If only the far end is used, each far node adds up the weights of the rows that lead
+to it. If the far end only closes a cycle, by a second hop that must or must not exist, the common neighbours of two
+nodes are counted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _Live = Sequence[frozenset[str]]
 def count_ahead(
     context: ExecutionContext, pipeline: ir.Pipeline, place: int, bindings: BindingTable, live: _Live
 ) -> tuple[BindingTable, int] | None:
-    """The rows after the operation at `place`, and how many operations that took; None when rows must be written."""
+    """Return the rows after the operator at `place`, and the number of operators this covers; None if rows must be
+    materialised.
+    """
     op = pipeline[place]
     if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
         return None
@@ -64,7 +66,7 @@ def _times(bindings: BindingTable, factor: Numbers) -> BindingTable:
     return bindings.take(kept, unique=True).weighted(factor[kept])
 
 
-# -- far ends nobody looks at ------------------------------------------------------------------------
+# -- unused far ends ---------------------------------------------------------------------------------
 
 
 def _times_reached(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) -> BindingTable:
@@ -75,11 +77,11 @@ def _times_reached(context: ExecutionContext, op: ir.Expand, bindings: BindingTa
     return _times(bindings, counts[places])
 
 
-# -- nothing but the far end -------------------------------------------------------------------------
+# -- only the far end is used ------------------------------------------------------------------------
 
 
 def _only_onward(op: ir.Expand, bindings: BindingTable, live: frozenset[str]) -> bool:
-    """Whether nothing but the far end matters, and enough rows lead there to go through the whole edge table."""
+    """Return True if only the far end is used and enough rows lead there to scan the whole edge table."""
     bound = bindings.bound
     alone = len(bound) == 1 and op.src_var not in live
     return alone and bindings.count * 4 >= bound[op.src_var].data.row_count
@@ -98,11 +100,11 @@ def _onward(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) ->
     return BindingTable(len(numbers), {op.dst_var: Binding(far, numbers)}, counts[numbers])
 
 
-# -- far ends that close a walk ----------------------------------------------------------------------
+# -- far ends that close a cycle ---------------------------------------------------------------------
 
 
 def _closes(op: ir.Expand, after: ir.Op, bindings: BindingTable) -> tuple[ir.Expand, bool] | None:
-    """The hop that closes the walk of `op`, and whether it must be there; None when what follows is something else."""
+    """Return the hop that closes the cycle of `op`, and whether it must exist; None if another operator follows."""
     required = not isinstance(after, ir.AntiJoin)
     if isinstance(after, ir.AntiJoin):
         if len(after.inner) != 1:

@@ -1,4 +1,4 @@
-"""How many walks close: the far ends two nodes have in common, counted without writing them out."""
+"""Number of closed walks: common neighbours of two nodes, counted without materialising them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from omnigraph.engine.exec.native import slices
 
 
 def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, *, steps: int, size: int) -> Numbers:
-    """For each pair (walker, closer) how many far ends of the walker are also far ends of the closer.
+    """Return for each pair (walker, closer) the number of neighbours of the walker that are neighbours of the closer.
 
-    `steps` is the sum of the walkers' degrees, `size` the number of nodes that can be far ends.
+    `steps` is the sum of the degrees of the walkers, `size` the number of nodes that can be neighbours.
     """
     if steps <= tuning.current.cycle_expand_steps_max:
         positions, ends = walked.expand(walkers)
@@ -41,7 +41,7 @@ def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, 
 
 
 def common_counts_fallback(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, size: int) -> Numbers:
-    """`common_counts` in numpy, for closers in ascending order: some closers at a time mark their far ends."""
+    """The numpy fallback of `common_counts` for closers in ascending order: groups of closers mark their neighbours."""
     counts = np.zeros(len(walkers), np.int64)
     starts = np.flatnonzero(np.concatenate([[True], closers[1:] != closers[:-1]])) if len(closers) else closers
     at_once = max(1, tuning.current.cycle_mark_cells // max(size, 1))

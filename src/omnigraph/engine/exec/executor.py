@@ -1,7 +1,7 @@
-"""Runs a read: the pipeline over numbers, then columns, groups, order, limit.
+"""Execution of a read: pipeline, grouping, order, limit, projection.
 
-Rows are columns of numbers until the end; properties are fetched for the rows that survive. A query sees
-one snapshot, its work is bounded (`Limits`), and it can be stopped between operations.
+Rows are columns of row numbers until the end; properties are fetched for the remaining rows only. A query reads one
+snapshot, is bounded by `Limits`, and can be cancelled between operations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Execution:
         self.prepared = prepared
         self.plan = cut(prepared.plan, params, page)
         self.more = False
-        """Whether there are rows behind the page that was asked for."""
+        """True if there are rows after the requested page."""
         self._page = page
         self._live = prepared.live
         catalog, types = prepared.catalog, prepared.types
@@ -54,13 +54,13 @@ class Execution:
 
     @property
     def profile(self) -> Profile:
-        """What happened so far."""
+        """The operators executed so far."""
         return self._context.profile
 
     def run(self, *, profiling: bool = False) -> pa.Table | Projection:
-        """The result, of which a large one is fetched in batches; column names may repeat.
+        """Return the result; a large one is fetched in batches. Column names may repeat.
 
-        `listening` keeps what the operations say about themselves.
+        With `profiling` the notes of the operators are collected.
         """
         self._context.watch.profiling = profiling
         with watching(self._context.watch):
@@ -87,7 +87,7 @@ class Execution:
             return table
 
     def _shown(self, found: int) -> tuple[int, int]:
-        """Of the rows that were found, the first one that is shown, and how many are."""
+        """Return the first of the rows that belongs to the result, and the number of rows of the result."""
         first = min(self.plan.skip, found)
         count = found - first
         if self._page is not None and count > self._page.rows:

@@ -1,4 +1,4 @@
-"""The groups of a query, and what is said of them: `having`, what is computed from keys and aggregates, `collect`."""
+"""The groups of a query: `having`, expressions over keys and aggregates, `collect`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from omnigraph.schema.arrow import arrow_type
 
 
 class Groups:
-    """Groups of rows: keys, and aggregates as far as they are computed. Keys are read off the first row of each."""
+    """Groups of rows, with the aggregates computed so far. Keys are read from the first row of each group."""
 
     def __init__(
         self,
@@ -34,21 +34,21 @@ class Groups:
     ) -> None:
         self._exprs = exprs
         self.keys = keys
-        """Which of the expressions tell the groups apart; the others are aggregates."""
+        """The indexes of the key expressions; the other expressions are aggregates."""
         self._frame = bindings
         self._evaluator = evaluator
         self._kept: Numbers | None = None
         self.places = places
-        """The group of each row; None when all rows are one."""
+        """The group of each row; None if all rows are one group."""
         self.count = count
         self.heads = bindings
-        """The first row of each group; without keys it is whatever rows there are."""
+        """The first row of each group; all rows if there are no keys."""
         self.computed: dict[int, pa.Array] = {}
 
-    # -- which groups ----------------------------------------------------------------------------
+    # -- selection -------------------------------------------------------------------------------
 
     def keep(self, rows: Numbers) -> None:
-        """Go on with these groups, in this order."""
+        """Keep only these groups, in this order."""
         self._kept = rows if self._kept is None else self._kept[rows]
         places = pa.array(rows)
         self.computed = {index: array.take(places) for index, array in self.computed.items()}
@@ -57,7 +57,7 @@ class Groups:
         self.count = len(rows)
 
     def satisfying(self, conditions: Sequence[ir.Condition]) -> Numbers:
-        """The groups of which every condition is true."""
+        """Return the groups that satisfy all conditions."""
         bindings = self._on(conditions, None)
         mask = np.ones(self.count, bool)
         for condition in conditions:
@@ -65,20 +65,20 @@ class Groups:
         return np.flatnonzero(mask)
 
     def first_distinct(self, exprs: Sequence[ir.Expr]) -> Numbers:
-        """Of the groups that show the same, the first."""
+        """Return the first of the groups with equal values of some expressions."""
         return np.sort(first_rows(*combine_codes(self.codes(expr, None) for expr in exprs)))
 
-    # -- what they show --------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------
 
     def columns(self, plan: ir.QueryIR) -> list[pa.Array]:
-        """The returned columns."""
+        """Return the result columns."""
         if not plan.grouped:
             return [self._column(index, None) for index in range(len(self._exprs))]
         bindings = self._on([column.expr for column in plan.columns], None)
         return [self._evaluator.value(column.expr, bindings) for column in plan.columns]
 
     def codes(self, key: int | ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
-        """Numbers in the order of a key, an aggregate or what is computed from such, of all groups or of some."""
+        """Return sort codes of a key, an aggregate or an expression over them, for all groups or for some."""
         if not isinstance(key, int):
             return sortable(self._evaluator.value(key, self._on([key], rows)))
         if key not in self.keys:
@@ -88,7 +88,7 @@ class Groups:
         )
 
     def _column(self, index: int, rows: Numbers | None) -> pa.Array:
-        """A key or an aggregate of every group, or of some."""
+        """Return a key or an aggregate of all groups, or of some."""
         expr = self._exprs[index]
         if not isinstance(expr, ir.Aggregate):
             return self._evaluator.value(expr, self.heads if rows is None else self.heads.take(rows, unique=True))
@@ -98,7 +98,7 @@ class Groups:
         return array if rows is None else array.take(pa.array(rows))
 
     def _collected(self, call: ir.Aggregate) -> pa.Array:
-        """The single values of the groups that are left."""
+        """Return the collected values of the remaining groups."""
         bindings, places = self._frame, self.places
         if self._kept is not None and places is not None:
             number = np.full(int(places.max(initial=-1)) + 1, -1, np.int64)
@@ -108,7 +108,7 @@ class Groups:
         return over_values(call, bindings, places, self.count, self._evaluator)
 
     def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> BindingTable:
-        """The groups, or some of them, as rows of `GROUP`, with the columns these expressions look at."""
+        """Return the groups, or some of them, as rows of `GROUP` with the columns that some expressions read."""
         numbers = {ir.column_number(part) for expr in exprs for part in ir.walk(expr)} - {None}
         arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
         count = self.count if rows is None else len(rows)
@@ -118,7 +118,7 @@ class Groups:
 def over_values(
     call: ir.Aggregate, bindings: BindingTable, groups: Numbers | None, count: int, evaluator: Evaluator
 ) -> pa.Array:
-    """An aggregate over the values of each group one by one, in their order; null is none of them."""
+    """Return an aggregate over the sorted values of each group; nulls do not count."""
     codes = evaluator.codes(call.argument, bindings).astype(np.int64)
     groups = np.zeros(bindings.count, np.int64) if groups is None else groups
     rows = np.flatnonzero(codes >= 0)
@@ -144,14 +144,14 @@ def over_values(
 
 
 def _first_of_runs(groups: Numbers, codes: Numbers) -> np.ndarray[Any, Any]:
-    """Which rows differ from the one before them; the rows are in order."""
+    """Return a mask of the rows that differ from the previous row."""
     first = np.ones(len(groups), bool)
     first[1:] = (groups[1:] != groups[:-1]) | (codes[1:] != codes[:-1])
     return first
 
 
 def sortable(values: pa.Array) -> np.ndarray[Any, Any]:
-    """Numbers in the order of the values."""
+    """Return numbers that sort like the values."""
     if not values.null_count and (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         plain: np.ndarray[Any, Any] = values.to_numpy()
         return plain

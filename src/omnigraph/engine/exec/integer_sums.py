@@ -24,7 +24,7 @@ _EXACT = 2**53
 
 
 def overflow(type_: str) -> InputError:
-    """The error for a sum outside the range of its type."""
+    """Return the error for a sum outside the range of its type."""
     low, high = INTEGER_RANGES["U64" if type_ == "U64" else "I64"]
     return InputError(
         f"'sum' overflows: the total is outside the {type_} range ({low} to {high})",
@@ -34,7 +34,7 @@ def overflow(type_: str) -> InputError:
 
 
 def sum_of(values: Values, type_: str) -> int:
-    """The sum of all values."""
+    """Return the sum of all values."""
     if not len(values):
         return 0
     largest = max(int(values.max()), -int(values.min()))
@@ -46,7 +46,7 @@ def sum_of(values: Values, type_: str) -> int:
 
 
 def sums_of(values: Values, groups: Numbers | None, weight: Numbers | None, count: int, type_: str) -> Values:
-    """The sum of each group; `weight` is the number of times each value counts."""
+    """Return the sum of each group; `weight` is the number of times each value counts."""
     if groups is None:
         if weight is None:
             return _column([sum_of(values, type_)], type_)
@@ -66,12 +66,12 @@ def sums_of(values: Values, groups: Numbers | None, weight: Numbers | None, coun
 
 
 def sum_array(values: Values, groups: Numbers | None, weight: Numbers | None, sizes: Values, type_: str) -> pa.Array:
-    """The sum of each group as a column; null for a group without values."""
+    """Return the sum of each group as a column; null for a group without values."""
     return pa.array(sums_of(values, groups, weight, len(sizes), type_), mask=sizes == 0)
 
 
 def _by_digits(values: Values, groups: Numbers, weight: Numbers | None, count: int, type_: str) -> Values:
-    """Sums in three digits of 22 bits, each of which floats add up exactly."""
+    """Return sums of three digits of 22 bits, each of which floats add up exactly."""
     bits = np.asarray(_DIGIT_BITS, values.dtype)
     digit = np.asarray(_DIGIT, values.dtype)
     totals: list[Values] = []

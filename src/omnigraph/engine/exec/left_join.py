@@ -1,8 +1,7 @@
-"""Rows that may have no entity for a variable.
+"""Optional blocks: rows that may have no entity for a variable.
 
-A table gets one more row behind its last, all null: the number of an entity that is not there. Whatever looks at
-properties finds null, whatever sorts puts it first, and nothing else has to know. Only where edges are followed such
-rows must go, for nothing leads from nowhere.
+A table gets one more row after its last: the null row. Its properties are null, and null sorts first, so most operators
+need no special case. Expand drops null rows: an absent node has no edges.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Derived = TypeVar("Derived")
 
 
 class NullExtendedTable:
-    """A table and the row that is not there."""
+    """A table with a null row after its last row."""
 
     def __init__(self, base: ColumnSource) -> None:
         self.base = base
@@ -33,30 +32,30 @@ class NullExtendedTable:
 
     @property
     def absent(self) -> int:
-        """The number of the row that is not there."""
+        """The number of the null row."""
         return self.base.row_count
 
     @property
     def row_count(self) -> int:
-        """How many rows there are, with that one."""
+        """The number of rows, including the null row."""
         return self.base.row_count + 1
 
     def column(self, name: str) -> pa.Array:
-        """A whole column, null at its end."""
+        """Return a whole column; its last value is null."""
         known = self.base.column(name)
         return pa.concat_arrays([known, pa.nulls(1, known.type)])
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """The values of some rows."""
+        """Return the values of some rows."""
         return self.base.column(name).take(pa.array(numbers, mask=numbers == self.absent))
 
     def codes(self, name: str) -> DictionaryCodes | None:
-        """None: texts are not numbered here."""
+        """Return None: the columns are not encoded."""
         assert name
         return None
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
-        """What is computed from the rows with the one that is not there is kept apart."""
+        """Return a structure computed from the extended rows; it is kept apart from those of the table."""
         return self.base.derived(f"none:{name}", make)
 
 
@@ -69,9 +68,9 @@ def joined(
     variables: Iterable[str],
     room: Room,
 ) -> BindingTable:
-    """Each row with every match of its combination (`places`); a row without any once, with nothing.
+    """Return each row with every match of its combination (`places`); a row without a match occurs once, with null.
 
-    `owners` are the combinations the inner rows belong to.
+    `owners` is the combination of each inner row.
     """
     order = interruptible(lambda: np.argsort(owners, kind="stable"), len(owners))
     counts = np.bincount(owners, minlength=outer_count)
@@ -94,7 +93,7 @@ def joined(
 
 
 def present(bindings: BindingTable, op: ir.Expand | ir.FindPaths) -> BindingTable:
-    """The rows whose ends of a hop, or nodes of a path, are there."""
+    """Return the rows whose ends of a hop, or nodes of a path, are not null."""
     if isinstance(op, ir.FindPaths):
         names = op.bound_vars
     else:

@@ -1,9 +1,8 @@
-"""Long native calls that can be stopped.
+"""Interruptible native calls.
 
-numpy, Arrow, Lance and compiled loops do not look at checkpoints. What can be cut into batches is: `slices`,
-`in_batches` and `gather` put a checkpoint between them. What cannot, such as a sort, runs in a thread of its own while
-this one keeps looking at the limits (`stoppable`). A call that is given up goes on until it returns; its result is
-dropped.
+numpy, Arrow, Lance and compiled kernels have no checkpoints. `slices`, `in_batches` and `gather` split work into
+batches with a checkpoint between them. A call that cannot be split, such as a sort, runs in its own thread while the
+calling thread checks the limits (`interruptible`). An abandoned call runs to its end; its result is discarded.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
-    """What a native call returns; its limits are looked at while it runs. `rows` says how large it is, if known."""
+    """Run a native call and check the limits while it runs. `rows` is the size of the call, if known."""
     checkpoint()
     operation = current.get()
     if operation is None or not operation.limited or (rows is not None and rows < tuning.current.inline_call_rows):
@@ -51,7 +50,9 @@ def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
 
 
 def slices(costs: Numbers, at_once: int) -> Iterator[slice]:
-    """Consecutive slices whose costs add up to at most `at_once`, or of a single item; a checkpoint before each."""
+    """Yield consecutive slices whose costs add up to at most `at_once`, or of a single item; a checkpoint precedes
+    each.
+    """
     running = np.cumsum(costs)
     start = 0
     while start < len(costs):
@@ -63,14 +64,14 @@ def slices(costs: Numbers, at_once: int) -> Iterator[slice]:
 
 
 def batches(count: int, at_once: int) -> Iterator[slice]:
-    """Consecutive slices of at most `at_once` rows; a checkpoint before each."""
+    """Yield consecutive slices of at most `at_once` rows; a checkpoint precedes each."""
     for start in range(0, count, at_once):
         checkpoint()
         yield slice(start, min(start + at_once, count))
 
 
 def gather(values: Array, places: Numbers) -> Array:
-    """`values[places]`."""
+    """Return `values[places]`, computed in batches."""
     if len(places) <= tuning.current.batch_values:
         return values[places]
     found = np.empty(len(places), values.dtype)
@@ -80,7 +81,7 @@ def gather(values: Array, places: Numbers) -> Array:
 
 
 def in_batches(call: Callable[..., Any], *columns: pa.Array) -> pa.Array:
-    """What a function of rows gives for some columns of one length; batch by batch where they are long."""
+    """Apply a function of rows to columns of equal length; long columns are processed in batches."""
     count = len(columns[0])
     if count <= tuning.current.batch_rows:
         return call(*columns)

@@ -1,8 +1,8 @@
-"""The rows of a query in their final order, as many as its limit lets through.
+"""Order and limit of a query.
 
-A ranked query with a limit shows a few rows out of very many. Where the ranked variable is the first one scanned, it is
-ranked before the rest of the match runs: the rest is run for the best entities only, then for more if too few of them
-have a match. A row is in the match or not whatever other rows there are, so the first rows are the same.
+A ranked query with a limit returns a few of many rows. If the ranked variable is the first one scanned, it is ranked
+before the rest of the match runs. The rest then runs for the best entities only, and for more if too few of them have a
+match. Whether a row is in the match does not depend on other rows, so the first rows are the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OrderedRows:
         self._match = MatchPipeline(context, evaluator)
 
     def rows(self) -> BindingTable:
-        """The rows; ranked ones with what is shown of their rank."""
+        """Return the rows; ranked rows have the columns of their rank."""
         rank = self._plan.order_by[0].expr if self._plan.order_by else None
         if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
             return self._sorted(self._match.rows(self._plan.pipeline), [], None)
@@ -64,7 +64,7 @@ class OrderedRows:
     # -- ranks -----------------------------------------------------------------------------------
 
     def _ranked(self, rank: ir.Rank) -> tuple[BindingTable, Keys]:
-        """The rows that can be among the first, and what they are ranked by."""
+        """Return the rows that can be among the first, and their ranks."""
         first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
         early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
         if not early:
@@ -80,7 +80,7 @@ class OrderedRows:
         return self._rank(rank, bindings)
 
     def _best(self, rank: ir.Nearest | ir.Bm25, every: BindingTable) -> Iterator[Numbers]:
-        """The best entities, ties included: some, then more, then all that are ranked at all."""
+        """Yield the best entities, ties included: first some, then more, then all that have a rank."""
         bound = every.bound[rank.prop.var]
         wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * (self._plan.limit or 0))
         while wanted < bound.count:
@@ -102,7 +102,10 @@ class OrderedRows:
         return near
 
     def _fused_early(self, rank: ir.Rrf, every: BindingTable, rest: ir.Pipeline) -> tuple[BindingTable, Keys]:
-        """A place in a ranking depends on who else is in the match: that must be known of every entity, cheaply."""
+        """Rank by fusion before the rest of the match, if it is known which entities the match keeps.
+
+        A position in a ranking depends on all entities of the match; without that knowledge the match runs first.
+        """
         passing = self._match.passing(rest, every)
         if passing is None:
             return self._rank(rank, self._match.run(rest, every))
@@ -114,7 +117,7 @@ class OrderedRows:
         return bindings, [key[at] for key in keys]
 
     def _rank(self, rank: ir.Rank, bindings: BindingTable) -> tuple[BindingTable, Keys]:
-        """Drop the rows a ranking does not take, or that cannot be among the first; and give its sort keys."""
+        """Drop the rows that a ranking excludes or that cannot be among the first, and return the sort keys."""
         started = time.perf_counter()
         limit = self._plan.limit
         bound = bindings.bound[_variable(rank)]
@@ -149,7 +152,7 @@ class OrderedRows:
 def row_order(
     plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator, keys: Keys | None = None, ranked: str | None = None
 ) -> Numbers:
-    """The rows by the rank they were given, if any, then by the other sort keys, then by their ids."""
+    """Return the rows by rank, if any, then by the other sort keys, then by ids."""
     keys = list(keys or ())
     for key in plan.order_by[1 if ranked is not None else 0 :]:
         codes = evaluator.codes(column_expr(plan, key.expr), bindings)
@@ -157,7 +160,7 @@ def row_order(
     paths = {name for name, bound in bindings.bound.items() if is_of_paths(bound)}
     names = sorted(bindings.named(), key=lambda name: name in paths)
     if ranked is not None:
-        # The rows of a ranked entity come in the order of their edges.
+        # The rows of a ranked entity are ordered by their edges.
         edges = set(_edges(plan.pipeline))
         names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
     keys += [id_ranks_of(bindings.bound[name]) for name in names]
@@ -166,7 +169,7 @@ def row_order(
 
 
 def column_expr(plan: ir.AnyIR, expr: ir.Expr) -> ir.Expr:
-    """What a column that repeats another one shows."""
+    """Return the expression of a column, following references to other columns."""
     while isinstance(expr, ir.ColumnRef):
         expr = plan.columns[expr.index].expr
     return expr
@@ -177,7 +180,7 @@ def _variable(rank: ir.Rank) -> str:
 
 
 def _edges(pipeline: ir.Pipeline) -> Iterator[str | None]:
-    """The variables bound to edges, those of optional blocks included."""
+    """Yield the variables that are bound to edges, including those of optional blocks."""
     for op in pipeline:
         if isinstance(op, ir.Expand):
             yield op.edge_var

@@ -1,4 +1,4 @@
-"""The match: a pipeline of operations over rows of numbers."""
+"""The match: a pipeline of operators over binding tables."""
 
 from __future__ import annotations
 
@@ -39,15 +39,17 @@ class MatchPipeline:
         self._evaluator = evaluator
 
     def rows(self, pipeline: ir.Pipeline, live: Sequence[frozenset[str]] | None = None) -> BindingTable:
-        """The rows of a match; with `live`, of a query that groups or counts, equal ones may be put together."""
+        """Return the rows of a match; with `live`, of a grouping or counting query, equal rows may be merged."""
         return self._pipeline(pipeline, BindingTable(), live)
 
     def run(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
-        """The rows some operations make of others."""
+        """Apply some operators to rows."""
         return self._pipeline(pipeline, bindings)
 
     def passing(self, pipeline: ir.Pipeline, bindings: BindingTable) -> Mask | None:
-        """Which rows some operations find anything for, where that is known without running them; else None."""
+        """Return a mask of the rows for which some operators find a match, if it is known without running them; else
+        None.
+        """
         if len(pipeline) != 1 or not isinstance(op := pipeline[0], ir.Expand) or op.src_type is not None:
             return None
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
@@ -59,7 +61,7 @@ class MatchPipeline:
     def _pipeline(
         self, pipeline: ir.Pipeline, bindings: BindingTable, live: Sequence[frozenset[str]] | None = None
     ) -> BindingTable:
-        """Run some operations; with `live`, rows are only counted, and what nobody asks for is not kept."""
+        """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped."""
         place = 0
         while place < len(pipeline):
             op = pipeline[place]
@@ -97,14 +99,14 @@ class MatchPipeline:
         data = self._context.table(TableKey.node(op.type_name))
         found = self._of_members(op, data) if isinstance(data, UnionTable) else self._found(op, data)
         if not bindings.bound and bindings.count == 1 and bindings.weight is None:
-            return found  # as a mask, if that is what it is: who only counts needs no numbers
+            return found  # stays a mask if it is one: counting needs no row numbers
         numbers = found.bound[op.var].numbers
         self._context.check_size(bindings.count * len(numbers), len(bindings.bound) + 2)
         crossed = bindings.take(np.repeat(np.arange(bindings.count), len(numbers)))
         return crossed.bind(op.var, data, np.tile(numbers, bindings.count))
 
     def _found(self, op: ir.NodeScan, data: ColumnSource) -> BindingTable:
-        """The nodes of a type that pass all conditions."""
+        """Return the nodes of a type that satisfy all conditions."""
         keyed = self._by_key(op, data)
         bound, filters = keyed if keyed is not None else (Binding(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
@@ -113,7 +115,7 @@ class MatchPipeline:
         return found
 
     def _of_members(self, op: ir.NodeScan, data: UnionTable) -> BindingTable:
-        """The nodes of several types that pass all conditions; each type uses what it has to find its own."""
+        """Return the nodes of several types that satisfy all conditions; each type uses its own indexes."""
         own = tuple(condition for condition in op.filters if not about_type(condition))
         found = BindingTable(data.row_count, {op.var: Binding(data)})
         if own:
@@ -128,7 +130,7 @@ class MatchPipeline:
         return found
 
     def _by_key(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
-        """The one row a scan can find when its key is given, and the other conditions; None when it is not."""
+        """Return the one row of a scan by key, and the other conditions; None if no condition gives the key."""
         for place, prop, key in id_tests(op, self._context.catalog):
             id_ = spelt(self._evaluator.constant(key), prop.type)
             if id_ is not None:
@@ -172,13 +174,13 @@ class MatchPipeline:
         return self._arrive(op, bindings, far, positions, targets)
 
     def _room(self, bindings: BindingTable) -> Room:
-        """Room for the rows of a hop: what the frame has, and the far ends."""
+        """Return the size check of a hop: its rows have the variables of the binding table and the far end."""
         return partial(self._context.check_size, columns=len(bindings.bound) + 2)
 
     def _arrive(
         self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, positions: Numbers, targets: Numbers
     ) -> BindingTable:
-        """Bind the far node; its own conditions are judged before anything else is copied."""
+        """Bind the far node. Its conditions are evaluated before other columns are copied."""
         keep = self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
         if keep is not None:
             positions, targets = positions[keep], targets[keep]
@@ -198,7 +200,7 @@ class MatchPipeline:
         return result if op.dst_bound else result.bind(op.dst_var, far, targets)
 
     def _edges_alone(self, op: ir.Expand, bindings: BindingTable, live: frozenset[str]) -> BindingTable | None:
-        """The edges of all nodes, where nobody looks at their ends; None where somebody does."""
+        """Return the edges of all nodes if their ends are not used; else None."""
         if (
             op.edge_var is None
             or op.direction == "both"
@@ -217,16 +219,16 @@ class MatchPipeline:
         return BindingTable(bound.count, {op.edge_var: bound})
 
     def _edge_table(self, op: ir.Expand) -> ColumnSource:
-        """The edges of a hop that binds a variable to them: these are of one type."""
+        """Return the edge table of a hop with an edge variable, which has one edge type."""
         return self._context.table(self._context.catalog.edges[op.edge_type].table_key)
 
     def _edges_at(self, op: ir.Expand, bindings: BindingTable) -> tuple[Numbers, Numbers, Numbers]:
-        """The edges of each row that pass their own conditions: (row, edge, far end)."""
+        """Return the edges of each row that satisfy their conditions: (row, edge, far end)."""
         adjacency, edges = self._context.adjacency(op.edge_type), self._edge_table(op)
         bound = bindings.bound[op.src_var]
         assert op.edge_var is not None
         if op.direction != "both" and op.edge_filters and bound.whole:
-            # Every node is a source: the edges are chosen first, and each knows its source.
+            # Every node is a source: select the edges first; each edge has its source.
             mask = self._passing(op.edge_var, Binding(edges), op.edge_filters)
             assert mask is not None
             chosen = np.flatnonzero(mask)
@@ -266,7 +268,7 @@ class MatchPipeline:
         return result.bind(op.edge_var, self._edge_table(op), empty) if op.edge_var else result
 
     def _anti_join(self, op: ir.AntiJoin, bindings: BindingTable) -> BindingTable:
-        """Rows that agree in the outer variables stand or fall together: each combination is tried once."""
+        """Anti-join. Each distinct combination of the outer variables is matched once."""
         if not bindings.count:
             return bindings
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
@@ -278,7 +280,7 @@ class MatchPipeline:
         return bindings.keep(~matched[places])
 
     def _left_join(self, op: ir.LeftJoin, bindings: BindingTable) -> BindingTable:
-        """As for an anti-join, each combination of the outer variables is matched once."""
+        """Left join. Each distinct combination of the outer variables is matched once."""
         first, places = _distinct([bindings.bound[name].numbers for name in op.outer_vars])
         outer = bindings.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
@@ -290,12 +292,12 @@ _ROW = "_#row"
 
 
 def _forget(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
-    """Without the variables that no longer matter, equal rows put together."""
+    """Drop the variables that are not used later, and merge equal rows."""
     kept = [name for name in bindings.bound if name in live]
     return bindings if len(kept) == len(bindings.bound) else bindings.only(kept).merged()
 
 
 def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
-    """(the first row of each distinct combination, which combination each row is)."""
+    """Return (the first row of each distinct combination, the combination of each row)."""
     codes, count = combine_codes(columns)
     return first_rows(codes, count), codes

@@ -1,4 +1,4 @@
-"""The columns of a result, made of rows of numbers when somebody asks for them, batch by batch."""
+"""Projection: result columns, computed from a binding table batch by batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from omnigraph.query.plan import ir
 
 
 class Projection:
-    """Ordered rows and what to show of each; the properties are fetched when a batch is."""
+    """Ordered rows and the result expressions; properties are fetched per batch."""
 
     def __init__(self, plan: ir.AnyIR, bindings: BindingTable, evaluator: Evaluator, watch: Watch) -> None:
         self._exprs = [column_expr(plan, column.expr) for column in plan.columns]
@@ -30,11 +30,11 @@ class Projection:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns; names may repeat."""
+        """The result columns; names may repeat."""
         return self._batch(self._frame.take(np.zeros(0, np.int64))).schema
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of at most `rows`; the query's time limit goes on while they are made."""
+        """Yield the rows in batches of at most `rows`. The time limit of the query applies while they are computed."""
         for start in range(0, len(self), rows):
             with watching(self._watch):
                 self._watch.check()
@@ -43,7 +43,7 @@ class Projection:
             yield batch
 
     def table(self) -> pa.Table:
-        """All rows at once."""
+        """Return all rows."""
         return pa.Table.from_arrays(self._columns(self._frame), names=self._names)
 
     def _batch(self, bindings: BindingTable) -> pa.RecordBatch:

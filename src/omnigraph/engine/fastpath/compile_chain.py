@@ -1,8 +1,8 @@
-"""Reads that start at one node, compiled into a few moves.
+"""Reads that start at one node, compiled into a chain of steps.
 
-A question about a node and what is around it is answered in less time than the executor needs to get ready. So what
-depends on the plan alone is settled when it is prepared. The rows are those the executor finds, which the tests hold
-equal; where they become many, they are left to it.
+A query about a node and its neighbourhood takes less time than the executor needs to start. Everything that depends on
+the plan alone is therefore computed when the plan is prepared. The chain returns the same rows as the executor, which
+tests verify. It returns to the executor if there are too many rows.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _KNOWN = (
     ir.Const, ir.ParamRef, ir.Prop, ir.Entity, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative,
     ir.Function, ir.Aggregate, ir.ColumnRef, ir.Object, ir.ListOf, ir.GroupValue,
 )  # fmt: skip
-"""Expressions that need nothing but their rows."""
+"""Expressions that depend on the columns of their rows only."""
 
 End = Callable[[ChainRows], PythonRows | pa.Table]
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A plan that starts at the node with a key."""
+    """A compiled plan that starts at the node with a key."""
 
     start: str
-    """The variable of that node."""
+    """The variable of the first node."""
     key: ir.Const | ir.ParamRef
     key_type: PropertyType
     tables: Mapping[str, str]
@@ -59,7 +59,7 @@ class Chain:
     end: End
 
     def run(self, context: ExecutionContext, params: Mapping[str, Any]) -> PythonRows | pa.Table | None:
-        """The result; None when that is left to the executor."""
+        """Return the result; None if the executor must compute it."""
         key = self.key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
         id_ = spelt(value, self.key_type)
@@ -79,11 +79,11 @@ class Chain:
                 return None
 
 
-# -- making one --------------------------------------------------------------------------------------
+# -- compilation -------------------------------------------------------------------------------------
 
 
 def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> Chain | None:
-    """The plan as a chain; None when it starts anywhere else, or needs more than its rows."""
+    """Compile a plan; None if it does not start at a key or contains an unsupported expression or operator."""
     if not plan.pipeline or not all(map(_is_known, _exprs(plan))):
         return None
     scan, *rest = plan.pipeline
@@ -93,7 +93,7 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
     others = scan.filters[:place] + scan.filters[place + 1 :]
     at_end = required_variables(plan.group_exprs)
     if plan.order_by and not plan.is_aggregate:
-        at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # rows that are alike otherwise go by ids
+        at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # ties are ordered by ids
     steps = compile_steps(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
     if steps is None:
         return None
@@ -137,11 +137,11 @@ def _is_known(expr: ir.Expr) -> bool:
     return all(map(_is_known, ir.parts_of(expr)))
 
 
-# -- ends --------------------------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------------
 
 
 def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
-    """What makes the result of the rows, which have these variables."""
+    """Return the function that computes the result from rows with these variables."""
     if plan.is_aggregate:
         return _counts(plan) or (lambda rows: _aggregated(cut(plan, rows.params), rows, variables))
     exprs = [column_expr(plan, column.expr) for column in plan.columns]
@@ -178,7 +178,7 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
 
 
 def _counts(plan: ir.QueryIR) -> End | None:
-    """The end of a plan that does nothing but count its rows."""
+    """Return the result function of a plan that only counts its rows; None for other plans."""
     if plan.having or plan.distinct or plan.is_cut or plan.limit == 0:
         return None
     if not all(map(_counts_rows, (column.expr for column in plan.columns))):
@@ -194,7 +194,7 @@ def _aggregated(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -
 
 
 def _shown(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Numbers:
-    """The rows that are shown, in their order."""
+    """Return the rows of the result in their order."""
     if plan.order_by:
         return row_order(plan, bindings, evaluator)[plan.skip :]
     return np.arange(

@@ -1,7 +1,7 @@
-"""What a read that starts at one node is made of: moves over rows of numbers, each compiled from an operation.
+"""Steps of a compiled chain. Each is compiled from one operator and works on columns of row numbers.
 
-Which variables are still looked at after a move, which conditions compare plain numbers, where a hop starts: that is
-settled when a move is made. What is left to do are a few calls.
+Live variables, numeric comparisons and the start of each hop are determined at compile time, so that a step consists of
+a few calls.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _ROW = "_#row"
 
 
 class TooManyRows(Exception):
-    """Raised where the rows become too many."""
+    """Raised if a chain has too many rows."""
 
 
 def check_row_count(rows: int) -> None:
-    """Refuse more rows than moves are good at."""
+    """Raise `TooManyRows` above the row limit of a chain."""
     if rows > tuning.current.chain_rows_max:
         raise TooManyRows
 
 
 class ChainRows:
-    """The rows so far: a column of numbers for each variable that is still looked at.
+    """The intermediate rows: a column of row numbers for each live variable.
 
-    The node all of them start at is the same in every row, and has no column.
+    The start node is the same in every row and has no column.
     """
 
     __slots__ = ("_tables", "_types", "columns", "context", "count", "params", "start")
@@ -65,36 +65,36 @@ class ChainRows:
         self.columns: dict[str, Numbers] = {}
 
     def numbered(self, name: str) -> ChainRows:
-        """The same rows with one more column: their places."""
+        """Return the rows with one more column: their positions."""
         rows = ChainRows(self.context, self.params, self._tables, self._types, self.start)
         rows.count = self.count
         rows.columns = {**self.columns, name: np.arange(self.count)}
         return rows
 
     def numbers(self, var: str) -> Numbers:
-        """The entity of each row."""
+        """Return the row number of the entity of each row."""
         found = self.columns.get(var)
         return np.full(self.count, self.start or 0) if found is None else found
 
     def data(self, var: str) -> ColumnSource:
-        """The table of a variable."""
+        """Return the table of a variable."""
         return self.context.table(self._tables[var])
 
     def bound(self, var: str) -> Binding:
-        """A variable as the evaluator wants it."""
+        """Return a variable as a binding."""
         return Binding(self.data(var), self.numbers(var))
 
     def bindings(self, variables: Sequence[str]) -> BindingTable:
-        """The rows as the evaluator wants them."""
+        """Return some variables as a binding table."""
         return BindingTable(self.count, {var: self.bound(var) for var in variables})
 
     def evaluator(self) -> Evaluator:
-        """Evaluates what is not as simple as comparing numbers."""
+        """Return an evaluator for expressions other than numeric comparisons."""
         catalog = self.context.catalog
         return Evaluator(catalog, self.params, Searcher(catalog, self.params, None, self._types), self._types)
 
     def keep(self, mask: Mask, live: Sequence[str]) -> None:
-        """Go on with some of the rows, and with what is looked at later."""
+        """Keep the selected rows and the live variables."""
         self.columns = {var: self.columns[var][mask] for var in live}
         self.count = len(self.columns[live[0]]) if live else int(np.count_nonzero(mask))
 
@@ -106,7 +106,7 @@ RowPredicate = Callable[[ChainRows], Mask]
 def compile_steps(
     start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...]
 ) -> list[ChainStep] | None:
-    """The moves of some operations on rows with these columns; None when one of them is not for a chain."""
+    """Compile operators on rows with these columns; None if a chain does not support one of them."""
     steps: list[ChainStep] = []
     pipeline = tuple(_one_by_one(pipeline))
     for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
@@ -139,7 +139,7 @@ def _compile_step(
 
 
 def bound_by(op: ir.Op) -> Iterator[str]:
-    """The variables an operation has to do with that rows have after it."""
+    """Yield the variables that an operator binds."""
     if isinstance(op, ir.NodeScan):
         yield op.var
     elif isinstance(op, ir.Expand):
@@ -147,7 +147,7 @@ def bound_by(op: ir.Op) -> Iterator[str]:
 
 
 def _one_by_one(pipeline: ir.Pipeline) -> Iterator[ir.Op]:
-    """The same operations, each condition one of its own."""
+    """Yield the same operators with each condition as its own filter."""
     for op in pipeline:
         if isinstance(op, ir.Expand) and (op.dst_filters or op.edge_filters):
             yield replace(op, dst_filters=(), edge_filters=())
@@ -157,16 +157,16 @@ def _one_by_one(pipeline: ir.Pipeline) -> Iterator[ir.Op]:
 
 
 def _is_check(op: ir.Expand) -> bool:
-    """Whether a hop only says whether two nodes are connected."""
+    """Return True if a hop only tests whether two nodes are connected."""
     plain = op.edge_var is None and op.src_type is None and not op.dst_filters and not op.edge_filters
     return op.dst_bound and plain and (op.min_hops, op.max_hops) == (1, 1)
 
 
-# -- moves -------------------------------------------------------------------------------------------
+# -- steps -------------------------------------------------------------------------------------------
 
 
 def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
-    """One hop; `arrives` says whether anybody looks at where it leads."""
+    """One hop; `arrives` is True if the far end is used later."""
 
     def step(rows: ChainRows) -> None:
         neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
@@ -209,7 +209,7 @@ def _reach(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
 
 
 def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> ChainStep:
-    """One hop along edges that have a name."""
+    """One hop with an edge variable."""
     edge = op.edge_var
     assert edge is not None
 
@@ -234,7 +234,9 @@ def _filter(predicate: RowPredicate, kept: tuple[str, ...]) -> ChainStep:
 
 
 def _row_predicate(condition: ir.Condition) -> RowPredicate:
-    """Where a condition is definitely true: comparisons of numbers at once, all others by the evaluator."""
+    """Compile a condition: numeric comparisons use numpy, other conditions the evaluator. The mask is True where it is
+    true.
+    """
     variables = tuple(dict.fromkeys(ir.variables_of(condition)))
 
     def evaluate(rows: ChainRows) -> Mask:
@@ -255,7 +257,7 @@ def _row_predicate(condition: ir.Condition) -> RowPredicate:
 
 
 def _meets(start: str, op: ir.Expand) -> RowPredicate:
-    """Whether the two ends of a hop are connected."""
+    """Return the test whether the two ends of a hop are connected."""
 
     def connected(rows: ChainRows) -> Mask:
         neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
@@ -268,7 +270,7 @@ def _meets(start: str, op: ir.Expand) -> RowPredicate:
 
 
 def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> ChainStep | None:
-    """Without the rows that have a match of the inner operations."""
+    """Drop the rows that have a match of the inner operators."""
     first = op.inner[0] if len(op.inner) == 1 else None
     if isinstance(first, ir.Expand) and _is_check(first):
         meets = _meets(start, first)

@@ -1,10 +1,10 @@
-"""Compiled loops, loaded when they pay.
+"""Compiled kernels, loaded when loading pays.
 
-Some loops cannot run at full speed in numpy. They are compiled by numba, one module per subject. Each has a numpy
-fallback with bit-identical results; the tests compare the two. Floating-point sums have one implementation only
-(`engine.exec.column_aggregates`) and no compiled form. Importing numba takes longer than most queries. The fallbacks
-therefore run until their total time exceeds the load time; then the compiled loops load in the background. A command
-that runs one query never imports numba. numba is optional.
+Some loops cannot run at full speed in numpy. numba compiles them, one module per subject. Each has a numpy fallback
+with bit-identical results; the tests compare the two. Floating-point sums have one implementation only
+(`engine.exec.reducers`) and no compiled form. Importing numba takes longer than most queries. The fallbacks therefore
+run until their total time exceeds the load time; then the kernels load in the background. A command that runs one query
+never imports numba. numba is optional.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class KernelLoader:
-    """What is loaded so far, and how long the twins have run."""
+    """The loaded kernels and the total run time of their fallbacks."""
 
     def __init__(self) -> None:
         self.modules: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class KernelLoader:
             due = self.spent_s > tuning.current.kernel_load_s and not self.asked
             self.asked = self.asked or due
         if due:
-            # Not a daemon: a process that ended in the midst of compiling could crash.
+            # Not a daemon: a process that exits during compilation could crash.
             Thread(target=load, name="omnigraph-kernels").start()
 
 
@@ -48,13 +48,13 @@ _loader = KernelLoader()
 
 
 def find(subject: str) -> Any | None:
-    """The compiled loops of a subject; None as long as its twins have to do."""
+    """Return the kernels of a subject; None if they are not loaded and the numpy fallback must run."""
     return _loader.modules.get(subject)
 
 
 @contextmanager
 def timed_fallback() -> Iterator[None]:
-    """Around the numpy form of a loop: its time counts towards loading the compiled one."""
+    """Measure a numpy fallback; its run time counts towards loading the kernels."""
     started = time.perf_counter()
     try:
         yield
@@ -74,12 +74,12 @@ def isolated() -> Iterator[KernelLoader]:
 
 
 def load() -> bool:
-    """Load the compiled loops now, as a server or a benchmark does; whether they are there."""
+    """Load the kernels now, as a server or a benchmark does; return True if they are available."""
     _loader.asked = True
     try:
         _loader.modules.update({name: import_module(f"{__name__}.{name}") for name in _SUBJECTS})
     except (ImportError, RuntimeError, OSError) as error:
-        # No numba for this platform, or no place where it may keep what it compiled: the twins go on.
+        # numba does not support the platform or cannot write its cache: the fallbacks continue to run.
         _log.warning("no compiled loops: %s", error)
         return False
     return True

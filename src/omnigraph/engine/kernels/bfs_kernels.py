@@ -13,7 +13,9 @@ _I32 = types.Array(int32, 1, "C", readonly=True)
 def common_counts(  # type: ignore[no-untyped-def]
     walked_offsets, walked_targets, closed_offsets, closed_targets, walkers, closers, size
 ):
-    """How many far ends of each walker are far ends of its closer; those are marked while it is its turn."""
+    """Return for each walker the number of its neighbours that are neighbours of its closer, which are marked
+    meanwhile.
+    """
     counts = np.zeros(len(walkers), np.int64)
     marks = np.zeros(size, np.uint8)
     last = np.int64(-1)
@@ -29,7 +31,7 @@ def common_counts(  # type: ignore[no-untyped-def]
         found = 0
         walker = walkers[row]
         for place in range(walked_offsets[walker], walked_offsets[walker + 1]):
-            # An index without a sign need not be looked at twice: this loop is all the time there is.
+            # Unsigned index avoids the wraparound check; this is the hot loop.
             found += marks[np.uint32(walked_targets[place])]
         counts[row] = found
     return counts
@@ -37,7 +39,7 @@ def common_counts(  # type: ignore[no-untyped-def]
 
 @njit([int64[::1](_I64, _I32, _I64, _I64, int32[::1], int32)], nogil=True, cache=True)
 def step(offsets, targets, frontier, moved, stamp, mark):  # type: ignore[no-untyped-def]
-    """The far ends of a frontier that have not this mark yet, each once, now marked; by their new numbers, if moved."""
+    """Return the neighbours of a frontier without this mark, each once, and mark them; renumbered if rows moved."""
     is_moved = len(moved) > 0
     steps = 0
     for source in frontier:

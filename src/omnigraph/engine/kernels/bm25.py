@@ -42,7 +42,7 @@ def add(scores, postings, norms, weight, places, touched, size):  # type: ignore
 
 @njit([int64[::1](_NORMS, _I64, boolean, int64)], nogil=True, cache=True)
 def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """The places whose score is above 0 and among the `wanted` best, ties included."""
+    """Return the positions of the `wanted` best scores above 0, ties included."""
     count = len(scores) if whole else len(rows)
     heap = np.zeros(wanted, np.float64)
     for place in range(count):
@@ -62,7 +62,7 @@ def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
 
 @njit([_TWO(_NORMS, _I64, boolean, _NORMS)], nogil=True, cache=True)
 def standing(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """For each wanted score how many are above it, and how many equal to it."""
+    """Return for each wanted score how many scores are higher, and how many are equal."""
     above = np.zeros(len(wanted), np.int64)
     equal = np.zeros(len(wanted), np.int64)
     for place in range(len(scores) if whole else len(rows)):

@@ -1,4 +1,4 @@
-"""Compiled: a heap of the best so far, the least of them on top."""
+"""Compiled min-heap of the largest values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def replace_least(heap, value):  # type: ignore[no-untyped-def]
-    """Put a value that is larger than the least in its place."""
+    """Replace the smallest value by a larger one."""
     size = len(heap)
     at = 0
     while True:

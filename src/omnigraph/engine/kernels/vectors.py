@@ -1,4 +1,4 @@
-"""Compiled: which rows can be among the nearest. The twin is in `omnigraph.engine.search.vector_scan`."""
+"""Compiled selection of the rows that can be among the nearest; numpy fallback: `engine.search.vector_scan`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def promising(block, query, step, slack, rows, whole, wanted):  # type: ignore[n
         code = codes[row]
         for at in range(width):
             total += np.int32(code[at]) * np.int32(query[at])
-        # Cut to 32 bits, which the sum never leaves: the loop above then runs in them.
+        # The sum fits 32 bits; the cast lets the compiler keep the loop above in 32 bits.
         similarity = np.float32(np.int32(total)) * np.float32(scales[row] * step)
         error = errors[row] + slack
         upper[place] = similarity + error

@@ -1,7 +1,7 @@
-"""How many rows a plan will have at each step: guesses from row counts, degrees and simple shares.
+"""Cardinality estimates: rows after each operator, from row counts, degrees and fixed selectivities.
 
-They choose nothing; they tell a person where a query gets large before it is run, and beside the real figures where
-the guess was wrong.
+The estimates do not choose a plan. They show where a query gets large before it runs and, beside the actual numbers,
+where an estimate is wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOT_SHARE = 0.5
 
 
 class CardinalityEstimates:
-    """Rows after each operation of a plan."""
+    """Estimated rows after each operator of a plan."""
 
     def __init__(self, plan: ir.QueryIR, catalog: Catalog, counts: Mapping[str, int]) -> None:
         self._catalog = catalog
@@ -35,7 +35,7 @@ class CardinalityEstimates:
         self.result = min(rows, rows if plan.limit is None else plan.limit)
 
     def after(self, op: ir.Op) -> float:
-        """The rows after an operation."""
+        """Return the estimated rows after an operator."""
         return self._after[id(op)]
 
     def _run(self, pipeline: ir.Pipeline, rows: float) -> float:
@@ -74,7 +74,7 @@ class CardinalityEstimates:
         return edge.to_type if op.direction == "in" else edge.from_type
 
     def _paths(self, op: ir.FindPaths) -> float:
-        """As many as hops lead on, or one for each far end."""
+        """Return the factor by which paths multiply the rows: the product of the factors of their hops."""
         factor, near = 1.0, op.src_var
         for step in op.steps:
             edge_type, *also = step.edge_types
@@ -87,7 +87,7 @@ class CardinalityEstimates:
         return factor * self._share(op.filters)
 
     def _share(self, conditions: tuple[ir.Condition, ...]) -> float:
-        """The part of the rows that pass some conditions."""
+        """Return the selectivity of some conditions."""
         share = 1.0
         for condition in conditions:
             share *= self._passing(condition)
@@ -128,7 +128,7 @@ class CardinalityEstimates:
 
 
 def format_estimate(rows: float) -> str:
-    """A guess as people say it: two digits."""
+    """Format an estimate with two significant digits."""
     if rows < 10:
         return f"~{max(round(rows), 1 if rows > 0 else 0)}"
     digits = len(str(int(rows)))

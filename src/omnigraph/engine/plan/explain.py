@@ -1,4 +1,4 @@
-"""A plan with what is known about it: before it runs what to expect, after it ran what happened."""
+"""Explained plans: estimates before a run, actual numbers after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS, _GUESS, _MS = 12, 12, 10
 
 
 class PlanExplainer:
-    """One plan on one snapshot."""
+    """Explains one plan on one snapshot."""
 
     def __init__(self, prepared: PreparedQuery, snapshot: Snapshot, cache: DataCache) -> None:
         self._plan = prepared.plan
@@ -35,7 +35,7 @@ class PlanExplainer:
     # -- before ----------------------------------------------------------------------------------
 
     def before(self) -> str:
-        """The plan, rows to expect, and what is used to find them."""
+        """Return the plan with estimated rows and the structures that each operator uses."""
         return explain(self._plan, self._expected)
 
     def _expected(self, part: Part) -> str:
@@ -113,13 +113,13 @@ class PlanExplainer:
     # -- after -----------------------------------------------------------------------------------
 
     def after(self, profile: Profile, *, rows: int, elapsed_ms: float) -> str:
-        """The plan with the rows and the time of every step, and how it was done."""
+        """Return the plan with the rows, time and notes of every operator."""
         steps: dict[object, list[OperatorProfile]] = {}
         for step in profile.steps:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
         if "rank" in steps and len(ranks) == len(self._plan.order_by):
-            # A rank alone has no line of its own for the order.
+            # The order by a rank alone has no line in the plan.
             steps["rank"] += steps.pop("order", [])
 
         def beside(part: Part) -> str:

@@ -1,7 +1,7 @@
-"""How many rows come back, once the parameters are known.
+"""Limit and offset of a plan, once the parameters are known.
 
-The executor knows one number, how many rows it must find from the start: what is skipped, and what is shown. The
-skipped ones are dropped at the end, so a page is the same rows whichever pages were read before it.
+The executor finds the skipped and the returned rows and drops the skipped ones at the end. A page is therefore the same
+rows, whichever pages were read before it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from omnigraph.query.plan import ir
 
 @dataclass(frozen=True)
 class Page:
-    """A part of a result: at most `rows` of it, behind the first `offset`."""
+    """A page of a result: at most `rows` rows after the first `offset`."""
 
     offset: int
     rows: int
 
 
 def cut(plan: ir.QueryIR, params: Mapping[str, Any], page: Page | None = None) -> ir.QueryIR:
-    """The plan with its limit and what it skips as numbers; the limit then counts from the first row.
+    """Return the plan with its limit and offset as numbers; the limit includes the skipped rows.
 
-    For a page one row more is found, if there is one: the page behind it then has one too. Of a fusion all rows are
-    found, because its limit says how many candidates it fuses.
+    A page asks for one more row, to know whether a next page exists. A fusion returns all rows, because its limit is
+    the number of candidates that it fuses.
     """
     if not plan.is_cut and page is None:
         return plan

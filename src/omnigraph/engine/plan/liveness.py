@@ -1,4 +1,4 @@
-"""Which variables of a plan somebody still looks at, after each of its operations."""
+"""Liveness: the variables that are used after each operator of a plan."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from omnigraph.query.plan import ir
 
 
 def required_variables(exprs: Iterable[ir.Expr]) -> frozenset[str]:
-    """The variables that columns, or keys and aggregates, are made of.
+    """Return the variables that some columns, or keys and aggregates, use.
 
-    `count($x)` counts rows, whatever `$x` is, so it looks at nothing.
+    `count($x)` counts rows and does not use `$x`.
     """
     found: set[str] = set()
     for expr in exprs:
@@ -22,7 +22,7 @@ def required_variables(exprs: Iterable[ir.Expr]) -> frozenset[str]:
 
 
 def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[str]]:
-    """For each operation the variables that matter after it, given those that matter after the last one."""
+    """Return for each operator the variables used after it, given those used after the last one."""
     needed = set(at_end)
     live: list[frozenset[str]] = []
     for op in reversed(pipeline):

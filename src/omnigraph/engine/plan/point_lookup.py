@@ -1,4 +1,4 @@
-"""Which node a scan means, where one of its conditions says so."""
+"""Point lookups: scans with a condition that gives the id of the node."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from omnigraph.schema.catalog import Catalog
 
 
 def id_tests(scan: ir.NodeScan, catalog: Catalog) -> Iterator[tuple[int, ir.Prop, ir.Const | ir.ParamRef]]:
-    """The conditions that give the id of the one node a scan of a type can find: (place, property, constant).
+    """Yield the conditions that give the id of the only node of a scan: (index, property, constant).
 
-    An id is its key spelt out, so after a look for the id nothing of such a condition is left to compare.
+    An id is the text of its key, so a lookup by id covers the condition completely.
     """
     type_ = catalog.nodes.get(scan.type_name)
     if type_ is None:

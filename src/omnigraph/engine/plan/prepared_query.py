@@ -1,4 +1,4 @@
-"""What is the same every time a plan runs, found out once."""
+"""Per-plan state, computed once."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from omnigraph.schema.catalog import Catalog
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """A read, ready to run."""
+    """A read with everything that its executions share."""
 
     plan: ir.QueryIR
     catalog: Catalog
     types: Mapping[str, str]
     """Variable → node type."""
     live: Sequence[frozenset[str]] | None
-    """For a query that groups or counts: the variables that matter after each operation."""
+    """The variables used after each operator, for a query that groups or counts."""
     chain: Chain | None
-    """The plan as steps from one node, if it starts at one."""
+    """The plan as a compiled chain, if it starts at a key."""
 
 
 def prepare(plan: ir.QueryIR, catalog: Catalog) -> PreparedQuery:
-    """Make a plan ready to run."""
+    """Compute the per-plan state."""
     live = live_after(plan.pipeline, required_variables(plan.group_exprs)) if plan.is_aggregate else None
     types = dict(_types(plan.pipeline))
     return PreparedQuery(plan, catalog, types, live, compile_chain(plan, catalog, types))
 
 
 def _types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
-    """Variable → node type."""
+    """Yield (variable, node type)."""
     for op in pipeline:
         if isinstance(op, ir.NodeScan):
             yield op.var, op.type_name
