@@ -1,4 +1,4 @@
-"""CSV files exactly as pandas writes them: excerpts here, and whole data sets where their packages are installed."""
+"""CSV files as written by pandas: excerpts, and whole data sets if their packages are installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MIXED = {
 
 
 def schema_of(name: str, frame: Any) -> str:
-    """A schema for a frame; floats that are whole beside missing values are integers."""
+    """A schema for a DataFrame. Whole floats in a column with missing values are integers."""
     lines = [f"    {column}: {_property(frame[column])}?" for column in frame.columns]
     return "\n".join([f"node {name} {{", *lines, "}", ""])
 
@@ -46,7 +46,7 @@ def _property(column: Any) -> str:
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("sep", [",", ";", "\t"])
 @pytest.mark.parametrize("frame", [pd.read_csv(io.StringIO(PENGUINS)), pd.DataFrame(MIXED)], ids=["penguins", "mixed"])
-def test_an_excerpt(tmp_path, frame, sep, index):
+def test_excerpt_is_loaded(tmp_path, frame, sep, index):
     check(tmp_path, frame, sep=sep, index=index)
 
 
@@ -58,7 +58,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("package", SETS)
-def test_a_whole_data_set(tmp_path, package):
+def test_whole_data_set_is_loaded(tmp_path, package):
     if find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     with files(package).joinpath(SETS[package]).open() as file:
@@ -66,13 +66,13 @@ def test_a_whole_data_set(tmp_path, package):
 
 
 def check(tmp_path: Any, frame: Any, **written: Any) -> None:
-    """Load what pandas writes, and compare counts, missing values and sums."""
+    """Load the output of pandas and compare counts, missing values and sums."""
     graph = og.init(tmp_path / "g", schema_of("Row", frame), sync=False, environ={})
     frame.to_csv(tmp_path / "Row.csv", **written)
     assert dict(graph.load(tmp_path / "Row.csv", mode="append").tables) == {"node:Row": len(frame)}
     loaded = graph.to_arrow("Row")
     for name in frame.columns:
-        # pandas writes an empty text like a missing one.
+        # pandas writes an empty text like a missing value.
         missing = frame[name].isna() | (frame[name].astype(str) == "")
         assert loaded[name].null_count == int(missing.sum()), name
         if frame[name].dtype.kind in "if":

@@ -1,4 +1,4 @@
-"""Dates outside the years 1 to 9999: refused on the way in, shown as text where an earlier release stored them."""
+"""Dates outside the years 1 to 9999 are refused on input and shown as text if an earlier release stored them."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_columns_are_refused(tmp_path, name, column):
         graph.load({"T": pa.table({"k": ["a"], name: column})}, mode="append")
 
 
-def test_the_first_and_last_day_are_accepted(tmp_path):
+def test_first_and_last_day_are_accepted(tmp_path):
     graph = new_graph(tmp_path, SCHEMA)
     graph.load([node("T", k="a", day="0001-01-01", at="9999-12-31T23:59:59.999Z")], mode="append")
     (record,) = graph.export()
     assert (record["data"]["day"], record["data"]["at"]) == (dates.DATE_RANGE[0], dates.DATETIME_RANGE[1])
 
 
-def test_results(graph):
+def test_results_show_the_date_as_text(graph):
     result = graph.query(READ)
     far = {"k": "far", "day": TEXT_DAY, "at": TEXT_MS, "days": ["1970-01-01", TEXT_DAY]}
     assert json.loads(result.to_json())[0] == {**far, "times": ["1970-01-01T00:00:00.000Z", TEXT_MS]}
@@ -107,7 +107,7 @@ def test_history_diff_feed_and_export(graph, tmp_path):
     assert any(TEXT_DAY in path.read_text() for path in (tmp_path / "csv").glob("T.*.csv"))
 
 
-def test_a_merge_of_both_sides_keeps_the_row(graph):
+def test_merge_keeps_the_row(graph):
     graph.branch_create("b")
     update = "query q($k: String) { update T set { days: [] } where k = $k }"
     graph.mutate(update, params={"k": "fine"})
@@ -118,6 +118,6 @@ def test_a_merge_of_both_sides_keeps_the_row(graph):
 
 
 @pytest.mark.parametrize("days", [-(2**31), -719_528, -719_163, 0, 2_932_897, 2**31 - 1])
-def test_the_text_names_the_stored_value(days):
+def test_text_names_the_stored_value(days):
     assert dates.stored_days(dates.python_date(days)) == days
     assert dates.stored_milliseconds(dates.python_datetime(days * 86_400_000 + 1)) == days * 86_400_000 + 1

@@ -1,4 +1,4 @@
-"""Vectors that were left out are made later, as one commit, and only those."""
+"""Missing vectors are embedded later as one commit; existing vectors stay."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def vectors(graph: og.Graph) -> dict[str, list[float] | None]:
     return {row["slug"]: row["meaning"] for row in rows}
 
 
-def test_what_is_missing_is_made_and_nothing_else(path):
+def test_only_missing_vectors_are_embedded(path):
     graph = og.open(path, environ=LOCAL, actor="ana")
     before = {record["data"]["slug"]: record for record in graph.export() if "data" in record}
     result = graph.embed(message="vectors")
@@ -57,7 +57,7 @@ def test_what_is_missing_is_made_and_nothing_else(path):
     assert graph.verify() == []
 
 
-def test_all_of_them_anew(path):
+def test_again_embeds_all_vectors(path):
     graph = og.open(path, environ=LOCAL)
     assert graph.embed(again=True).to_json()["embedded_rows"] == 2
     assert vectors(graph)["c"] != [1, 0, 0, 0, 0, 0, 0, 0]
@@ -73,7 +73,7 @@ def test_without_a_provider_nothing_is_written(path):
     assert graph.snapshot().commit_id == head
 
 
-def test_types_are_those_with_vectors(path):
+def test_only_types_with_vectors_are_accepted(path):
     graph = og.open(path, environ=LOCAL)
     assert graph.embed(types=["Note"]).embedded == (("Note", 1),)
     with pytest.raises(TypeNotFound, match="there is no node type 'Plain' with an @embed property"):

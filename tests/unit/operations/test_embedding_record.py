@@ -1,4 +1,4 @@
-"""The graph records what made the vectors of a column, and refuses to mix them with vectors of another model."""
+"""The graph records the model of a column's vectors and refuses vectors of another model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def opened(path: Path, environ: dict[str, str], **more: str) -> og.Graph:
     return og.open(path, environ={**environ, **more}, sync=False)
 
 
-def test_the_record_is_made_with_the_first_vector(tmp_path):
+def test_first_vector_makes_the_record(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, environ={}, sync=False)
     graph.load([note("a"), note("given", meaning=[1, 0, 0, 0, 0, 0, 0, 0])], mode="append")
     assert record(graph) is None, "vectors that are given have no model"
@@ -99,7 +99,7 @@ def _jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_jobs")
 @pytest.mark.parametrize("environ", [LOCAL, OTHER_MODEL], ids=["another provider", "another model"])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_with_another_model_is_refused_unless_it_is_permitted(path, tmp_path, name, environ):
+def test_write_with_another_model_is_refused_unless_permitted(path, tmp_path, name, environ):
     graph = opened(path, environ)
     head = graph.commits()[0].id
     with pytest.raises(EmbeddingMismatch, match=r"'Note.meaning'.*'mock', model 'm-1', 8 dimensions") as refused:
@@ -119,13 +119,13 @@ def test_a_write_with_another_model_is_refused_unless_it_is_permitted(path, tmp_
 
 @pytest.mark.usefixtures("_jobs")
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
-def test_a_bulk_load_records_what_it_used(tmp_path, mode):
+def test_bulk_load_records_its_model(tmp_path, mode):
     graph = og.init(tmp_path / "g", SCHEMA, environ=MOCK, sync=False)
     graph.load(written(tmp_path), mode=mode)
     assert record(graph) == BY_MOCK
 
 
-def test_a_query_with_another_model_is_refused_unless_it_is_permitted(path):
+def test_query_with_another_model_is_refused_unless_permitted(path):
     assert len(opened(path, MOCK).query(SEARCH, params={"q": "about a"})) == 1
     for environ in (LOCAL, OTHER_MODEL):
         graph = opened(path, environ)
@@ -139,7 +139,7 @@ def test_a_query_with_another_model_is_refused_unless_it_is_permitted(path):
         assert len(opened(path, environ, **MIXED).query(SEARCH, params={"q": "about a"})) == 1
 
 
-def test_embedding_the_whole_column_anew_replaces_the_record(path):
+def test_embedding_the_whole_column_again_replaces_the_record(path):
     graph = opened(path, LOCAL)
     graph.embed(again=True)
     assert record(graph) == BY_LOCAL
@@ -150,7 +150,7 @@ def test_embedding_the_whole_column_anew_replaces_the_record(path):
     assert len(opened(path, MOCK).query(SEARCH, params={"q": "about a"}, at=before)) == 1, "the past has its own record"
 
 
-def test_an_overwriting_load_and_an_empty_table_start_anew(path):
+def test_overwrite_and_empty_table_replace_the_record(path):
     graph = opened(path, LOCAL)
     graph.load([note("b")], mode="overwrite")
     assert record(graph) == BY_LOCAL
@@ -160,7 +160,7 @@ def test_an_overwriting_load_and_an_empty_table_start_anew(path):
     assert record(other) == BY_MOCK
 
 
-def test_a_branch_has_its_own_record_and_a_merge_takes_it_along(path):
+def test_branch_has_its_own_record_and_merge_copies_it(path):
     graph = opened(path, LOCAL)
     graph.branch_create("new-model")
     graph.embed(branch="new-model", again=True)
@@ -184,7 +184,7 @@ def test_branches_with_different_models_do_not_merge(path):
     assert len(graph.query(SEARCH, params={"q": "about a"})) == 3
 
 
-def test_the_record_follows_a_renamed_column_and_goes_with_a_dropped_one(path):
+def test_record_follows_a_renamed_column_and_is_removed_with_a_dropped_one(path):
     graph = opened(path, MOCK)
     renamed = SCHEMA.replace("node Note {", 'node Page @rename_from("Note") {').replace(
         '@embed("text")', '@embed("text") @rename_from("meaning")'

@@ -1,4 +1,4 @@
-"""Exports: the exact form of every value, and graphs that come back the same."""
+"""Exports: the exact form of every value, and round trips."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def graph(tmp_path):
     return new_graph(tmp_path, SCHEMA, *RECORDS)
 
 
-def test_records_lines_order_and_columns(graph):
+def test_order_of_records_and_properties(graph):
     found = list(graph.export())
     assert [(record.get("edge") or record["type"], record["data"]["id"]) for record in found] == [
         ("Link", "e0"),
@@ -124,7 +124,7 @@ def test_records_lines_order_and_columns(graph):
     assert list(found[3]["data"]) == ["id", *sorted([*NULLS, "k"])]
 
 
-def test_every_value_in_its_exact_form(graph):
+def test_exact_form_of_every_value(graph):
     rows = rows_of(graph, "All")
     assert rows[FULL["k"]] == FULL
     assert str(rows[FULL["k"]]["vec"][1]) == "-0.0"
@@ -133,21 +133,21 @@ def test_every_value_in_its_exact_form(graph):
     assert rows_of(graph, "Self") == {"s": {"from": "f1", "to": "f1"}}
 
 
-def test_an_export_loads_back_to_the_same_graph(graph, tmp_path):
+def test_export_loads_back_to_the_same_graph(graph, tmp_path):
     path = tmp_path / "all.jsonl"
     assert graph.export(path) == len(RECORDS)
     again = og.init(tmp_path / "again", SCHEMA, sync=False, environ={})
     again.load(path, mode="overwrite")
     assert list(again.export()) == list(graph.export())
-    # What is written is what is yielded, one line each.
+    # The file has the yielded records, one per line.
     assert [json.loads(line) for line in path.read_text().splitlines()] == list(graph.export())
     assert again.verify() == []
-    # Into the graph it came from it changes nothing.
+    # Loading it into its own graph changes nothing.
     graph.load(path, mode="merge")
     assert list(graph.export()) == list(again.export())
 
 
-def test_arrow_tables_load_back_as_well(graph, tmp_path):
+def test_arrow_tables_load_back(graph, tmp_path):
     again = og.init(tmp_path / "again", SCHEMA, sync=False, environ={})
     tables = {name: graph.to_arrow(name) for name in ("All", "Bed", "Free", "Link", "Self")}
     again.load(tables, mode="overwrite")
@@ -155,7 +155,7 @@ def test_arrow_tables_load_back_as_well(graph, tmp_path):
         assert rows_of(again, name) == rows_of(graph, name)
 
 
-def test_random_rows_come_back(tmp_path):
+def test_random_rows_round_trip(tmp_path):
     random = Random(11)
     types = "l: I64?  w: U64?  f: F32?  d: F64?  day: Date?  at: DateTime?  v: Vector(4)?  b: Blob?  t: [String]?"
     schema = f"node R {{ k: String @key  {types} }}"
@@ -189,13 +189,13 @@ def test_random_rows_come_back(tmp_path):
                 assert stored[record["data"]["k"]][name] == value
 
 
-def test_types_select_by_name_and_both_kinds(graph):
+def test_name_of_both_kinds_selects_both_types(graph):
     assert [record["data"]["id"] for record in graph.export(types=["Link"])] == ["e0", "e1", "l"]
     assert [record["data"]["id"] for record in graph.export(types=["Free", "Bed"])] == ['["7","n"]', "f1", "f2"]
     assert list(graph.export(types=[])) == []
 
 
-def test_an_unknown_type_is_refused_before_a_file_is_touched(graph, tmp_path):
+def test_unknown_type_is_refused_before_a_file_is_written(graph, tmp_path):
     path = tmp_path / "keep.jsonl"
     path.write_text("precious")
     for out in (None, path):
@@ -207,7 +207,7 @@ def test_an_unknown_type_is_refused_before_a_file_is_touched(graph, tmp_path):
         graph.export(types=["free"])
 
 
-def test_at_an_old_commit_and_on_a_branch(graph):
+def test_export_of_an_old_commit_and_of_a_branch(graph):
     old = graph.commits()[0]
     graph.branch_create("side")
     graph.load([node("Free", id_="f3")], mode="append", branch="side")
@@ -219,8 +219,8 @@ def test_at_an_old_commit_and_on_a_branch(graph):
     assert rows_of(graph, "Free", at=old.manifest_version) == rows_of(graph, "Free", at=old.id)
 
 
-def test_what_an_export_began_with_it_ends_with(graph):
-    """One snapshot: a write in between is not seen."""
+def test_export_reads_one_snapshot(graph):
+    """A write during the export is not visible."""
     records = graph.export(types=["All", "Free"])
     first = next(iter(records))
     graph.mutate('query q() { delete Free where note != "" }')
@@ -229,7 +229,7 @@ def test_what_an_export_began_with_it_ends_with(graph):
     assert ids == ["", FULL["k"], "null", "f1", "f2"]
 
 
-def test_an_empty_graph(tmp_path):
+def test_empty_graph(tmp_path):
     graph = new_graph(tmp_path, SCHEMA)
     path = tmp_path / "none.jsonl"
     assert graph.export(path) == 0

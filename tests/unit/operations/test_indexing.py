@@ -1,4 +1,4 @@
-"""Which indexes a schema asks for, and that having them changes no result."""
+"""The indexes that a schema requires do not change results."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ ID = ("id", "btree")
         ("a: I32? @index @unique @index(a)", {("a", "btree")}),
     ],
 )
-def test_columns_of_a_node(body, indexes):
+def test_indexes_of_a_node(body, indexes):
     assert wanted(body) == {ID, *indexes}
 
 
-def test_an_edge_has_its_ids_and_no_more():
+def test_edge_has_indexes_of_its_ids_only():
     assert wanted("v: I32?", "edge:E") == {ID, ("src", "btree"), ("dst", "btree")}
 
 
-def test_building_is_done_once_and_changes_nothing(tmp_path):
+def test_indexes_are_built_once_and_change_no_result(tmp_path):
     schema = "node T { k: String @key  n: I32? @index  t: String? @index  v: Vector(2)? @index } edge E: T -> T"
     graph = new_graph(tmp_path, schema)
     empty = graph.ensure_indices()
@@ -70,7 +70,7 @@ def test_building_is_done_once_and_changes_nothing(tmp_path):
     again = graph.ensure_indices()
     assert not any(stats.committed for stats in again)
     assert list(graph.export()) == before
-    # Rows an index does not know yet are found like the others.
+    # Rows that are not yet in an index are found as well.
     graph.load([node("T", k="late", n=3)], mode="append")
     assert graph.mutate("query q() { update T set { n: 100 } where n = 3 }").affected_nodes == 8
     assert graph.mutate('query q() { delete T where k = "k7" }').affected_edges == 1

@@ -1,4 +1,4 @@
-"""Loads: modes, ids, duplicates, order of judgement, what is set aside, and what comes back."""
+"""Loads: modes, ids, repeated records, order of validation, records set aside, and results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def graph(tmp_path):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_load_is_one_commit(graph, mode):
+def test_load_is_one_commit(graph, mode):
     before = len(graph.commits())
     graph.load(
         [shelf("c"), shelf("d"), beside("c", "d"), shelf("a"), shelf("b")][: None if mode != "append" else 3], mode=mode
@@ -74,13 +74,13 @@ def test_merge_updates_rows_and_keeps_the_others(graph, missing, note):
     assert ends_of(graph, "Beside") == [("a", "b")]
 
 
-def test_overwrite_replaces_the_tables_it_names(graph):
+def test_overwrite_replaces_the_tables_in_the_input(graph):
     graph.load([beside("b", "b", id_="f")], mode="overwrite")
     assert ids_of(graph, "Shelf") == ["a", "b"]
     assert rows_of(graph, "Beside") == {"f": {"from": "b", "to": "b"}}
 
 
-def test_overwrite_ignores_what_was_there(tmp_path):
+def test_overwrite_ignores_the_replaced_rows(tmp_path):
     schema = "node P { k: String @key  v: I32? @unique } edge E: P -> P @card(0..1)"
     graph = new_graph(tmp_path, schema, node("P", k="a", v=1), node("P", k="b"), edge("E", "a", "b"))
     graph.load([node("P", k="c", v=1), node("P", k="d"), edge("E", "c", "d")], mode="overwrite")
@@ -88,14 +88,14 @@ def test_overwrite_ignores_what_was_there(tmp_path):
     assert ends_of(graph, "E") == [("c", "d")]
 
 
-def test_an_edge_may_come_before_its_nodes(graph):
+def test_edge_may_precede_its_nodes(graph):
     graph.load([beside("x", "y"), shelf("y"), shelf("x")], mode="append")
     assert ("x", "y") in ends_of(graph, "Beside")
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("data", [[], {}, iter(())])
-def test_an_empty_input_makes_no_commit(graph, mode, data):
+def test_empty_input_makes_no_commit(graph, mode, data):
     before = everything(graph)
     result = graph.load(data, mode=mode)
     assert (result.tables, result.commit_id) == ((), None)
@@ -110,13 +110,13 @@ def test_loading_an_export_again_changes_nothing(graph):
         assert list(graph.export()) == before
 
 
-def test_an_unknown_mode(graph):
+def test_unknown_mode_is_refused(graph):
     with pytest.raises(InputError, match="there is no load mode 'upsert'") as caught:
         graph.load([], mode="upsert")
     assert caught.value.hint == "the modes are overwrite, append, merge"
 
 
-# -- ids and duplicates ------------------------------------------------------------------------------
+# -- ids and repeated records ------------------------------------------------------------------------
 
 MIXED = """
 node Shelf { code: U32 @key  note: String? }
@@ -132,7 +132,7 @@ def mixed(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_one_key_twice_is_a_violation(mixed, mode):
+def test_repeated_key_is_a_violation(mixed, mode):
     before = everything(mixed)
     with pytest.raises(ConstraintViolation) as caught:
         mixed.load([node("Shelf", code=7), node("Shelf", code=8), node("Shelf", code=7, note="again")], mode=mode)
@@ -152,7 +152,7 @@ def test_one_key_twice_is_a_violation(mixed, mode):
         ),
     ],
 )
-def test_one_explicit_id_twice_is_a_conflict(mixed, mode, records, key, id_):
+def test_repeated_explicit_id_is_a_conflict(mixed, mode, records, key, id_):
     before = everything(mixed)
     with pytest.raises(KeyConflict) as caught:
         mixed.load(records, mode=mode)
@@ -177,14 +177,14 @@ def test_in_a_merge_the_last_record_wins_and_all_are_counted(mixed):
 @pytest.mark.parametrize(
     "names", [("beside", "Beside", "beside"), ("Beside", "beside", "BESIDE"), ("BESIDE", "Beside", "BESIDE")]
 )
-def test_the_last_line_wins_however_the_edge_is_spelt(graph, tmp_path, names):
+def test_last_line_wins_for_any_spelling_of_the_edge_type(graph, tmp_path, names):
     ends = (("a", "a"), ("b", "b"), ("b", "a"))
     lines = [edge(name, *end, id_="x") for name, end in zip(names, ends, strict=True)]
     graph.load(write_jsonl(tmp_path / "in.jsonl", lines), mode="merge")
     assert rows_of(graph, "Beside")["x"] == {"from": "b", "to": "a"}
 
 
-def test_a_record_that_gives_way_is_not_judged(tmp_path):
+def test_overridden_record_is_not_validated(tmp_path):
     schema = "node P { v: I32? @range(v, 0..9) @unique(v) } edge E: P -> P @card(0..1)"
     graph = new_graph(tmp_path, schema, node("P", id_="a"), node("P", id_="b"))
     edges = [edge("E", "a", "nowhere", id_="1"), edge("E", "a", "b", id_="1")]
@@ -200,7 +200,7 @@ def test_a_record_that_gives_way_is_not_judged(tmp_path):
         ([shelf("a"), beside("b", "a", id_="e")], 2, "e"),
     ],
 )
-def test_append_may_not_meet_an_id(graph, records, line, id_):
+def test_append_refuses_an_existing_id(graph, records, line, id_):
     """The first type by name, then the first record."""
     before = everything(graph)
     with pytest.raises(KeyConflict) as caught:
@@ -212,7 +212,7 @@ def test_append_may_not_meet_an_id(graph, records, line, id_):
     assert everything(graph) == before
 
 
-def test_old_spellings_are_put_right_with_their_edges(mixed):
+def test_old_spellings_are_replaced_in_nodes_and_edges(mixed):
     records = [
         edge("Beside", "0007", "+8"),
         node("Shelf", code=7, id_="0007"),
@@ -226,20 +226,20 @@ def test_old_spellings_are_put_right_with_their_edges(mixed):
     assert ends_of(mixed, "Up") == [("f", "7")]
 
 
-def test_an_old_spelling_of_another_input_means_nothing(mixed):
+def test_old_spelling_of_another_input_is_unknown(mixed):
     mixed.load([node("Shelf", code=7, id_="0007")], mode="merge")
     with pytest.raises(ConstraintViolation, match="src '0007' not found in Shelf"):
         mixed.load([edge("Beside", "0007", "1")], mode="merge")
 
 
-def test_an_old_spelling_counts_for_its_own_type_only(tmp_path):
+def test_old_spelling_applies_to_its_own_type_only(tmp_path):
     schema = "node A { k: U32 @key } node B { k: String @key } edge E: A -> B"
     graph = new_graph(tmp_path, schema)
     graph.load([node("A", k=7, id_="07"), node("B", k="07"), edge("E", "07", "07")], mode="append")
     assert ends_of(graph, "E") == [("7", "07")]
 
 
-def test_one_old_spelling_for_two_keys_in_two_files(tmp_path):
+def test_old_spelling_of_two_keys_in_two_files_is_refused(tmp_path):
     graph = new_graph(tmp_path, "node C { a: I32  b: String  @key(a, b) }")
     paths = [
         write_jsonl(tmp_path / f"{name}.jsonl", [node("C", a=number, b="x", id_="x")])
@@ -249,14 +249,14 @@ def test_one_old_spelling_for_two_keys_in_two_files(tmp_path):
         graph.load(paths, mode="append")
 
 
-def test_another_id_than_the_key(mixed):
+def test_id_that_differs_from_the_key_is_refused(mixed):
     before = everything(mixed)
     with pytest.raises(RecordError, match=r"^line 2: the id '9' of Shelf differs from its key '7'$"):
         mixed.load([node("Shelf", code=8), node("Shelf", code=7, id_="9")], mode="merge")
     assert everything(mixed) == before
 
 
-# -- the order of judgement --------------------------------------------------------------------------
+# -- order of validation -----------------------------------------------------------------------------
 
 STRICT = """
 node A { k: String @key  n: I32?  v: String? @unique  c: String?  m: enum(x, y)?  @range(n, 0..9) @check(c, "^c") }
@@ -299,8 +299,8 @@ STAGES = named(
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_first_failing_stage_decides(tmp_path, stage):
-    """All records of this and later stages, backwards: the earliest stage is reported, with its line."""
+def test_first_failing_stage_is_reported(tmp_path, stage):
+    """All records of this and later stages, in reverse order: the earliest stage is reported, with its line."""
     graph = new_graph(
         tmp_path,
         STRICT,
@@ -311,7 +311,7 @@ def test_the_first_failing_stage_decides(tmp_path, stage):
     )
     names = list(STAGES)
     wanted = names[names.index(stage) :]
-    # Both ends are one stage.
+    # Both ends are checked in one stage.
     wanted = [name for name in wanted if (stage, name) != ("source", "target")]
     lines = [STAGES[name][0] for name in reversed(wanted)]
     lines.insert(0, '{"type":"A","data":{"k":"new"}}')
@@ -324,7 +324,7 @@ def test_the_first_failing_stage_decides(tmp_path, stage):
     assert manifest_files(graph) == files
 
 
-def test_within_a_stage_the_first_type_by_name_then_the_first_line(tmp_path):
+def test_within_a_stage_the_first_type_and_line_is_reported(tmp_path):
     graph = new_graph(
         tmp_path,
         "node B { n: I32? @range(n, 0..1) }\n"
@@ -341,7 +341,7 @@ def test_within_a_stage_the_first_type_by_name_then_the_first_line(tmp_path):
         graph.load([edge("AA", "a", "a", d="x"), node("A", n="x")], mode="append")
 
 
-def test_a_violation_of_committed_rows_has_no_line(graph):
+def test_violation_of_committed_rows_has_no_line(graph):
     with pytest.raises(ConstraintViolation, match=r"^edge Beside: dst 'b' not found in Shelf: it is removed"):
         graph.load([shelf("a")], mode="overwrite")
 
@@ -357,8 +357,8 @@ def aside(graph: Graph, data: Any, mode: str = "append") -> tuple[LoadResult, li
     return result, [(reject.line, reject.rule) for reject in rejects]
 
 
-def test_wrong_records_go_and_so_does_what_depends_on_them(tmp_path):
-    """A node out of range takes its edges along; a source left with too few edges takes the rest of them."""
+def test_dependent_records_are_set_aside_with_wrong_ones(tmp_path):
+    """The edges of a node out of range are set aside with it, then the other edges of a source with too few edges."""
     schema = "node P { k: String @key  n: I32?  @range(n, 0..9) } edge E: P -> P @card(2..)"
     graph = new_graph(tmp_path, schema)
     records = [
@@ -387,8 +387,8 @@ def test_wrong_records_go_and_so_does_what_depends_on_them(tmp_path):
     assert ends_of(graph, "E") == [("fine", "fine"), ("fine", "good")]
 
 
-def test_nobody_is_wrong_because_of_a_record_that_went(tmp_path):
-    """The first holder of a value breaks another rule: the second may have the value."""
+def test_record_set_aside_causes_no_other_violation(tmp_path):
+    """The first holder of a value violates another rule, so the second may have the value."""
     schema = "node P { k: String @key  v: String? @unique  n: I32?  @range(n, 0..9) }"
     graph = new_graph(tmp_path, schema)
     _, rejects = aside(graph, [node("P", k="a", v="x", n=10), node("P", k="b", v="x"), node("P", k="c", v="x")])
@@ -397,7 +397,7 @@ def test_nobody_is_wrong_because_of_a_record_that_went(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_of_two_with_one_key_the_first_stays(tmp_path, mode):
+def test_first_record_of_a_key_stays(tmp_path, mode):
     graph = new_graph(tmp_path)
     result, rejects = aside(graph, [shelf("a", cap=1), shelf("b"), shelf("a", cap=2)], mode)
     assert rejects == [(3, "unique")]
@@ -406,7 +406,7 @@ def test_of_two_with_one_key_the_first_stays(tmp_path, mode):
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_of_two_with_one_explicit_id_the_first_stays(tmp_path, mode):
+def test_first_record_of_an_explicit_id_stays(tmp_path, mode):
     graph = new_graph(tmp_path, SHELVES, shelf("a"))
     result, rejects = aside(graph, [beside("a", "a", id_="e"), beside("a", "a"), beside("a", "a", id_="e")], mode)
     assert rejects == [(3, "unique")]
@@ -414,12 +414,12 @@ def test_of_two_with_one_explicit_id_the_first_stays(tmp_path, mode):
     assert result.tables == (("edge:Beside", 2),)
 
 
-def test_what_exists_already_is_set_aside_and_judged_again(tmp_path):
+def test_existing_ids_are_set_aside_and_the_rest_is_validated_again(tmp_path):
     schema = "node P { k: String @key } edge E: P -> P @card(2..)"
     graph = new_graph(
         tmp_path, schema, node("P", k="a"), node("P", k="b"), edge("E", "a", "a", id_="1"), edge("E", "a", "b", id_="2")
     )
-    # Edge 1 is there already, and without it b has too few.
+    # Edge 1 exists already, and without it b has too few edges.
     _, rejects = aside(
         graph, [node("P", k="c"), node("P", k="a"), edge("E", "b", "a", id_="1"), edge("E", "b", "b", id_="3")]
     )
@@ -428,7 +428,7 @@ def test_what_exists_already_is_set_aside_and_judged_again(tmp_path):
     assert ids_of(graph, "E") == ["1", "2"]
 
 
-def test_an_edge_named_like_a_node_is_not_mistaken_for_it(tmp_path):
+def test_edge_type_with_the_name_of_a_node_type(tmp_path):
     schema = "node P { k: String @key } edge E: P -> P @card(0..1)"
     graph = new_graph(tmp_path, schema, node("P", k="a"), node("P", k="b"))
     _, rejects = aside(
@@ -445,7 +445,7 @@ def test_an_edge_named_like_a_node_is_not_mistaken_for_it(tmp_path):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_of_too_many_edges_the_first_stay(tmp_path, mode):
+def test_first_edges_within_the_cardinality_stay(tmp_path, mode):
     schema = "node P { k: String @key } edge E: P -> P @card(0..2)"
     graph = new_graph(tmp_path, schema, node("P", k="a"), node("P", k="b"), edge("E", "a", "a", id_="old"))
     records = [edge("E", "a", "b", id_=f"new{number}") for number in range(3)] + [edge("E", "b", "b", id_="b")]
@@ -458,7 +458,7 @@ def test_of_too_many_edges_the_first_stay(tmp_path, mode):
         assert ids_of(graph, "E") == ["b", "new0", "old"]
 
 
-def test_an_overwrite_may_not_leave_a_source_too_few_edges(tmp_path):
+def test_overwrite_must_not_leave_too_few_edges(tmp_path):
     schema = "node P { k: String @key } edge E: P -> P @card(1..)"
     graph = new_graph(tmp_path, schema, node("P", k="a"), node("P", k="b"), edge("E", "a", "a", id_="1"))
     for rejects in (None, []):
@@ -469,14 +469,14 @@ def test_an_overwrite_may_not_leave_a_source_too_few_edges(tmp_path):
     assert ends_of(graph, "E") == [("b", "b")]
 
 
-def test_what_cannot_be_helped_by_setting_aside_is_an_error(graph):
+def test_violation_without_a_loaded_row_is_an_error(graph):
     before = everything(graph)
     with pytest.raises(ConstraintViolation, match="it is removed, but edge 'e' still points at it"):
         graph.load([shelf("a"), {"type": "Nobody"}], mode="overwrite", rejects=[])
     assert everything(graph) == before
 
 
-def test_rejects_tell_everything(tmp_path):
+def test_rejects_have_all_fields(tmp_path):
     graph = new_graph(tmp_path)
     one = write_jsonl(tmp_path / "b.jsonl", [shelf("a"), "garbage", shelf("b", cap="x")])
     two = write_jsonl(tmp_path / "a.jsonl", [shelf("a")])
@@ -499,7 +499,7 @@ def test_rejects_tell_everything(tmp_path):
     assert result.to_json()["rejected"] == 3
 
 
-def test_a_load_of_wrong_records_only_makes_no_commit(tmp_path):
+def test_load_with_only_wrong_records_makes_no_commit(tmp_path):
     graph = new_graph(tmp_path)
     result, rejects = aside(graph, [{"type": "Nobody"}, shelf("a", cap="x")])
     assert rejects == [(1, "record"), (2, "value")]
@@ -511,7 +511,7 @@ def test_a_load_of_wrong_records_only_makes_no_commit(tmp_path):
 # -- branches ----------------------------------------------------------------------------------------
 
 
-def test_a_load_never_creates_a_branch(graph):
+def test_load_never_creates_a_branch(graph):
     with pytest.raises(BranchNotFound, match="nowhere"):
         graph.load([shelf("z")], mode="merge", branch="nowhere")
     assert graph.branches() == ["main"]
@@ -539,7 +539,7 @@ def test_ingest_creates_its_branch(graph):
     assert (commit.actor, commit.message, commit.branch) == ("act-ana", "hello", "new")
 
 
-def test_ingest_into_a_branch_that_is_there_does_not_fork_again(graph):
+def test_ingest_into_an_existing_branch_does_not_fork_again(graph):
     graph.ingest([shelf("z")], branch="new")
     graph.load([shelf("later")], mode="append")
     graph.branch_create("other")
@@ -566,7 +566,7 @@ def test_ingest_from_another_branch(graph):
         ([shelf("a")], "append"),
     ],
 )
-def test_a_failed_ingest_leaves_the_new_branch_at_its_base_and_says_so(graph, data, mode):
+def test_failed_ingest_reports_that_the_new_branch_stays(graph, data, mode):
     with pytest.raises(OmniGraphError) as caught:
         graph.ingest(data, branch="new", mode=mode)
     assert caught.value.message.endswith("; branch 'new' was created from 'main' and stays there")
@@ -588,23 +588,23 @@ def test_ingest_of_nothing_creates_nothing(graph, data):
 
 
 @pytest.mark.parametrize("name", ["__schema_apply_lock__", "__run__x", "", "a b"])
-def test_ingest_refuses_names_no_branch_may_have(graph, name):
+def test_ingest_refuses_invalid_branch_names(graph, name):
     with pytest.raises(InputError):
         graph.ingest([shelf("z")], branch=name)
     assert graph.branches() == ["main"]
 
 
-def test_a_load_on_a_branch_stays_there(graph):
+def test_load_on_a_branch_does_not_change_main(graph):
     graph.branch_create("side")
     graph.on("side").load([shelf("z")], mode="append")
     assert ids_of(graph, "Shelf") == ["a", "b"]
     assert ids_of(graph, "Shelf", branch="side") == ["a", "b", "z"]
 
 
-# -- what comes in -----------------------------------------------------------------------------------
+# -- inputs ------------------------------------------------------------------------------------------
 
 
-def test_files_of_every_kind_at_once(tmp_path):
+def test_files_of_every_kind_in_one_load(tmp_path):
     graph = new_graph(tmp_path)
     folder = tmp_path / "in"
     folder.mkdir()
@@ -630,7 +630,7 @@ def test_paths_in_every_form(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "gone*.jsonl", "folder"])
-def test_a_file_that_is_not_there(tmp_path, name):
+def test_missing_file_is_refused(tmp_path, name):
     graph = new_graph(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="there is no file") as caught:
@@ -646,7 +646,7 @@ def test_file_of_unknown_type_is_refused(tmp_path):
     assert caught.value.hint == "load .jsonl, .parquet, .csv or .arrow files"
 
 
-def test_errors_name_the_file_where_there_are_several(tmp_path):
+def test_errors_name_the_file_if_there_are_several(tmp_path):
     graph = new_graph(tmp_path)
     one = write_jsonl(tmp_path / "one.jsonl", [shelf("a")])
     for name, bad in (("shape", "x"), ("value", shelf("z", cap="x")), ("rule", beside("a", "z")), ("key", shelf("a"))):
@@ -671,19 +671,19 @@ def test_tables_by_type_name(tmp_path):
 
 
 @pytest.mark.parametrize("data", [5, None, b"bytes", {"type": "Shelf", "data": {}}])
-def test_what_cannot_be_loaded(tmp_path, data):
+def test_unsupported_input_is_refused(tmp_path, data):
     graph = new_graph(tmp_path)
     with pytest.raises(InputError, match="cannot load a"):
         graph.load(data, mode="merge")
 
 
-def test_the_actor_of_the_handle(tmp_path):
+def test_actor_of_the_handle_is_recorded(tmp_path):
     graph = new_graph(tmp_path, actor="act-ana")
     graph.load([shelf("a")], mode="append", message="first")
     assert (graph.commits()[0].actor, graph.commits()[0].message) == ("act-ana", "first")
 
 
-def test_the_shape_of_the_result(graph):
+def test_json_form_of_the_result(graph):
     result = graph.load([shelf("z"), beside("z", "a"), beside("z", "b")], mode="merge")
     assert result.to_json() == {
         "branch": "main",
@@ -703,8 +703,8 @@ def test_the_shape_of_the_result(graph):
     }
 
 
-def test_a_load_starts_over_when_the_branch_moved(graph, monkeypatch):
-    """A stream is read once, its records are kept; what came in between is judged."""
+def test_load_starts_over_if_the_branch_moved(graph, monkeypatch):
+    """A stream is read once and its records are kept. Concurrent rows are validated."""
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.mutate('query q() { insert Shelf { code: "z" } }'))
     with pytest.raises(KeyConflict, match="the id 'z' exists already"):
@@ -749,7 +749,7 @@ def test_missing_vectors_are_made_once_per_text(tmp_path):
     assert (result.embedded_rows, result.pending_embeddings) == (3, 0)
 
 
-def test_without_a_provider_nullable_vectors_wait_and_required_ones_do_not(tmp_path):
+def test_without_a_provider_nullable_vectors_stay_null_and_required_ones_fail(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     assert graph.load([node("P", k="a", bio="abc")], mode="merge").pending_embeddings == 1
     before = everything(graph)
@@ -761,7 +761,7 @@ def test_without_a_provider_nullable_vectors_wait_and_required_ones_do_not(tmp_p
     assert everything(graph) == before
 
 
-def test_a_provider_that_is_down_leaves_no_trace(tmp_path):
+def test_failing_provider_writes_nothing(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     before, files = everything(graph), manifest_files(graph)
     with pytest.raises(EmbeddingError, match="the provider is down"):
@@ -772,7 +772,7 @@ def test_a_provider_that_is_down_leaves_no_trace(tmp_path):
     assert manifest_files(graph) == files
 
 
-def test_nobody_is_asked_for_records_that_are_wrong(tmp_path):
+def test_texts_of_wrong_records_are_not_embedded(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     fake = FakeEmbedder()
     with pytest.raises(ConstraintViolation):
@@ -785,7 +785,7 @@ def test_nobody_is_asked_for_records_that_are_wrong(tmp_path):
     assert [(reject.line, reject.rule) for reject in result.rejected] == [(1, "range"), (3, "required")]
 
 
-def test_the_mock_provider_embeds_on_load(tmp_path):
+def test_mock_provider_embeds_on_load(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED, environ={"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
     result = graph.load([node("P", k="a", bio="abc")], mode="append")
     assert result.embedded_rows == 1
@@ -793,8 +793,8 @@ def test_the_mock_provider_embeds_on_load(tmp_path):
     assert sum(x * x for x in vector) == pytest.approx(1)
 
 
-def test_a_large_load(tmp_path):
-    """More ids than one filter takes, in three chunks: found, replaced and refused like few."""
+def test_load_with_more_ids_than_one_filter_takes(tmp_path):
+    """More ids than one filter takes, in three chunks, are found, replaced and refused like few ids."""
     graph = new_graph(tmp_path)
     codes = [f"s{number:05}" for number in range(5_000)]
     graph.load([*map(shelf, codes), *(beside(code, codes[-1], id_=code) for code in codes)], mode="append")

@@ -1,4 +1,4 @@
-"""Hints of load errors: usual mistakes, and how to write what was meant."""
+"""Hints of load errors for common mistakes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NO_VALUE = "for no value leave a CSV cell empty, and write null in JSON"
         ("seen", "perhaps", None),
     ],
 )
-def test_a_cell(graph, tmp_path, column, cell, hint):
+def test_hint_for_a_cell(graph, tmp_path, column, cell, hint):
     other = "" if column == "number" else "number,"
     error = refused(graph, tmp_path / "Film.csv", f"{other}title,{column}\n{'1,' if other else ''}t,{cell}\n")
     assert error.hint == hint
@@ -77,13 +77,13 @@ def test_a_cell(graph, tmp_path, column, cell, hint):
         ('"director": "x"', "the properties are 'genres', 'length', 'number', 'rating', 'seen', 'title'"),
     ],
 )
-def test_a_member(graph, tmp_path, member, hint):
+def test_hint_for_a_member(graph, tmp_path, member, hint):
     error = refused(graph, tmp_path / "films.jsonl", f'{{"type": "Film", "data": {{"number": 1, {member}}}}}\n')
     assert error.hint == hint
     assert error.message.startswith(f"{tmp_path / 'films.jsonl'}, line 1: ")
 
 
-def test_ends_of_an_edge_under_other_names(graph, tmp_path):
+def test_hint_for_edge_ends_under_other_names(graph, tmp_path):
     error = refused(graph, tmp_path / "e.jsonl", '{"edge": "ActedIn", "src": "ana", "dst": 3}\n')
     assert "'from' and 'to'" in error.hint
     error = refused(graph, tmp_path / "ActedIn.csv", "person,film\nana,3\n")
@@ -94,7 +94,7 @@ def test_ends_of_an_edge_under_other_names(graph, tmp_path):
     assert error.hint == "properties go inside 'data'"
 
 
-def test_a_column_that_is_no_property(graph, tmp_path):
+def test_hint_for_an_unknown_column(graph, tmp_path):
     error = refused(graph, tmp_path / "Film.csv", "number,title,director\n1,t,x\n")
     assert error.hint.endswith("'title'; remove the column, or add the property to the schema")
     error = refused(graph, tmp_path / "ActedIn.csv", "from,to,salary\nana,3,9\n")
@@ -103,13 +103,13 @@ def test_a_column_that_is_no_property(graph, tmp_path):
     assert error.hint == "did you mean 'title'?"
 
 
-def test_a_file_that_is_not_named_after_a_type(graph, tmp_path):
+def test_hint_for_a_file_that_is_not_named_after_a_type(graph, tmp_path):
     error = refused(graph, tmp_path / "Film_idx.csv", "number,title\n1,t\n")
     assert error.message == f"'{tmp_path / 'Film_idx.csv'}': there is no node or edge type 'Film_idx'"
     assert error.hint.startswith("the name of a table file, up to the first dot, is the type; rename the file: ")
 
 
-def test_a_missing_end_and_edges_that_block_an_overwrite(graph, tmp_path):
+def test_hints_for_a_missing_end_and_for_edges_that_block_an_overwrite(graph, tmp_path):
     error = refused(graph, tmp_path / "ActedIn.csv", "from,to\nzoë,3\n")
     assert error.hint == "load or insert the node first, or together with the edge"
     (tmp_path / "User.csv").write_text("handle\nana\n")
@@ -120,7 +120,7 @@ def test_a_missing_end_and_edges_that_block_an_overwrite(graph, tmp_path):
     assert "overwrite the edge type in the same load" in error.hint
 
 
-def test_a_partial_update_of_a_node_that_does_not_exist(graph, tmp_path):
+def test_hint_for_a_partial_update_of_a_missing_node(graph, tmp_path):
     error = refused(graph, tmp_path / "films.jsonl", '{"type": "Film", "data": {"number": 5, "length": 90}}\n')
     assert error.message == f"{tmp_path / 'films.jsonl'}, line 1: Film '5' is new and needs title (String)"
 

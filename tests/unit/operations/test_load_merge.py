@@ -1,4 +1,4 @@
-"""A load with mode `merge`: absent properties, repeated ids, edges without an id, and what is reported."""
+"""Loads in mode `merge`: absent properties, repeated ids, edges without an id, and results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOCK = {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}
 
 
 class Loader:
-    """Loads records in memory, or by the tasks of a bulk load."""
+    """Loads records in memory or with the tasks of a bulk load."""
 
     def __init__(self, root, how: str) -> None:
         self.root = root
@@ -73,7 +73,7 @@ def graph(tmp_path):
 # -- absent properties -------------------------------------------------------------------------------
 
 
-def test_an_absent_property_keeps_its_value_and_null_clears_it(graph, load):
+def test_absent_property_keeps_its_value_and_null_clears_it(graph, load):
     load(graph, [node("P", k="x", b=None), node("Free", id_="f", v=5)])
     assert rows_of(graph, "P")["x"] == {"k": "x", "must": "m", "a": 1, "b": None, "nick": "n"}
     assert rows_of(graph, "Free")["f"] == {"v": 5, "w": 2}
@@ -86,13 +86,13 @@ def test_missing_null_replaces_whole_rows(graph, load):
         load(graph, [node("P", k="x")], missing="null")
 
 
-def test_there_are_two_choices_for_missing_properties(graph, load):
+def test_unknown_choice_for_missing_properties_is_refused(graph, load):
     with pytest.raises(InputError, match="'drop' is no choice for missing properties") as caught:
         load(graph, [], missing="drop")
     assert caught.value.hint == "the choices are keep, null"
 
 
-def test_a_new_row_must_have_the_required_properties(graph, load):
+def test_new_row_requires_the_required_properties(graph, load):
     with pytest.raises(RecordError) as caught:
         load(graph, [node("P", k="x"), node("P", k="new", a=1)])
     assert (caught.value.line, caught.value.property_name, caught.value.rule) == (2, "must", "required")
@@ -103,13 +103,13 @@ def test_a_new_row_must_have_the_required_properties(graph, load):
         load(graph, [node("P", must="m")])
 
 
-def test_a_required_property_may_come_from_another_record(graph, load):
+def test_required_property_may_come_from_another_record(graph, load):
     load(graph, [node("P", k="new", a=1), node("P", k="new", must="later")])
     assert rows_of(graph, "P")["new"] == {"k": "new", "must": "later", "a": 1, "b": None, "nick": None}
 
 
 @pytest.mark.parametrize("form", ["csv", "arrow", "parquet"])
-def test_a_column_that_is_not_there_is_absent(graph, tmp_path, form):
+def test_missing_column_is_absent_from_all_records(graph, tmp_path, form):
     table = pa.table({"k": ["x", "y"], "b": pa.array([None, 7], pa.int32())})
     if form == "csv":
         (tmp_path / "P.csv").write_text("k,b\nx,\ny,7\n")
@@ -144,17 +144,17 @@ def test_more_rows_than_are_looked_up_by_id(graph):
     assert all(found[f"g{n}"] == {"v": -n if n < 2200 else n, "w": n} for n in range(2500))
 
 
-def test_unique_columns_that_are_kept_still_count(graph, load):
+def test_kept_unique_columns_are_validated(graph, load):
     with pytest.raises(ConstraintViolation, match="value 'n' is held by"):
         load(graph, [node("P", k="x", a=2), node("P", k="z", nick="n")])
     load(graph, [node("P", k="x", nick=None), node("P", k="z", nick="n")])
     assert rows_of(graph, "P")["z"]["nick"] == "n"
 
 
-# -- several records for one row ---------------------------------------------------------------------
+# -- several records of one row ----------------------------------------------------------------------
 
 
-def test_records_for_one_id_are_applied_in_order(graph, load):
+def test_records_of_one_id_are_applied_in_order(graph, load):
     result = load(
         graph,
         [
@@ -168,12 +168,12 @@ def test_records_for_one_id_are_applied_in_order(graph, load):
     assert result.tables == (("node:P", 4),)
 
 
-def test_with_missing_null_the_last_record_stands(graph, load):
+def test_missing_null_keeps_the_last_record(graph, load):
     load(graph, [node("P", k="x", must="1", a=5), node("P", k="x", must="2", b=6)], missing="null")
     assert rows_of(graph, "P")["x"] == {"k": "x", "must": "2", "a": None, "b": 6, "nick": None}
 
 
-def test_the_records_of_a_row_are_set_aside_together(graph, load):
+def test_records_of_a_row_are_set_aside_together(graph, load):
     rejects: list[Reject] = []
     records = [node("P", k="z", nick="o"), node("P", k="x", a=2), node("P", k="z", a=4), node("P", k="new", a=1)]
     result = load(graph, records, rejects=rejects)
@@ -186,7 +186,7 @@ def test_the_records_of_a_row_are_set_aside_together(graph, load):
 # -- edges without an id -----------------------------------------------------------------------------
 
 
-def test_an_edge_is_matched_by_its_ends(graph, load):
+def test_edge_is_matched_by_its_ends(graph, load):
     edges = [edge("Knows", "x", "y", since="2024-01-01", how="work"), edge("Knows", "y", "x")]
     first = load(graph, edges)
     before = rows_of(graph, "Knows")
@@ -201,7 +201,7 @@ def test_an_edge_is_matched_by_its_ends(graph, load):
     assert [row["how"] for row in found.values() if row["to"] == "z"] == ["new"]
 
 
-def test_an_edge_is_matched_by_the_whole_tuple(graph, load):
+def test_edge_is_matched_by_the_whole_tuple(graph, load):
     load(graph, [edge("Met", "x", "y", on="2024-01-01", where="a"), edge("Met", "x", "y", on="2024-01-02")])
     result = load(graph, [edge("Met", "x", "y", on="2024-01-02", where="b")])
     assert sorted(str(row["where"]) for row in rows_of(graph, "Met").values()) == ["a", "b"]
@@ -211,14 +211,14 @@ def test_an_edge_is_matched_by_the_whole_tuple(graph, load):
     assert result.notes[0].startswith("edge:Met: records without an id were added, and a second load adds them again")
 
 
-def test_an_edge_with_an_id_is_that_edge(graph, load):
+def test_edge_with_an_id_is_matched_by_id(graph, load):
     load(graph, [edge("Knows", "x", "y", id_="e", how="work")])
     load(graph, [edge("Knows", "x", "y", since="2024-01-01"), edge("Knows", "x", "z", id_="e")])
     assert ends_of(graph, "Knows") == [("x", "z")]
     assert rows_of(graph, "Knows")["e"]["how"] == "work"
 
 
-def test_edges_that_match_nothing_are_added_and_the_result_says_so(graph, load):
+def test_unmatched_edges_are_added_and_reported(graph, load):
     for count in (1, 2):
         result = load(graph, [edge("Plain", "x", "y")])
         assert len(rows_of(graph, "Plain")) == count
@@ -242,7 +242,7 @@ def vectors(graph: Graph, type_name: str = "D") -> dict[str, Any]:
     return {id_: row["vec"] for id_, row in rows_of(graph, type_name).items()}
 
 
-def test_a_changed_text_is_embedded_again(tmp_path, load):
+def test_changed_text_is_embedded_again(tmp_path, load):
     graph = new_graph(tmp_path, EMBEDDED, environ=MOCK)
     given = [1.0, 0.0]
     start = [node("D", k="same", text="t", vec=given), node("D", k="changed", text="t", vec=given)]
@@ -266,7 +266,7 @@ def test_a_changed_text_is_embedded_again(tmp_path, load):
     assert vectors(graph)["same"] not in (given, None)
 
 
-def test_a_vector_given_before_the_text_changes_is_made_again(tmp_path, load):
+def test_vector_given_before_its_text_changes_is_embedded_again(tmp_path, load):
     graph = new_graph(tmp_path, EMBEDDED, environ=MOCK)
     given = [1.0, 0.0]
     load(
@@ -283,7 +283,7 @@ def test_a_vector_given_before_the_text_changes_is_made_again(tmp_path, load):
     assert found["b"] == given
 
 
-def test_a_required_vector_needs_its_text(tmp_path, load):
+def test_required_vector_requires_its_text(tmp_path, load):
     graph = new_graph(tmp_path, EMBEDDED, node("R", k="a", text="t"), environ=MOCK)
     with pytest.raises(RecordError, match=r"R\.vec is required"):
         load(graph, [node("R", k="a", text=None)])
@@ -295,7 +295,7 @@ def test_a_required_vector_needs_its_text(tmp_path, load):
 
 
 @pytest.mark.parametrize("mode", ["merge", "append", "overwrite"])
-def test_a_load_without_records_makes_no_commit(graph, load, mode):
+def test_load_without_records_makes_no_commit(graph, load, mode):
     before = [commit.id for commit in graph.commits()]
     rejects: list[Reject] = []
     for records in ([], [{"type": "Nobody"}]):
@@ -306,7 +306,7 @@ def test_a_load_without_records_makes_no_commit(graph, load, mode):
     assert load(graph, [node("P", k="q", must="m")], "merge", job_id="night").commit_id is not None
 
 
-def test_a_table_that_is_emptied_is_a_commit(graph, tmp_path):
+def test_emptied_table_makes_a_commit(graph, tmp_path):
     (tmp_path / "Free.csv").write_text("id,v\n")
     result = graph.load(tmp_path / "Free.csv", mode="overwrite")
     assert result.commit_id == graph.commits()[0].id
@@ -314,7 +314,7 @@ def test_a_table_that_is_emptied_is_a_commit(graph, tmp_path):
     assert graph.load(tmp_path / "Free.csv", mode="overwrite").commit_id is None
 
 
-def test_a_repeated_job_returns_the_first_result(graph, load):
+def test_repeated_job_returns_the_first_result(graph, load):
     records = [node("P", k="q", must="m"), {"type": "Nobody"}]
     rejects: list[Reject] = []
     first = load(graph, records, "append", job_id="night-1", rejects=rejects)
@@ -325,7 +325,7 @@ def test_a_repeated_job_returns_the_first_result(graph, load):
     assert again.notes == (f"a load with this job id made commit {first.commit_id} before; nothing was loaded now",)
 
 
-def test_a_repeated_job_leaves_the_rejects_file(graph, tmp_path):
+def test_repeated_job_keeps_the_rejects_file(graph, tmp_path):
     path = tmp_path / "rejects.jsonl"
     records = [node("P", k="q", must="m"), {"type": "Nobody"}]
     graph.load(records, mode="merge", rejects=path, job_id="night-1")
@@ -335,8 +335,8 @@ def test_a_repeated_job_leaves_the_rejects_file(graph, tmp_path):
     assert path.read_text() == before
 
 
-def test_two_loads_of_one_job_at_the_same_time(graph, monkeypatch):
-    """The key is used while the second load prepares: it reports the first, not rows it did not load."""
+def test_concurrent_loads_of_one_job(graph, monkeypatch):
+    """The key is used while the second load prepares. The second load returns the result of the first."""
     other = reopened(graph)
     rejects: list[Reject] = []
     commit = Transaction.commit
@@ -357,7 +357,7 @@ def test_two_loads_of_one_job_at_the_same_time(graph, monkeypatch):
 # -- rejected records --------------------------------------------------------------------------------
 
 
-def test_rejects_have_the_records_as_they_were_given(graph, load, tmp_path):
+def test_rejects_have_the_original_records(graph, load, tmp_path):
     records = [node("P", k="q", must="m", a=99), node("P", k="x", b=5), {"type": "Nobody", "data": {"v": [1]}}]
     rejects: list[Reject] = []
     load(graph, [*records, edge("Plain", "x", "nobody", n=3), node("P", k="z", nick="o")], rejects=rejects)
@@ -389,13 +389,13 @@ def test_rejects_can_be_repaired_and_loaded(graph, tmp_path):
     assert rows_of(graph, "P")["x"]["a"] == 9
 
 
-def test_rejects_as_parquet_have_the_records_as_text(graph, tmp_path):
+def test_parquet_rejects_have_the_records_as_text(graph, tmp_path):
     path = tmp_path / "rejects.parquet"
     graph.load({"P": pa.table({"k": ["q"], "must": ["m"], "a": [99]})}, mode="merge", rejects=path)
     assert json.loads(pq.read_table(path)["record"][0].as_py()) == node("P", k="q", must="m", a=99)
 
 
-def test_an_edge_without_an_id_is_named_by_its_ends(graph, load):
+def test_edge_without_an_id_is_named_by_its_ends(graph, load):
     rejects: list[Reject] = []
     records = [edge("Knows", "x", "y"), edge("Knows", "x", "y", id_="e"), edge("Knows", "x", "y")]
     load(graph, records, "append", rejects=rejects)

@@ -1,4 +1,4 @@
-"""Merge and diff: the operation matrix, the truth table, resolution, schemas, refused merges without a trace."""
+"""Merge and diff: operation matrix, truth table, resolutions, schemas, and refused merges that change nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def do(graph, op, age):
 
 
 def rows(graph):
-    """Everything in the graph but the ids of edges, which are made up."""
+    """All rows of the graph without the ids of edges, which are generated."""
     people = {r["data"]["name"]: r["data"]["age"] for r in graph.export(types=["Person"])}
     edges = sorted((r["from"], r["to"]) for r in graph.export(types=["Knows"]))
     return people, edges
@@ -132,7 +132,7 @@ def test_truth_table(tmp_path, base, ours, theirs, expected, kind, into):
         graph.branch_create(into)
     write(graph.on("side"), kind, base, theirs)
     write(graph.on(into), kind, base, ours)
-    # Both sides have moved in both tables, whatever the row did: a fast-forward and an adopted table are others' tests.
+    # Both sides change both tables, so that neither a fast-forward nor an adopted table occurs.
     for branch in ("side", into):
         graph.on(branch).mutate(
             f'query q() {{ insert Person {{ name: "{branch}" }} insert Knows {{ from: "{branch}", to: "p" }} }}'
@@ -178,7 +178,7 @@ def test_resolution_takes_a_side(tmp_path, resolve, age):
     assert graph.entity_at("Person", "Alice", None)["age"] == age
 
 
-def test_resolution_by_columns_combines_and_still_conflicts_where_it_must(tmp_path):
+def test_resolution_by_columns_combines_rows_and_reports_the_rest(tmp_path):
     schema = SCHEMA.replace("age: I32?", "age: I32?\n    town: String?")
     graph = make(tmp_path, schema)
     graph.branch_create("side")
@@ -208,7 +208,7 @@ def test_two_valid_sides_can_make_an_invalid_graph(tmp_path):
     assert {c.kind for c in caught.value.conflicts} == {"unique_violation", "cardinality_violation"}
 
 
-def test_every_conflict_comes_at_once_and_preview_writes_nothing(tmp_path):
+def test_all_conflicts_are_reported_and_preview_writes_nothing(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     for name in ("Alice", "Bob", "Carol", "Dan"):
@@ -249,7 +249,7 @@ def test_ancestry_survives_the_deletion_of_the_middle_branch(tmp_path):
     assert graph.entity_at("Person", "Alice", None)["age"] == 31
 
 
-def test_merged_and_merged_back(tmp_path):
+def test_merge_and_merge_back(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     do(graph.on("side"), "SetProperty", 31)
@@ -279,7 +279,7 @@ def test_three_branches_in_a_diamond(tmp_path, delete_middle):
     assert (people["Alice"], people["Eve"], edges) == (40, 5, [("Alice", "Carol")])
 
 
-def test_the_past_stays_readable_through_merge_and_compaction(tmp_path):
+def test_history_is_readable_after_merge_and_compaction(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     do(graph.on("side"), "SetProperty", 31)
@@ -296,7 +296,7 @@ def test_the_past_stays_readable_through_merge_and_compaction(tmp_path):
     assert graph.commit(merged).merged_parent_id in {commit.id for commit in graph.commits()}
 
 
-def test_a_type_that_was_dropped_and_added_again_is_another_table(tmp_path):
+def test_type_that_was_dropped_and_added_again_is_another_table(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     side = graph.on("side")
@@ -309,7 +309,7 @@ def test_a_type_that_was_dropped_and_added_again_is_another_table(tmp_path):
     assert graph.verify() == []
 
 
-def test_values_that_look_alike_are_not_the_same(tmp_path):
+def test_similar_values_are_different(tmp_path):
     schema = "node N {\n    k: String @key\n    s: String?\n    f: F64?\n    l: [String]?\n    b: Blob?\n}\n"
     start = {"k": "x", "s": None, "f": 0.0, "l": ["a", "b"], "b": "base64:AAEC"}
     changes = {"s": "", "f": -0.0, "l": ["b", "a"], "b": "base64:AAED"}
@@ -323,7 +323,7 @@ def test_values_that_look_alike_are_not_the_same(tmp_path):
         graph.load([{"type": "N", "data": {**start, name: value}}], mode="merge", branch=f"there-{name}")
         (change,) = graph.diff(f"here-{name}", f"there-{name}")
         assert change.properties == [name]
-        # The same on both sides agrees, a missing change is none, and another value is a conflict.
+        # Equal changes agree, an absent change is no change, and different values are a conflict.
         graph.load([{"type": "N", "data": {**start, name: value}}], mode="merge", branch=f"here-{name}")
         assert graph.merge_preview(f"there-{name}", into=f"here-{name}").conflicts == []
         graph.load([{"type": "N", "data": {**start, name: None, "s": "?"}}], mode="merge", branch=f"here-{name}")
@@ -331,7 +331,7 @@ def test_values_that_look_alike_are_not_the_same(tmp_path):
         assert conflict.kind == "divergent_update"
 
 
-def test_values_given_for_a_conflict_must_obey_the_schema(tmp_path):
+def test_values_given_for_a_conflict_must_match_the_schema(tmp_path):
     schema = SCHEMA.replace("age: I32?", "age: I32?\n    mood: enum(glad, sad)?\n    @range(age, 0..150)")
     graph = make(tmp_path, schema)
     graph.branch_create("side")
@@ -345,7 +345,7 @@ def test_values_given_for_a_conflict_must_obey_the_schema(tmp_path):
     assert graph.merge("side", resolve={"node:Person:Alice": {"age": 1, "mood": "glad"}}).outcome == M
 
 
-def test_a_schema_changed_on_one_side_is_taken_over(tmp_path):
+def test_schema_changed_on_one_side_is_adopted(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     side = graph.on("side")
@@ -363,7 +363,7 @@ def test_a_schema_changed_on_one_side_is_taken_over(tmp_path):
 # -- both schemas changed --------------------------------------------------------------------------------
 
 
-def test_schemas_changed_on_both_sides_meet(tmp_path):
+def test_schemas_changed_on_both_sides_are_merged(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     side = graph.on("side")
@@ -387,7 +387,7 @@ def test_schemas_changed_on_both_sides_meet(tmp_path):
     assert graph.verify() == []
     assert (tmp_path / "g/_schema.pg").read_text() == graph.schema
     assert graph.merge("side").outcome == UTD
-    # The branch can take it back, and both can go on.
+    # The branch can merge the result, and both can continue.
     assert graph.merge("main", into="side").outcome == FF
     assert list(graph.diff("main", "side")) == []
     side.mutate('query q() { update Person set { land: "Z" } where name = "Bob" }')
@@ -397,7 +397,7 @@ def test_schemas_changed_on_both_sides_meet(tmp_path):
     assert graph.verify() == []
 
 
-def test_rows_only_one_side_changed_get_the_columns_of_both(tmp_path):
+def test_rows_changed_on_one_side_get_the_columns_of_both(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     side = graph.on("side")
@@ -410,7 +410,7 @@ def test_rows_only_one_side_changed_get_the_columns_of_both(tmp_path):
     assert graph.verify() == []
 
 
-def test_schemas_that_clash_are_a_conflict_that_says_where(tmp_path):
+def test_incompatible_schemas_are_a_conflict(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     graph.on("side").apply_schema(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
@@ -422,7 +422,7 @@ def test_schemas_that_clash_are_a_conflict_that_says_where(tmp_path):
 
 
 @pytest.mark.parametrize("dropper", ["main", "side"])
-def test_rows_of_a_dropped_type_are_not_lost_in_silence(tmp_path, dropper):
+def test_changed_rows_of_a_dropped_type_are_a_conflict(tmp_path, dropper):
     graph = make(tmp_path)
     graph.branch_create("side")
     other = "side" if dropper == "main" else "main"
@@ -440,7 +440,7 @@ def test_rows_of_a_dropped_type_are_not_lost_in_silence(tmp_path, dropper):
 
 
 @pytest.mark.parametrize("dropper", ["main", "side"])
-def test_values_of_a_dropped_column_are_not_lost_in_silence(tmp_path, dropper):
+def test_changed_values_of_a_dropped_column_are_a_conflict(tmp_path, dropper):
     graph = make(tmp_path)
     graph.branch_create("side")
     other = "side" if dropper == "main" else "main"
@@ -462,7 +462,9 @@ TOWNS = SCHEMA.replace("age: I32?", "age: I32?\n    town: String?\n    born: Dat
 
 
 def clashing(tmp_path):
-    """Alice: age and town on both sides; Bob: age; Carol deleted here, changed there; Eve inserted twice."""
+    """Alice: age and town changed on both sides; Bob: age; Carol: deleted by ours, changed by theirs; Eve: inserted
+    twice.
+    """
     graph = make(tmp_path, TOWNS)
     graph.branch_create("side")
     side = graph.on("side")
@@ -535,14 +537,14 @@ def test_resolution(tmp_path, name):
         ({"Knows": "theirs"}, ["Alice", "Bob", "Carol", "Eve"]),
     ],
 )
-def test_what_is_not_settled_stays_a_conflict(tmp_path, resolve, left):
+def test_unresolved_conflict_is_reported(tmp_path, resolve, left):
     graph = clashing(tmp_path)
     conflicts = graph.merge_preview("side", resolve=resolve).conflicts
     assert [conflict.row_id for conflict in conflicts] == left
     assert [conflict.id for conflict in conflicts] == [f"node:Person:{row}" for row in left]
 
 
-def test_values_are_read_like_data(tmp_path):
+def test_values_of_a_resolution_are_read_like_data(tmp_path):
     graph = clashing(tmp_path)
     values = {"age": 3, "town": "V", "born": "2001-02-03", "seen": "2024-01-01T10:20:30.456Z"}
     graph.merge("side", resolve={"*": "ours", "node:Person:Alice": values})
@@ -565,13 +567,13 @@ def test_values_are_read_like_data(tmp_path):
         ({"node:Person:Alice": {"age": "old"}}, "old"),
     ],
 )
-def test_words_about_nothing_are_mistakes(tmp_path, resolve, message):
+def test_resolution_of_unknown_names_is_refused(tmp_path, resolve, message):
     graph = clashing(tmp_path)
     with pytest.raises(og.errors.InputError, match=message):
         graph.merge("side", resolve=resolve)
 
 
-def test_bad_requests(tmp_path):
+def test_invalid_requests_are_refused(tmp_path):
     graph = make(tmp_path)
     with pytest.raises(og.errors.InputError, match="two different branches"):
         graph.merge("main")
@@ -625,7 +627,7 @@ def test_diff_between_branches(tmp_path):
 
 
 def test_branches_merge_after_a_cleanup(tmp_path):
-    """The base, here a commit in the middle of the branch, outlives every policy."""
+    """No retention policy removes the base, here a commit in the middle of the branch."""
     graph = make(tmp_path)
     graph.branch_create("side")
     set_age(graph, "Alice", 1, branch="side")
@@ -639,7 +641,7 @@ def test_branches_merge_after_a_cleanup(tmp_path):
     assert graph.verify() == []
 
 
-def test_a_base_that_is_gone_is_told_with_what_to_do(tmp_path):
+def test_removed_base_is_reported_with_a_hint(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     set_age(graph, "Bob", 1)
@@ -665,11 +667,11 @@ def set_age(graph, name, age, branch="main"):
     graph.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "{name}" }}', branch=branch)
 
 
-# -- violations of rules, settled by the id that a preview shows --------------------------------------
+# -- violations, resolved by the id of a preview -----------------------------------------------------
 
 
 @pytest.mark.parametrize("added_by", ["source", "target"])
-def test_an_orphan_edge_is_settled_by_the_id_that_is_shown(tmp_path, added_by):
+def test_orphan_edge_is_resolved_by_the_id_of_the_preview(tmp_path, added_by):
     graph = make(tmp_path)
     graph.branch_create("side")
     ops = ("AddEdge", "RemoveNode") if added_by == "source" else ("RemoveNode", "AddEdge")
@@ -688,7 +690,7 @@ def test_an_orphan_edge_is_settled_by_the_id_that_is_shown(tmp_path, added_by):
     assert graph.verify() == []
 
 
-def test_a_unique_violation_is_settled_by_the_id_that_is_shown(tmp_path):
+def test_unique_violation_is_resolved_by_the_id_of_the_preview(tmp_path):
     graph = make(tmp_path, "node P { k: String @key  mail: String? @unique }", [])
     graph.branch_create("side")
     graph.on("side").mutate('query q() { insert P { k: "a", mail: "x" } insert P { k: "c", mail: "z" } }')
@@ -702,7 +704,7 @@ def test_a_unique_violation_is_settled_by_the_id_that_is_shown(tmp_path):
     assert graph.verify() == []
 
 
-def test_an_id_without_a_conflict_is_refused(tmp_path):
+def test_id_without_a_conflict_is_refused(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     do(graph.on("side"), "AddEdge", 1)
@@ -713,7 +715,7 @@ def test_an_id_without_a_conflict_is_refused(tmp_path):
     assert caught.value.code == "unknown_conflict"
 
 
-def test_a_merge_goes_into_the_branch_of_the_handle(tmp_path):
+def test_merge_targets_the_branch_of_the_handle(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("work")
     graph.branch_create("side")
@@ -732,7 +734,7 @@ def test_a_merge_goes_into_the_branch_of_the_handle(tmp_path):
 # -- ranges, and branches with commits of their own ---------------------------------------------------
 
 
-def test_a_diff_from_the_merge_base(tmp_path):
+def test_diff_from_the_merge_base(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     do(graph.on("side"), "SetProperty", 1)
@@ -754,7 +756,7 @@ def test_a_diff_from_the_merge_base(tmp_path):
         list(graph.diff("main...side", "main"))
 
 
-def test_a_branch_with_commits_that_are_nowhere_else_is_not_deleted(tmp_path):
+def test_branch_with_unmerged_commits_is_not_deleted(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     graph.branch_delete("side")

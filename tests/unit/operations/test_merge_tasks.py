@@ -1,4 +1,4 @@
-"""A merge decided elsewhere: jobs travel, ranges are independent, and the result is the same."""
+"""Merge tasks in other processes: jobs can be pickled, ranges are independent, and the result is the same."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def small_ranges(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_ranges_decided_elsewhere_give_the_same(tmp_path):
+def test_ranges_decided_in_other_processes_give_the_same_merge(tmp_path):
     here, there = sides(tmp_path / "here"), sides(tmp_path / "there")
     assert shown(stored(here, "main")) == shown(stored(there, "main"))
     ran = []
 
     def run(task, job, ranges):
-        """What a cluster does: everything is sent, and the results come back in order."""
+        """Run the tasks as a cluster does: pickled, with results in order."""
         for within in ranges:
             task_, job_, within_ = pickle.loads(pickle.dumps((task, job, within)))
             ran.append(within_)

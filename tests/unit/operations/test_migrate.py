@@ -1,4 +1,4 @@
-"""Schema changes on graphs with data: what happens to rows, history and other branches."""
+"""Schema changes on graphs with data: effects on rows, history and other branches."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ADDED = named([
 
 
 @pytest.mark.parametrize(("type_", "given", "stored"), ADDED.values(), ids=ADDED)
-def test_add_property_is_null_in_rows_that_are_there(graph, type_, given, stored):
+def test_added_property_is_null_in_existing_rows(graph, type_, given, stored):
     changed = BASE.replace("n: I32?", f"n: I32?  extra: {type_}").replace("w: F64?", f"w: F64?  extra: {type_}")
     assert kinds(graph.apply_schema(changed)) == ["add_property", "add_property"]
     assert rows_of(graph, "P") == {"a": {"extra": None, "k": "a", "n": 1}, "b": {"extra": None, "k": "b", "n": None}}
@@ -107,7 +107,7 @@ def test_renames_keep_rows_ids_and_history(graph):
     assert "node:P" not in after.tables
     with pytest.raises(TypeNotFound):
         graph.to_arrow("P")
-    # The past is what it was, under the names it had.
+    # History keeps the old names.
     assert rows_of(graph, "P", at=before.commit_id) == {"a": {"k": "a", "n": 1}, "b": {"k": "b", "n": None}}
     assert rows_of(graph, "E", at=before.commit_id) == {"e": {"from": "a", "to": "q", "w": 0.5}}
     with pytest.raises(TypeNotFound):
@@ -119,7 +119,7 @@ def test_renames_keep_rows_ids_and_history(graph):
     assert graph.verify() == []
 
 
-def test_a_renamed_type_alone_touches_no_table(graph):
+def test_renaming_only_a_type_writes_no_table(graph):
     before = graph.snapshot().tables["node:P"].pin
     graph.apply_schema(BASE.replace("node P", 'node Person @rename_from("P")').replace("P ->", "Person ->"))
     after = graph.snapshot().tables["node:Person"].pin
@@ -134,7 +134,7 @@ def test_composite_ids_stay_when_a_key_column_is_renamed(tmp_path):
     assert ids_of(graph, "B") == ['["7","n"]', '["8","s"]']
 
 
-def test_a_name_that_was_renamed_away_can_be_used_again(graph):
+def test_old_name_of_a_renamed_type_can_be_used_again(graph):
     graph.apply_schema(RENAMED)
     graph.apply_schema(RENAMED.replace(' @rename_from("P")', "") + "node P { z: I32? }\n")
     graph.load([node("P", id_="new", z=1)], mode="append")
@@ -148,7 +148,7 @@ def test_a_name_that_was_renamed_away_can_be_used_again(graph):
 DROPPED = "node P { k: String @key }\nnode Q { k: String @key }\n"
 
 
-def test_a_soft_drop_stays_readable_in_the_past(graph):
+def test_soft_drop_is_readable_in_history(graph):
     old = graph.commits()[0].id
     result = graph.apply_schema(DROPPED)
     assert [(step.to_json()["kind"], step.mode) for step in result.steps] == [
@@ -163,7 +163,7 @@ def test_a_soft_drop_stays_readable_in_the_past(graph):
     assert graph.verify() == []
 
 
-def test_a_hard_drop_is_purged_from_the_past(graph):
+def test_hard_drop_is_removed_from_history(graph):
     graph.load([node("P", k="c", n=3)], mode="append")
     old = graph.commits()[0].id
     first = graph.commits()[1].id
@@ -179,15 +179,15 @@ def test_a_hard_drop_is_purged_from_the_past(graph):
     assert ids_of(graph, "P") == ["a", "b", "c", "d"]
 
 
-def test_a_hard_drop_keeps_what_other_branches_have(graph):
+def test_hard_drop_keeps_versions_of_other_branches(graph):
     graph.branch_create("side")
     graph.apply_schema(DROPPED, allow_data_loss=True)
     assert rows_of(graph, "P", branch="side")["a"] == {"k": "a", "n": 1}
     assert rows_of(graph, "E", branch="side") == {"e": {"from": "a", "to": "q", "w": 0.5}}
 
 
-def test_a_hard_drop_finds_a_table_that_another_branch_renamed(graph):
-    """A table has one folder and, on each branch, a name of its own."""
+def test_hard_drop_finds_a_table_that_another_branch_renamed(graph):
+    """A table has one folder and, on each branch, its own name."""
     graph.branch_create("side")
     graph.apply_schema(RENAMED, branch="side")
     old = graph.commits()[0].id
@@ -200,8 +200,8 @@ def test_a_hard_drop_finds_a_table_that_another_branch_renamed(graph):
     assert rows_of(graph, "Q", at=old) == {"q": {"k": "q"}}
 
 
-def test_a_hard_drop_spares_a_namesake_on_another_branch(graph):
-    """Two branches add a type of one name: they have nothing in common."""
+def test_hard_drop_keeps_a_type_of_the_same_name_on_another_branch(graph):
+    """Types of the same name that two branches add are unrelated."""
     graph.branch_create("side")
     added = BASE + "node R { v: I32?  x: I32? }\n"
     for branch in ("main", "side"):
@@ -213,8 +213,8 @@ def test_a_hard_drop_spares_a_namesake_on_another_branch(graph):
     assert rows_of(graph, "R", at=old) == {"side": {"v": 1, "x": None}}
 
 
-def test_a_hard_drop_spares_a_write_on_its_way(graph, monkeypatch):
-    """What no commit pins may be about to be published on another branch."""
+def test_hard_drop_keeps_unpublished_versions(graph, monkeypatch):
+    """A version that no commit pins may be about to be published on another branch."""
     graph.branch_create("side")
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.apply_schema(BASE.replace("  n: I32?", ""), allow_data_loss=True))
@@ -234,7 +234,7 @@ def test_dropped_and_added_again_is_another_type(graph):
     assert rows_of(graph, "E") == {}
 
 
-def test_an_enum_takes_its_new_values_at_once(tmp_path):
+def test_enum_accepts_its_new_values(tmp_path):
     schema = "node P { k: String @key  m: enum(a, b)? }\nedge E: P -> P { m: enum(x)? }\n"
     graph = new_graph(tmp_path, schema, node("P", k="1", m="a"))
     graph.branch_create("side")
@@ -249,7 +249,7 @@ def test_an_enum_takes_its_new_values_at_once(tmp_path):
         graph.load([node("P", k="2", m="c")], mode="append", branch="side")
 
 
-def test_an_index_and_descriptions_touch_no_table(graph):
+def test_index_and_descriptions_write_no_table(graph):
     pins = {key: table.pin for key, table in graph.snapshot().tables.items()}
     changed = BASE.replace("n: I32?", 'n: I32? @index @description("how many")').replace(
         "node Q", 'node Q @instruction("ask")'
@@ -262,7 +262,7 @@ def test_an_index_and_descriptions_touch_no_table(graph):
     assert graph.mutate("query q() { update P set { n: 2 } where n = 1 }").affected_nodes == 1
 
 
-def test_indexes_survive_what_does_not_concern_them(graph):
+def test_unaffected_indexes_are_kept(graph):
     graph.ensure_indices()
     before = graph.snapshot().tables["node:Q"].pin
     graph.apply_schema(BASE.replace("n: I32?", "n: I32?  extra: I32?"))
@@ -290,10 +290,10 @@ def test_changes_of_indexed_columns(tmp_path, changed):
     assert graph.verify() == []
 
 
-# -- the whole of it ---------------------------------------------------------------------------------
+# -- migrations --------------------------------------------------------------------------------------
 
 
-def test_an_apply_is_one_commit_with_its_schema(graph):
+def test_migration_is_one_commit_with_its_schema(graph):
     before = len(graph.commits())
     text = BASE.replace("n: I32?", "n: I32?  extra: I32?") + "node R {}\n// the end\n"
     result = graph.apply_schema(text, actor="act-ana", message="more")
@@ -328,7 +328,7 @@ def test_an_apply_is_one_commit_with_its_schema(graph):
     "text",
     [BASE, "// other words\n" + BASE, "node Q { k: String @key }\n" + BASE.replace("node Q { k: String @key }\n", "")],
 )
-def test_nothing_to_do_is_no_commit(graph, text):
+def test_migration_without_changes_makes_no_commit(graph, text):
     before, files = everything(graph), manifest_files(graph)
     result = graph.apply_schema(text)
     assert (result.supported, result.applied, result.commit_id, result.steps) == (True, False, None, ())
@@ -387,7 +387,7 @@ UNSUPPORTED = named(
 
 
 @pytest.mark.parametrize(("text", "code", "part"), UNSUPPORTED.values(), ids=UNSUPPORTED)
-def test_an_unsupported_plan_changes_nothing_and_tells_every_reason(graph, text, code, part):
+def test_unsupported_plan_changes_nothing_and_reports_every_reason(graph, text, code, part):
     before, files = everything(graph), manifest_files(graph)
     plan = graph.plan_schema(text)
     assert not plan.supported
@@ -411,14 +411,14 @@ def test_an_unsupported_plan_changes_nothing_and_tells_every_reason(graph, text,
         BASE.replace("n: I32?", 'n: I32? @rename_from("zzz")').replace("n: I32?", "m: I32?"),
     ],
 )
-def test_a_schema_that_does_not_compile_changes_nothing(graph, text):
+def test_schema_that_does_not_compile_changes_nothing(graph, text):
     before = everything(graph)
     with pytest.raises(OmniGraphError):
         graph.apply_schema(text)
     assert everything(graph) == before
 
 
-def test_planning_writes_nothing(graph):
+def test_plan_writes_nothing(graph):
     before, files = everything(graph), manifest_files(graph)
     assert [step.to_json()["kind"] for step in graph.plan_schema(DROPPED).steps] == ["drop_property", "drop_type"]
     assert graph.plan_schema(DROPPED, allow_data_loss=True).steps[0].mode == "hard"
@@ -426,7 +426,7 @@ def test_planning_writes_nothing(graph):
     assert manifest_files(graph) == files
 
 
-def test_from_a_file(graph, tmp_path):
+def test_schema_from_a_file(graph, tmp_path):
     path = tmp_path / "next.pg"
     path.write_text(BASE + "node R {}\n")
     assert graph.plan_schema(path).supported
@@ -437,7 +437,7 @@ def test_from_a_file(graph, tmp_path):
 # -- branches ----------------------------------------------------------------------------------------
 
 
-def test_a_schema_is_its_branchs_own(graph):
+def test_each_branch_has_its_own_schema(graph):
     graph.branch_create("side")
     graph.apply_schema(BASE.replace("n: I32?", "n: I32?  extra: I32?"), branch="side")
     assert graph.schema == BASE
@@ -453,7 +453,7 @@ def test_a_schema_is_its_branchs_own(graph):
     assert graph.verify() == []
 
 
-def test_two_branches_adding_types_share_nothing(graph):
+def test_types_added_on_two_branches_are_different(graph):
     graph.branch_create("side")
     for branch in ("main", "side", "main", "side"):
         names = [f"R{number}" for number in range(1 + len(graph.catalog(branch).nodes) - 2)]
@@ -475,17 +475,17 @@ def test_two_branches_adding_types_share_nothing(graph):
     assert len(set(numbers)) == 4
 
 
-# -- at the same time --------------------------------------------------------------------------------
+# -- concurrency -------------------------------------------------------------------------------------
 
 
-def test_an_apply_after_another_write_sees_its_rows(graph, monkeypatch):
+def test_migration_after_a_write_sees_its_rows(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.load([node("P", k="c", n=3)], mode="append"))
     graph.apply_schema(BASE.replace("n: I32?", 'm: I32? @rename_from("n")'))
     assert rows_of(graph, "P")["c"] == {"k": "c", "m": 3}
 
 
-def test_a_write_after_an_apply_is_compiled_anew(graph, monkeypatch):
+def test_write_after_a_migration_is_compiled_again(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.apply_schema(BASE.replace("n: I32?", "n: I32?  extra: I32?")))
     graph.mutate('query q() { insert P { k: "c", n: 3 } }')
@@ -496,8 +496,8 @@ def test_a_write_after_an_apply_is_compiled_anew(graph, monkeypatch):
     assert ids_of(graph, "P") == ["a", "b", "c"]
 
 
-def test_of_two_applies_the_loser_is_told(graph, monkeypatch):
-    """Planned again, it would drop what the winner added."""
+def test_loser_of_two_migrations_gets_an_error(graph, monkeypatch):
+    """A new plan would drop the additions of the winner."""
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.apply_schema(BASE.replace("n: I32?", "n: I32?  first: I32?")))
     with pytest.raises(Conflict) as caught:
@@ -506,7 +506,7 @@ def test_of_two_applies_the_loser_is_told(graph, monkeypatch):
     assert list(rows_of(graph, "P")["a"]) == ["first", "k", "n"]
 
 
-def test_applies_on_two_branches_at_once_both_land(graph, monkeypatch):
+def test_concurrent_migrations_of_two_branches_succeed(graph, monkeypatch):
     graph.branch_create("side")
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.apply_schema(BASE + "node R {}\n", branch="side"))
@@ -516,8 +516,8 @@ def test_applies_on_two_branches_at_once_both_land(graph, monkeypatch):
     assert graph.snapshot().tables["node:S"].pin.table_id != graph.snapshot("side").tables["node:R"].pin.table_id
 
 
-def test_applies_and_writes_never_mix(tmp_path):
-    """Threads with handles of their own: every commit has rows of exactly the columns its schema names."""
+def test_concurrent_migrations_and_writes_are_isolated(tmp_path):
+    """Threads with their own handles: every commit has rows with exactly the columns of its schema."""
     graph = new_graph(tmp_path, "node P { k: String @key  n: I32? }")
     failures: list[BaseException] = []
     done: list[int] = []
@@ -557,7 +557,7 @@ def test_applies_and_writes_never_mix(tmp_path):
     assert graph.verify() == []
 
 
-def test_the_handle_of_another_process_sees_the_new_schema(graph):
+def test_handle_of_another_process_sees_the_new_schema(graph):
     other: Graph = reopened(graph)
     assert ids_of(other, "P") == ["a", "b"]
     graph.apply_schema(BASE.replace("n: I32?", 'm: I32? @rename_from("n")'))

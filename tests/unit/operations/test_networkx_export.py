@@ -1,4 +1,4 @@
-"""Snapshots as networkx graphs."""
+"""Export of snapshots as networkx graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def graph(tmp_path):
     )
 
 
-def test_nodes_of_two_types_with_one_id_stay_apart_and_parallel_edges_are_kept(graph):
+def test_equal_ids_of_two_types_and_parallel_edges_are_kept(graph):
     found = graph.to_networkx()
     assert dict(found.nodes) == {
         ("Person", "x"): {"type": "Person", "id": "x", "name": "x", "age": 3},
@@ -41,7 +41,7 @@ def test_nodes_of_two_types_with_one_id_stay_apart_and_parallel_edges_are_kept(g
     }
 
 
-def test_types_choose_nodes_and_the_edges_among_them(graph):
+def test_types_select_nodes_and_the_edges_between_them(graph):
     assert {data["type"] for *_, data in graph.to_networkx(["Person"]).edges(data=True)} == {"Knows"}
     chosen = graph.to_networkx(["Person", "Town", "LivesIn"])
     assert (len(chosen.nodes), [data["type"] for *_, data in chosen.edges(data=True)]) == (3, ["LivesIn"])
@@ -49,14 +49,14 @@ def test_types_choose_nodes_and_the_edges_among_them(graph):
         graph.to_networkx(["Persn"])
 
 
-def test_the_past_can_be_taken_along(graph):
+def test_old_commit_is_exported(graph):
     past = graph.snapshot().commit_id
     graph.mutate('query q() { delete Person where name = "y" }')
     assert len(graph.to_networkx().edges) == 1
     assert len(graph.to_networkx(at=past).edges) == 3
 
 
-def test_without_the_library_the_error_says_what_to_install(graph, monkeypatch):
+def test_missing_library_is_reported_with_a_hint(graph, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(InputError, match="networkx is not installed") as caught:
         graph.to_networkx()

@@ -1,4 +1,4 @@
-"""A commit taken back: what it did is undone, what came later stays, and what depends on it is told."""
+"""Reverts: the changes of the commit are undone, later changes stay, and dependent changes are conflicts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_last_commit_taken_back_gives_the_rows_before_it(graph, name):
+def test_revert_of_the_last_commit_restores_the_rows(graph, name):
     before = records(graph)
     commit = put(graph, STATEMENTS[name], message="a try")
     after = records(graph)
@@ -67,7 +67,7 @@ def test_later_commits_stay(graph):
     assert (graph.commits()[0].message, graph.commits()[0].actor) == ("no", "ben")
 
 
-def test_what_was_changed_again_is_a_conflict(graph):
+def test_rows_changed_again_are_a_conflict(graph):
     first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
     put(graph, 'update Person set { town: "Rome" } where name = "Alice"')
     before = everything(graph)
@@ -82,7 +82,7 @@ def test_what_was_changed_again_is_a_conflict(graph):
     assert (row["age"], row["town"]) == (30, "Rome")
 
 
-def test_what_is_still_needed_is_a_conflict(graph):
+def test_rows_still_referenced_are_a_conflict(graph):
     added = put(graph, 'insert Person { name: "Dan" }')
     put(graph, 'insert Knows { from: "Alice", to: "Dan" }')
     with pytest.raises(og.errors.MergeConflict) as caught:
@@ -90,7 +90,7 @@ def test_what_is_still_needed_is_a_conflict(graph):
     assert [conflict.kind for conflict in caught.value.conflicts] == ["orphan_edge"]
 
 
-def test_a_value_that_was_given_to_another_is_a_conflict(graph):
+def test_value_that_another_row_has_now_is_a_conflict(graph):
     put(graph, 'update Person set { code: "1" } where name = "Alice"')
     freed = put(graph, 'update Person set { code: "2" } where name = "Alice"')
     put(graph, 'update Person set { code: "1" } where name = "Bob"')
@@ -99,7 +99,7 @@ def test_a_value_that_was_given_to_another_is_a_conflict(graph):
     assert [conflict.kind for conflict in caught.value.conflicts] == ["unique_violation"]
 
 
-def test_a_merge_is_taken_back_whole(graph):
+def test_revert_of_a_merge_restores_all_its_changes(graph):
     graph.branch_create("side")
     put(graph.on("side"), 'insert Person { name: "Dan" }')
     put(graph.on("side"), 'update Person set { age: 9 } where name = "Bob"')
@@ -111,7 +111,7 @@ def test_a_merge_is_taken_back_whole(graph):
     assert graph.merge("side").outcome == "already_up_to_date", "as with Git: the branch is in the history"
 
 
-def test_a_commit_that_was_taken_back_leaves_nothing_to_do(graph):
+def test_second_revert_makes_no_commit(graph):
     first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
     graph.revert(first)
     head = graph.snapshot().commit_id
@@ -119,7 +119,7 @@ def test_a_commit_that_was_taken_back_leaves_nothing_to_do(graph):
     assert graph.snapshot().commit_id == head
 
 
-def test_on_another_branch(graph):
+def test_revert_on_another_branch(graph):
     first = put(graph, 'update Person set { age: 1 } where name = "Alice"')
     graph.branch_create("side")
     graph.revert(first, branch="side")
@@ -130,7 +130,7 @@ def test_on_another_branch(graph):
         graph.revert(only_there)
 
 
-def test_the_first_commit_cannot_be_taken_back(graph):
+def test_first_commit_cannot_be_reverted(graph):
     with pytest.raises(og.errors.Conflict) as caught:
         graph.revert(graph.commits()[-1].id)
     assert caught.value.code == "parentless_commit"
@@ -141,7 +141,7 @@ def test_the_first_commit_cannot_be_taken_back(graph):
 # -- schemas -------------------------------------------------------------------------------------------
 
 
-def test_a_schema_change_is_taken_back(graph, tmp_path):
+def test_schema_change_is_reverted(graph, tmp_path):
     before, schema = records(graph), graph.schema
     wider = SCHEMA.replace("town: String?", "town: String?\n    land: String?") + "node City { n: String @key }\n"
     applied = graph.apply_schema(wider).commit_id
@@ -151,7 +151,7 @@ def test_a_schema_change_is_taken_back(graph, tmp_path):
     assert graph.verify() == []
 
 
-def test_a_dropped_column_comes_back_with_its_values(graph):
+def test_dropped_column_is_restored_with_its_values(graph):
     put(graph, 'update Person set { town: "Rome" } where name = "Bob"')
     dropped = graph.apply_schema(SCHEMA.replace("    town: String?\n", "")).commit_id
     put(graph, 'update Person set { age: 5 } where name = "Alice"')
@@ -162,7 +162,7 @@ def test_a_dropped_column_comes_back_with_its_values(graph):
     assert graph.verify() == []
 
 
-def test_a_dropped_type_comes_back_with_its_rows(graph):
+def test_dropped_type_is_restored_with_its_rows(graph):
     before = records(graph)
     dropped = graph.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", "")).commit_id
     assert graph.revert_preview(dropped).to_json()["tables"] == {
@@ -173,7 +173,7 @@ def test_a_dropped_type_comes_back_with_its_rows(graph):
     assert graph.verify() == []
 
 
-def test_a_type_that_has_rows_by_now_is_not_taken_away(graph):
+def test_type_with_rows_is_not_removed(graph):
     applied = graph.apply_schema(SCHEMA + "node City { n: String @key }\n").commit_id
     put(graph, 'insert City { n: "Rome" }')
     with pytest.raises(og.errors.MergeConflict) as caught:

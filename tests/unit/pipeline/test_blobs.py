@@ -1,4 +1,4 @@
-"""Blobs given by reference are copied by the tasks of a job as a load in memory copies them."""
+"""Blobs given by reference are copied by the tasks of a job as by a load in memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def photos(root: Path, names: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("set_aside", [False, True])
-def test_in_portions_that_fit_memory(twins, tmp_path, monkeypatch, set_aside):
+def test_blobs_are_copied_in_portions_that_fit_in_memory(twins, tmp_path, monkeypatch, set_aside):
     sizes = [10, 0, 300, 5, 5, 2_000, 1, 1, 1, 1, 700, 0, 0, 0, 3, 3]
     for number, size in enumerate(sizes):
         (tmp_path / "photos" / str(number)).write_bytes(bytes([number]) * size)
@@ -52,7 +52,7 @@ def test_in_portions_that_fit_memory(twins, tmp_path, monkeypatch, set_aside):
     assert len(twins.bulk.snapshot().table("node:Photo").dataset.get_fragments()) > 1
 
 
-def test_tables_refer_as_well(twins, tmp_path):
+def test_tables_may_contain_references(twins, tmp_path):
     names = [f"p{n}" for n in range(4)]
     data = [reference(tmp_path, "a.jpg"), "base64:AA==", reference(tmp_path, "deep/c.jpg"), "base64:"]
     pq.write_table(pa.table({"name": names, "data": data}), tmp_path / "Photo.parquet", row_group_size=2)
@@ -63,7 +63,7 @@ def test_tables_refer_as_well(twins, tmp_path):
     twins.load([tmp_path / "Photo.csv"], "append", set_aside=True)
 
 
-def test_whoever_asks_for_a_line_follows_nothing_again(twins, tmp_path):
+def test_locating_a_line_resolves_no_reference_again(twins, tmp_path):
     lines = photos(tmp_path, ["a.jpg", "none", "a.jpg"])
     lines.append(json.dumps({"type": "Photo", "data": {"name": "p0", "data": reference(tmp_path, "a.jpg")}}))
     (tmp_path / "in.jsonl").write_text("\n".join(lines))

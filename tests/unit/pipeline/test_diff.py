@@ -1,4 +1,4 @@
-"""Diff as a job says what a diff in one process says, range by range."""
+"""A diff as a job gives the changes of a diff in one process, range by range."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(folder):
 
 
 @pytest.mark.parametrize("rows_max", [7, 1000])
-def test_the_same_changes_in_the_same_order(graph, tmp_path, rows_max):
+def test_changes_and_order_equal_those_of_diff(graph, tmp_path, rows_max):
     snapshots = graph.snapshot("main"), graph.snapshot("work")
     result = diff_files(
         graph._repository, InlineRunner(), DiffRequest(*snapshots, str(tmp_path / "out"), rows_max=rows_max), {}
@@ -41,7 +41,7 @@ def test_the_same_changes_in_the_same_order(graph, tmp_path, rows_max):
     assert (len(result.files) > 5) == (rows_max == 7)
 
 
-def test_a_renamed_property_is_no_change(graph, tmp_path):
+def test_renamed_property_is_no_change(graph, tmp_path):
     graph.apply_schema(SHELVES.replace("note: String?", 'remark: String? @rename_from("note")  wide: Bool?'))
     snapshots = graph.snapshot(at=graph.commits()[1].id), graph.snapshot()
     result = diff_files(graph._repository, InlineRunner(), DiffRequest(*snapshots, str(tmp_path / "out")), {})
@@ -49,7 +49,7 @@ def test_a_renamed_property_is_no_change(graph, tmp_path):
     assert result.changes == 0
 
 
-def test_some_tables_and_a_folder_in_use(graph, tmp_path):
+def test_selected_tables_and_a_folder_that_is_not_empty(graph, tmp_path):
     snapshots = graph.snapshot("main"), graph.snapshot("work")
     out = str(tmp_path / "out")
     request = DiffRequest(*snapshots, out, wanted=lambda key: key == "edge:Beside")
@@ -60,7 +60,7 @@ def test_some_tables_and_a_folder_in_use(graph, tmp_path):
     assert caught.value.code == "not_empty"
 
 
-def test_from_a_graph(graph, tmp_path):
+def test_export_diff_of_a_graph(graph, tmp_path):
     result = graph.export_diff("main", "work", tmp_path / "out", types=["Beside"])
     assert result.changes == 1
     assert written(tmp_path / "out")[0]["endpoints"] == {"src": "s001", "dst": "t"}

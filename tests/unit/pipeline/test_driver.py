@@ -1,4 +1,4 @@
-"""The driver of a bulk load: it publishes once, starts over when the branch moved, and leaves nothing behind."""
+"""The driver of a bulk load publishes once, starts over if the branch moved, and leaves no files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graph(tmp_path):
 
 
 class Interfering(InlineRunner):
-    """Does something before a step of the job."""
+    """Calls a function before a step of the job."""
 
     def __init__(self, step: str, act: Callable[[], Any]) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def leftovers(graph: Graph) -> list[Path]:
     return list((Path(graph.uri) / "__staging").glob("*"))
 
 
-def test_row_identity_survives_an_upsert(graph, tmp_path):
+def test_upsert_keeps_row_ids(graph, tmp_path):
     def identities() -> dict[str, tuple[int, int]]:
         table = graph.snapshot().table("node:Shelf")
         rows = table.read(["id", "_rowid", "_row_created_at_version"]).to_pylist()
@@ -80,7 +80,7 @@ def test_row_identity_survives_an_upsert(graph, tmp_path):
     assert graph.verify() == []
 
 
-def test_a_branch_that_moved_is_judged_again_but_not_read_again(graph, tmp_path):
+def test_moved_branch_is_validated_again_but_not_read_again(graph, tmp_path):
     runner = Interfering("check", lambda: reopened(graph).load([shelf("c", note="first")], mode="append"))
     bulk(graph, tmp_path, [shelf("c", note="second"), shelf("d")], runner=runner)
     assert runner.steps.count("read") == 1
@@ -89,13 +89,13 @@ def test_a_branch_that_moved_is_judged_again_but_not_read_again(graph, tmp_path)
     assert graph.verify() == []
 
 
-def test_what_another_writer_added_meanwhile_counts(graph, tmp_path):
+def test_concurrent_rows_are_validated(graph, tmp_path):
     runner = Interfering("check", lambda: reopened(graph).load([shelf("c")], mode="append"))
     with pytest.raises(KeyConflict, match="the id 'c' exists already"):
         bulk(graph, tmp_path, [shelf("c")], "append", runner=runner)
 
 
-def test_a_schema_that_changed_meanwhile_is_read_again(graph, tmp_path):
+def test_input_is_read_again_after_a_schema_change(graph, tmp_path):
     longer = SHELVES.replace("cap: I32?", "cap: I32?  wide: Bool?")
     runner = Interfering("check", lambda: reopened(graph).apply_schema(longer))
     bulk(graph, tmp_path, [shelf("c")], runner=runner)
@@ -103,14 +103,14 @@ def test_a_schema_that_changed_meanwhile_is_read_again(graph, tmp_path):
     assert rows_of(graph, "Shelf")["c"] == {"code": "c", "note": None, "cap": None, "wide": None}
 
 
-def test_a_bound_load_does_not_start_over(graph, tmp_path):
+def test_load_with_expected_version_does_not_start_over(graph, tmp_path):
     runner = Interfering("check", lambda: reopened(graph).load([shelf("c")], mode="append"))
     with pytest.raises(ExpectedVersionMismatch):
         bulk(graph, tmp_path, [shelf("d")], runner=runner, expected_versions={"node:Shelf": 2})
     assert ids_of(graph, "Shelf") == ["a", "b", "c"]
 
 
-def test_a_failed_load_leaves_no_file(graph, tmp_path):
+def test_failed_load_leaves_no_file(graph, tmp_path):
     before = data_files(graph)
     with pytest.raises(ConstraintViolation):
         bulk(graph, tmp_path, [shelf("c"), beside("c", "nowhere")])
@@ -118,7 +118,7 @@ def test_a_failed_load_leaves_no_file(graph, tmp_path):
     assert leftovers(graph) == []
 
 
-def test_an_interrupted_load_leaves_no_file(graph, tmp_path):
+def test_interrupted_load_leaves_no_file(graph, tmp_path):
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -129,13 +129,13 @@ def test_an_interrupted_load_leaves_no_file(graph, tmp_path):
     assert leftovers(graph) == []
 
 
-def test_pieces_that_were_written_again_are_removed(graph, tmp_path):
+def test_rewritten_fragments_are_removed(graph, tmp_path):
     before = len(data_files(graph))
     bulk(graph, tmp_path, [shelf("a"), shelf("c")])  # one split: a replaces a row, c does not
     assert len(data_files(graph)) == before + 1
 
 
-def test_a_small_input_keeps_one_worker_busy_however_many_there_are(graph, tmp_path):
+def test_small_input_has_one_bucket(graph, tmp_path):
     class Wide(InlineRunner):
         parallelism = 16
 
@@ -148,7 +148,7 @@ def test_a_small_input_keeps_one_worker_busy_however_many_there_are(graph, tmp_p
     assert (tasks["merge"], tasks["check"]) == ([1], [1])
 
 
-def test_the_same_job_twice_is_one_commit(graph, tmp_path):
+def test_repeated_job_makes_one_commit(graph, tmp_path):
     first = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
     again = bulk(graph, tmp_path, [shelf("c")], "append", idempotency_key="night-1")
     assert again.commit_id == first.commit_id
@@ -156,7 +156,7 @@ def test_the_same_job_twice_is_one_commit(graph, tmp_path):
     assert graph.commit(first.commit_id).metadata["rows"] == {"node:Shelf": 1}
 
 
-# -- drivers that died -------------------------------------------------------------------------------
+# -- dead drivers ------------------------------------------------------------------------------------
 
 
 def _die_in_the_middle(uri: str, folder: str) -> None:
@@ -166,7 +166,7 @@ def _die_in_the_middle(uri: str, folder: str) -> None:
     bulk(og.open(uri, sync=False, environ={}), Path(folder), [shelf("x"), shelf("y")], "append", runner=runner)
 
 
-def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
+def test_job_with_dead_driver_is_swept(graph, tmp_path):
     before = data_files(graph)
     process = multiprocessing.get_context("spawn").Process(target=_die_in_the_middle, args=(graph.uri, str(tmp_path)))
     process.start()
@@ -184,14 +184,14 @@ def test_a_job_whose_driver_died_is_swept(graph, tmp_path):
     )
 
 
-def test_a_running_job_is_left_alone(graph):
-    with JobLease(graph._repository, "01RUNNING") as note:
+def test_running_job_is_not_swept(graph):
+    with JobLease(graph._repository, "01RUNNING") as lease:
         assert sweep(graph._repository).removed == []
-        assert (Path(graph.uri) / note.folder / "job.json").exists()
+        assert (Path(graph.uri) / lease.folder / "job.json").exists()
     assert leftovers(graph) == []
 
 
-def test_a_task_that_outlives_its_job_removes_its_files(graph):
+def test_task_that_outlives_its_job_removes_its_files(graph):
     before = data_files(graph)
     job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
 
@@ -205,7 +205,7 @@ def test_a_task_that_outlives_its_job_removes_its_files(graph):
     assert data_files(graph) == before
 
 
-def test_what_tasks_wrote_after_their_job_was_swept_goes_when_it_is_old(graph):
+def test_files_written_after_a_sweep_are_removed_by_age(graph):
     before = data_files(graph)
     job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
     stage_rows(job, 0, "Shelf", pa.table({"code": ["late"]}).to_batches())
@@ -220,21 +220,21 @@ def test_what_tasks_wrote_after_their_job_was_swept_goes_when_it_is_old(graph):
     assert data_files(graph) == before
 
 
-# -- rows from elsewhere -----------------------------------------------------------------------------
+# -- row sources -------------------------------------------------------------------------------------
 
 
 def rows_source(parts: list[pa.Table]) -> RowSource:
     return RowSource(0, lambda job: (stage_rows(job, n, "Shelf", part.to_batches()) for n, part in enumerate(parts)))
 
 
-def test_rows_in_parts(graph):
+def test_rows_in_several_parts(graph):
     parts = [pa.table({"code": ["c", "d"]}), pa.table({"code": pa.array([], pa.utf8())}), pa.table({"code": ["e"]})]
     result = load_source(graph._repository, InlineRunner(), rows_source(parts), LoadRequest("append"))
     assert result.tables == (("node:Shelf", 3),)
     assert ids_of(graph, "Shelf") == ["a", "b", "c", "d", "e"]
 
 
-def test_a_wrong_row_is_named_by_its_number_through_all_parts(graph):
+def test_wrong_row_is_numbered_over_all_parts(graph):
     parts = [pa.table({"code": ["c", None, "d"]}), pa.table({"code": [None, "e", "c"]})]
     request = LoadRequest("append", set_aside=True)
     result = load_source(graph._repository, InlineRunner(), rows_source(parts), request)
@@ -245,7 +245,7 @@ def test_a_wrong_row_is_named_by_its_number_through_all_parts(graph):
     ]
 
 
-def test_no_rows_replace_a_table(graph):
+def test_overwrite_without_rows_empties_a_table(graph):
     empty = [pa.table({"code": pa.array([], pa.utf8())})]
     graph.load([beside("a", "a")], mode="overwrite")
     result = load_source(graph._repository, InlineRunner(), rows_source([]), LoadRequest("overwrite"))

@@ -1,4 +1,4 @@
-"""Offline embedding on real files: one pass or many tasks, the same file."""
+"""Offline embedding of files: one pass and many tasks give the same file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TEXTS = {
 
 
 class Recording(EmbeddingClient):
-    """A mock client that remembers what it was asked."""
+    """A mock client that records its calls."""
 
     def __init__(self, model="m-1"):
         super().__init__(EmbeddingConfig("mock", model))
@@ -61,8 +61,8 @@ def client():
     return Recording()
 
 
-def embed(source, output, spec=SPEC, *, environ=None, connect=connect, split_bytes=None, **options):
-    request = EmbedRequest(output, spec, **options)
+def embed(source, output, spec=SPEC, *, environ=None, connect=connect, split_bytes=None, types=(), **options):
+    request = EmbedRequest(output, spec, types=frozenset(types), **options)
     return embed_lines(
         InlineRunner(), get_file(source), request, environ=environ or {}, connect=connect, split_bytes=split_bytes
     )
@@ -94,11 +94,11 @@ def counts(report):
 
 
 MODES = {
-    # options → mode, selected, embedded, cleaned; who is embedded
+    # options → mode, selected, embedded, cleaned, names of embedded rows
     "fill": ({}, "fill_missing", 6, ["Comb", "Cup", "Bowl", "Ana"], 0),
     "fill one type": ({"types": ["Object"]}, "fill_missing", 4, ["Comb", "Cup", "Bowl"], 0),
     "fill two types": ({"types": ["Person", "Place"]}, "fill_missing", 2, ["Ana"], 0),
-    "fill a type that is not there": ({"types": ["Nobody"]}, "fill_missing", 0, [], 0),
+    "fill an unknown type": ({"types": ["Nobody"]}, "fill_missing", 0, [], 0),
     "selected": ({"select": ["label=Ring"]}, "reembed_selected", 1, ["Ring"], 0),
     "selected twice": ({"select": ["label=Ring", "Person:name=Ana"]}, "reembed_selected", 2, ["Ring", "Ana"], 0),
     "selected of a type": ({"select": ["name=Ana"], "types": ["Object"]}, "reembed_selected", 0, [], 0),
@@ -112,7 +112,7 @@ MODES = {
 
 
 @pytest.mark.parametrize(("options", "mode", "selected", "embedded", "cleaned"), MODES.values(), ids=MODES)
-def test_modes(run, client, options, mode, selected, embedded, cleaned):
+def test_mode_selects_the_embedded_rows(run, client, options, mode, selected, embedded, cleaned):
     report = run(**options)
     assert counts(report) == (mode, ROWS, selected, len(embedded), cleaned)
     assert names(client) == embedded
@@ -120,7 +120,7 @@ def test_modes(run, client, options, mode, selected, embedded, cleaned):
     assert report.dimension == 4
 
 
-def test_what_is_written(run, written):
+def test_vectors_are_written_into_the_lines(run, written):
     run()
     lines = written()
     assert lines[0] == LINES[0]
@@ -140,7 +140,7 @@ def test_texts_are_embedded_as_documents(run, client):
     assert [(dim, role) for _, dim, role in client.asked] == [(4, "document")]
 
 
-def test_cleaning_removes_the_property_and_asks_nobody(run, written):
+def test_clean_removes_the_property_without_a_client(run, written):
     def refuse(_):
         raise AssertionError("no client is built")
 
@@ -151,8 +151,8 @@ def test_cleaning_removes_the_property_and_asks_nobody(run, written):
     assert lines[3] == '{"type":"Object","data":{"label":"Cup"}}'
 
 
-def test_the_report(run, tmp_path):
-    report = run(types=frozenset({"Object"}))
+def test_report_has_all_counts(run, tmp_path):
+    report = run(types=["Object"])
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     assert report.to_json() == {
         "input": str(source),
@@ -168,7 +168,7 @@ def test_the_report(run, tmp_path):
     assert report.describe() == f"embed fill_missing width=4: 3 embedded, 0 cleaned, 4 selected; {source} -> {output}"
 
 
-def test_filling_again_changes_nothing(run, tmp_path, client):
+def test_second_fill_changes_nothing(run, tmp_path, client):
     run()
     first = (tmp_path / "out.jsonl").read_bytes()
     again = run(first)
@@ -176,7 +176,7 @@ def test_filling_again_changes_nothing(run, tmp_path, client):
     assert (tmp_path / "out.jsonl").read_bytes() == first
 
 
-def test_line_ends_and_the_byte_order_mark(run, written, tmp_path):
+def test_line_ends_and_byte_order_mark(run, written, tmp_path):
     report = run(b'\xef\xbb\xbf// c\r\n{"type":"Person","data":{"name":"\xc3\x84na"}}\r\n\r\n{"edge":1}')
     assert report.rows == 2
     assert b"\r" not in (tmp_path / "out.jsonl").read_bytes()
@@ -189,12 +189,12 @@ def test_other_line_separators_are_part_of_a_row(run):
     assert run([json.dumps({"type": "Person", "data": {"name": "a\u2028b\x85c"}}, ensure_ascii=False)]).rows == 1
 
 
-def test_an_empty_file(run, tmp_path):
+def test_empty_file(run, tmp_path):
     assert counts(run(b"")) == ("fill_missing", 0, 0, 0, 0)
     assert (tmp_path / "out.jsonl").read_bytes() == b""
 
 
-def test_rows_are_embedded_in_portions_and_stay_in_order(run, client, written, monkeypatch):
+def test_rows_are_embedded_in_batches_and_stay_in_order(run, client, written, monkeypatch):
     monkeypatch.setattr("omnigraph.embedding.offline._TEXTS_PER_FLUSH", 3)
     monkeypatch.setattr("omnigraph.embedding.offline._LINES_PER_FLUSH", 5)
     lines = []
@@ -209,12 +209,12 @@ def test_rows_are_embedded_in_portions_and_stay_in_order(run, client, written, m
     assert kept == wanted
 
 
-def test_the_output_may_be_the_input(run, tmp_path):
+def test_output_may_be_the_input(run, tmp_path):
     assert run(output="in.jsonl").embedded_rows == 4
     assert run((tmp_path / "in.jsonl").read_bytes()).embedded_rows == 0
 
 
-def test_folders_of_the_output_are_made(run, tmp_path):
+def test_folders_of_the_output_are_created(run, tmp_path):
     run(output="a/b/out.jsonl")
     assert (tmp_path / "a/b/out.jsonl").exists()
     assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["out.jsonl"]
@@ -223,7 +223,7 @@ def test_folders_of_the_output_are_made(run, tmp_path):
 # -- failures ----------------------------------------------------------------------------------------
 
 
-def test_the_recorded_model_must_be_the_configured_one(run, client, tmp_path):
+def test_recorded_model_must_equal_the_configured_one(run, client, tmp_path):
     spec = Specification(4, SPEC.types, "m-2", "spec.json")
     with pytest.raises(ModelMismatch, match=r"'spec\.json'.*'m-2'.*'m-1'"):
         run(spec=spec)
@@ -245,7 +245,7 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("line", "said"), BAD_LINES, ids=range(len(BAD_LINES)))
-def test_a_bad_line_is_named_and_the_old_output_stays(run, tmp_path, line, said):
+def test_bad_line_is_reported_and_the_output_is_unchanged(run, tmp_path, line, said):
     (tmp_path / "out.jsonl").write_text("old")
     with pytest.raises(InputError) as caught:
         run([*LINES, "", line, *LINES])
@@ -255,12 +255,12 @@ def test_a_bad_line_is_named_and_the_old_output_stays(run, tmp_path, line, said)
     assert not (tmp_path / "out.jsonl.tmp").exists()
 
 
-def test_bytes_that_are_no_text(run):
+def test_invalid_utf8_is_refused(run):
     with pytest.raises(InputError, match=r"line 2 of .* not UTF-8"):
         run(b'{"edge":1}\n{"a":"\xff"}\n')
 
 
-def test_a_provider_that_fails_leaves_no_trace(run, tmp_path):
+def test_failing_provider_leaves_no_file(run, tmp_path):
     class Failing(EmbeddingClient):
         def embed(self, *_):
             raise EmbeddingError("the provider is down", hint="wait", text_index=2)
@@ -268,14 +268,14 @@ def test_a_provider_that_fails_leaves_no_trace(run, tmp_path):
     (tmp_path / "out.jsonl").write_text("old")
     with pytest.raises(EmbeddingError) as caught:
         run(connect=lambda _: Failing(EmbeddingConfig("mock", "")))
-    # The third text is the bowl's.
+    # The third text is that of the bowl.
     assert caught.value.message == f"line 7 of '{tmp_path / 'in.jsonl'}': the provider is down"
     assert (caught.value.code, caught.value.hint) == ("embedding_error", "wait")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
-def test_whatever_happens_the_unfinished_file_goes(run, tmp_path):
+def test_temporary_file_is_removed_after_an_interrupt(run, tmp_path):
     class Interrupted(EmbeddingClient):
         def embed(self, *_):
             raise KeyboardInterrupt
@@ -285,7 +285,7 @@ def test_whatever_happens_the_unfinished_file_goes(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_an_unconfigured_client_fails_before_anything_is_made(run, tmp_path):
+def test_unconfigured_client_fails_before_files_are_created(run, tmp_path):
     def unconfigured(_):
         raise EmbeddingError("no provider is configured")
 
@@ -294,7 +294,7 @@ def test_an_unconfigured_client_fails_before_anything_is_made(run, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-def test_no_input(tmp_path):
+def test_missing_input_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         embed(tmp_path / "none.jsonl", tmp_path / "a/out.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
@@ -302,7 +302,7 @@ def test_no_input(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_cannot_be_written(run, tmp_path):
+def test_unwritable_output_is_refused(run, tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match=r"'.*folder' cannot be written"):
         run(output="folder")
@@ -311,7 +311,7 @@ def test_an_output_that_cannot_be_written(run, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "in.jsonl"]
 
 
-def test_a_full_disk(run, tmp_path, monkeypatch):
+def test_full_disk_is_reported(run, tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
@@ -322,7 +322,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_the_input_is_never_overwritten_half_way(tmp_path, client):
+def test_input_with_the_temporary_name_is_refused(tmp_path, client):
     source = tmp_path / "out.jsonl.tmp"
     source.write_text(LINES[1])
     with pytest.raises(InputError, match="temporary name"):
@@ -330,7 +330,7 @@ def test_the_input_is_never_overwritten_half_way(tmp_path, client):
     assert source.read_text() == LINES[1]
 
 
-def test_against_a_real_server(tmp_path, written):
+def test_http_provider(tmp_path, written):
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(LINES))
     with running() as provider:
@@ -355,19 +355,19 @@ def many_lines(wrong):
 
 
 WRONG = {
-    "nothing": [],
-    "no JSON": ["{"],
-    "no data": ['{"type": "Object"}'],
-    "a mark in the middle": ["\ufeff{}"],
-    "half a pair": ['{"type": "Object", "data": {"label": "\\ud800"}}'],
-    "two": ["[]", '{"type": "Object"}'],
+    "no error": [],
+    "invalid JSON": ["{"],
+    "missing data": ['{"type": "Object"}'],
+    "byte order mark inside": ["\ufeff{}"],
+    "lone surrogate": ['{"type": "Object", "data": {"label": "\\ud800"}}'],
+    "two errors": ["[]", '{"type": "Object"}'],
 }
 
 
 @pytest.mark.parametrize("split_bytes", [1, 40, 200])
 @pytest.mark.parametrize("options", [{}, {"mode": "reembed_all"}, {"mode": "clean"}, {"select": ["label=thing 3"]}])
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_any_cut_gives_the_same_file(run, tmp_path, split_bytes, options, wrong):
+def test_any_split_gives_the_same_file(run, tmp_path, split_bytes, options, wrong):
     def outcome(**more):
         output = tmp_path / "out.jsonl"
         output.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Exports as jobs: what is written loads back to the same graph, in every format, in any number of files."""
+"""Exports as jobs load back to the same graph, in every format and with any number of files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_round_trip(graph, tmp_path, format, partitioned):
     assert list(again.export()) == list(graph.export())
 
 
-def test_an_older_commit_and_some_types(graph, tmp_path):
+def test_older_commit_and_selected_types(graph, tmp_path):
     older = graph.commits()[1].id
     result = exported(graph, tmp_path / "out", at=older, types=["Item"])
     assert result.tables == (("node:Item", 2),)
@@ -80,7 +80,7 @@ def test_an_older_commit_and_some_types(graph, tmp_path):
         exported(graph, tmp_path / "none", types=["Nobody"])
 
 
-def test_a_folder_in_use_is_left_alone(graph, tmp_path):
+def test_folder_that_is_not_empty_is_refused(graph, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x").touch()
     with pytest.raises(InputError) as caught:
@@ -88,7 +88,7 @@ def test_a_folder_in_use_is_left_alone(graph, tmp_path):
     assert caught.value.code == "not_empty"
 
 
-def test_a_failed_export_leaves_no_summary_and_no_file(graph, tmp_path):
+def test_failed_export_leaves_no_file(graph, tmp_path):
     class Failing(InlineRunner):
         def run(self, step, task, job, work, **more):
             yield next(super().run(step, task, job, work, **more))
@@ -100,6 +100,6 @@ def test_a_failed_export_leaves_no_summary_and_no_file(graph, tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_an_unknown_format(graph, tmp_path):
+def test_unknown_format_is_refused(graph, tmp_path):
     with pytest.raises(InputError, match="there is no format 'xml'"):
         exported(graph, tmp_path / "out", "xml")

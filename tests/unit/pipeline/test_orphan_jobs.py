@@ -1,4 +1,6 @@
-"""Jobs without a live driver are removed; live jobs, other files and other graphs are not, whatever a note says."""
+"""Jobs without a live driver are removed. Live jobs, other files and other graphs are not, whatever the files of a job
+contain.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +76,8 @@ def make_old(folder, seconds):
         os.utime(path, (then, then), follow_symlinks=False)
 
 
-def take_for_dead(graph, monkeypatch):
-    """Sweep as a process elsewhere that does not see the heartbeats of a live job."""
+def fence_live_job(graph, monkeypatch):
+    """Sweep as another process that does not see the heartbeats of a live job."""
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(leases, "_process_is_alive", lambda _: None)
         make_old(root_of(graph) / "__staging", leases.LEASE_S + 1)
@@ -86,7 +88,7 @@ def take_for_dead(graph, monkeypatch):
 
 
 def _recover_elsewhere(uri, shift_us, answers):
-    """A process of another container, with another clock."""
+    """A process in another container, with another clock."""
     leases._process_table = lambda _: ("the same boot", "pid:[another namespace]")
     repository = Repository.open(uri, clock=lambda: system_clock() + shift_us, sync=False, environ={})
     answers.put(([one.outcome for one in recover(repository)], sweep(repository).removed))
@@ -95,7 +97,7 @@ def _recover_elsewhere(uri, shift_us, answers):
 @pytest.mark.parametrize(
     "minutes", [2, pytest.param(-60, marks=pytest.mark.long), pytest.param(60 * 24 * 365, marks=pytest.mark.long)]
 )
-def test_a_live_load_survives_a_recovery_elsewhere_whatever_its_clock(graph, tmp_path, minutes):
+def test_live_load_survives_a_recovery_with_another_clock(graph, tmp_path, minutes):
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
 
@@ -112,13 +114,13 @@ def test_a_live_load_survives_a_recovery_elsewhere_whatever_its_clock(graph, tmp
 
 
 @pytest.mark.parametrize("step", ["read", "check", "finalize", "publish.before_commit"])
-def test_a_live_load_that_was_taken_for_dead_starts_over(graph, tmp_path, monkeypatch, step):
+def test_fenced_live_load_starts_over(graph, tmp_path, monkeypatch, step):
     removed = []
 
     def sweep_once():
         if not removed:
-            removed.append("")  # the sweep publishes, too
-            removed[:] = take_for_dead(graph, monkeypatch)
+            removed.append("")  # the sweep publishes too
+            removed[:] = fence_live_job(graph, monkeypatch)
 
     records = [shelf("a", note="new"), shelf("c"), shelf("d"), beside("c", "d", id_="f")]
     if step == "publish.before_commit":
@@ -135,8 +137,8 @@ def test_a_live_load_that_was_taken_for_dead_starts_over(graph, tmp_path, monkey
     assert jobs(graph) == []
 
 
-def test_a_bound_load_that_was_taken_for_dead_fails_and_writes_nothing(graph, tmp_path, monkeypatch):
-    runner = Interfering("check", lambda: take_for_dead(graph, monkeypatch))
+def test_fenced_load_with_expected_commit_fails(graph, tmp_path, monkeypatch):
+    runner = Interfering("check", lambda: fence_live_job(graph, monkeypatch))
     before = graph.snapshot().commit_id
     with pytest.raises(HeadMoved, match="aborted"):
         bulk(graph, tmp_path, [shelf("c")], runner=runner, if_commit=before)
@@ -144,8 +146,8 @@ def test_a_bound_load_that_was_taken_for_dead_fails_and_writes_nothing(graph, tm
     assert jobs(graph) == []
 
 
-def test_rows_staged_elsewhere_that_were_taken_for_abandoned_are_refused(graph):
-    """Their publisher cannot stage them again: the tasks that had them are gone."""
+def test_swept_rows_of_a_staged_job_are_refused(graph):
+    """The publisher cannot stage the rows again: the tasks that read them have ended."""
     job = begin_job(graph._repository, "main", "append", {}, seconds_max=60)
     staged = [stage_rows(job, 0, "Shelf", pa.table({"code": ["late"]}).to_batches())]
     make_old(root_of(graph) / "__staging", 61)
@@ -159,13 +161,13 @@ def test_rows_staged_elsewhere_that_were_taken_for_abandoned_are_refused(graph):
     assert graph.verify() == []
 
 
-# -- damaged notes -------------------------------------------------------------------------------------
+# -- damaged files -------------------------------------------------------------------------------------
 
 TORN = [b"", b"{", b"[]", b"7", b"null", b"\xff\xfe", b"[" * 100_000, b'{"table": 1}', b'{"table": "x", "files": {}}']
 
 
 @pytest.mark.parametrize("name", ["job.json", "kept.json", "pieces-1"])
-def test_a_torn_note_blocks_nothing(graph, tmp_path, name):
+def test_damaged_file_does_not_block_a_sweep(graph, tmp_path, name):
     for number, data in enumerate(TORN):
         folder = root_of(graph) / "__staging" / f"01TORN{number}"
         folder.mkdir(parents=True)
@@ -174,7 +176,7 @@ def test_a_torn_note_blocks_nothing(graph, tmp_path, name):
         make_old(folder, 120)
     found = reopened(graph).recover()
     assert {one.outcome for one in found} == {"unreadable"}
-    assert len(found) >= len(TORN) - 3, "a note of the right form with other content is accepted"
+    assert len(found) >= len(TORN) - 3, "a valid file with other content is accepted"
     bulk(graph, tmp_path, [shelf("c")])
     assert ids_of(graph, "Shelf") == ["a", "b", "c"]
     make_old(root_of(graph) / "__staging", 7200)
@@ -184,28 +186,28 @@ def test_a_torn_note_blocks_nothing(graph, tmp_path, name):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "loop", "folder", "huge", "late", "early"])
-def test_special_files_of_a_job_block_nothing(graph, tmp_path, kind):
+def test_special_files_of_a_job_do_not_block_a_sweep(graph, tmp_path, kind):
     folder = root_of(graph) / "__staging" / "01SPEC"
     folder.mkdir(parents=True)
-    note = folder / "job.json"
+    lease = folder / "job.json"
     if kind == "pipe":
-        os.mkfifo(note)
+        os.mkfifo(lease)
     elif kind == "loop":
-        note.symlink_to(note)
+        lease.symlink_to(lease)
     elif kind == "folder":
-        note.mkdir()
+        lease.mkdir()
     else:
-        note.write_text(json.dumps({"lease_s": 10**400 if kind == "huge" else 0}))
+        lease.write_text(json.dumps({"lease_s": 10**400 if kind == "huge" else 0}))
         if kind != "huge":
             seconds = 10**12 if kind == "late" else -(10**12)
-            os.utime(note, (seconds, seconds))
+            os.utime(lease, (seconds, seconds))
     reopened(graph).recover()
     bulk(graph, tmp_path, [shelf("c")])
     assert ids_of(graph, "Shelf") == ["a", "b", "c"]
     assert graph.verify() == []
 
 
-def test_a_damaged_list_of_kept_files_removes_no_file(graph):
+def test_damaged_list_of_kept_files_removes_no_file(graph):
     folder = root_of(graph) / "__staging" / "01TORN"
     folder.mkdir(parents=True)
     stray = data_files(graph)[0].with_name("0123abc.lance")
@@ -220,7 +222,7 @@ def test_a_damaged_list_of_kept_files_removes_no_file(graph):
     assert stray.exists()
 
 
-# -- hostile notes -------------------------------------------------------------------------------------
+# -- forged files --------------------------------------------------------------------------------------
 
 HOSTILE = [
     "../../../victim.lance",
@@ -239,7 +241,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("table", ["own", "../other", "nodes", "", ".", "{victim_folder}"])
-def test_a_note_cannot_delete_other_files(graph, tmp_path, table):
+def test_forged_list_of_files_deletes_no_other_file(graph, tmp_path, table):
     victim = tmp_path / "victim.lance"
     victim.write_bytes(b"precious")
     (tmp_path / "other").mkdir()
@@ -260,7 +262,7 @@ def test_a_note_cannot_delete_other_files(graph, tmp_path, table):
     assert jobs(graph) == []
 
 
-def test_a_note_cannot_delete_data_in_use(graph):
+def test_forged_list_of_files_deletes_no_data_in_use(graph):
     folder = root_of(graph) / "__staging" / "01HOSTILE"
     folder.mkdir(parents=True)
     before = data_files(graph)
@@ -275,7 +277,7 @@ def test_a_note_cannot_delete_data_in_use(graph):
     assert reopened(graph).verify() == []
 
 
-def test_links_do_not_lead_a_sweep_out_of_the_graph(graph, tmp_path):
+def test_sweep_follows_no_links(graph, tmp_path):
     outside = tmp_path / "outside"
     (outside / "data").mkdir(parents=True)
     (outside / "data" / "x.lance").write_bytes(b"precious")
@@ -289,7 +291,7 @@ def test_links_do_not_lead_a_sweep_out_of_the_graph(graph, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["graph_head:main", "a b", "..."])
-def test_a_folder_that_is_no_job_is_reported(graph, name):
+def test_folder_that_is_no_job_is_reported(graph, name):
     folder = root_of(graph) / "__staging" / name
     folder.mkdir(parents=True)
     make_old(folder, 7200)

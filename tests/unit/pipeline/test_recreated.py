@@ -1,4 +1,4 @@
-"""A graph is deleted and created again at the same place while the process keeps handles of the first one."""
+"""A graph is deleted and created again at the same location while the process keeps handles of the first one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load as a job ends as the same load in memory does: in the same graph, or with the same words."""
+"""A load as a job gives the same graph or the same error as a load in memory."""
 
 from __future__ import annotations
 

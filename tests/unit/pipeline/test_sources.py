@@ -1,4 +1,4 @@
-"""What can be loaded as a job, and where each record came from: tables, compressed files, folders, any cut."""
+"""Inputs of a job and the location of their records: tables, compressed files, folders, any split."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def people(tmp_path):
     return path
 
 
-# -- cuts --------------------------------------------------------------------------------------------
+# -- splits ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_cut_gives_every_line_once(tmp_path, seed):
+def test_any_split_reads_every_line_once(tmp_path, seed):
     chooser = random.Random(seed)
     text = b"".join(
         chooser.choice([b"", b"x", "é€😀".encode(), b"long " * 9]) + chooser.choice([b"\n", b"\r\n"]) for _ in range(30)
@@ -45,7 +45,7 @@ def test_any_cut_gives_every_line_once(tmp_path, seed):
     assert b"".join(parts) == text
 
 
-def test_an_empty_file_is_an_empty_load(twins, tmp_path):
+def test_empty_file_is_an_empty_load(twins, tmp_path):
     empty = tmp_path / "a.jsonl"
     empty.touch()
     twins.load([empty], "overwrite")
@@ -62,7 +62,7 @@ def test_parquet_by_row_groups(twins, people, split_bytes):
     assert twins.bulk.snapshot().tables["node:Person"].pin.row_count == 100
 
 
-def test_a_wrong_row_of_a_table_is_named_by_its_number(twins, tmp_path):
+def test_wrong_row_of_a_table_is_reported_by_its_number(twins, tmp_path):
     path = tmp_path / "Person.parquet"
     pq.write_table(pa.table({**PEOPLE, "age": [200 if n == 57 else 1 for n in range(100)]}), path, row_group_size=10)
     twins.split_bytes = 1
@@ -78,19 +78,19 @@ def test_csv_with_wrong_rows(twins, people, tmp_path, set_aside):
     twins.load([people, path], "append", set_aside=set_aside)
 
 
-def test_a_column_nobody_knows(twins, tmp_path):
+def test_unknown_column_is_refused(twins, tmp_path):
     path = tmp_path / "Person.csv"
     path.write_text("name,shoe\na,43\n")
     twins.load([path], "append", set_aside=True)
 
 
-def test_a_table_of_no_type(twins, tmp_path):
+def test_table_of_unknown_type_is_refused(twins, tmp_path):
     path = tmp_path / "Nobody.csv"
     path.write_text("name\na\n")
     twins.load([path], "append")
 
 
-def test_numbers_that_fit_are_taken_and_others_refused(twins, tmp_path):
+def test_numbers_in_range_are_accepted_and_others_refused(twins, tmp_path):
     path = tmp_path / "Thing.parquet"
     sizes = pa.array([1.5, None, float("inf")], pa.float64())
     pq.write_table(pa.table({"label": ["a", "b", "c"], "sku": pa.array([1, 2, 3], pa.int16()), "size": sizes}), path)
@@ -101,7 +101,7 @@ def test_numbers_that_fit_are_taken_and_others_refused(twins, tmp_path):
 # -- compressed files, folders, patterns --------------------------------------------------------------
 
 
-def test_gzip_of_several_streams(twins, tmp_path):
+def test_gzip_with_several_streams(twins, tmp_path):
     lines = [json.dumps({"type": "Person", "data": {"name": f"p{n}"}}).encode() + b"\n" for n in range(50)]
     lines[30] = b'{"type": "Person", "data": {"name": "UPPER"}}\n'
     path = tmp_path / "a.jsonl.gz"
@@ -111,7 +111,7 @@ def test_gzip_of_several_streams(twins, tmp_path):
         twins.bulk_load([str(path)], "merge")
 
 
-def test_a_truncated_gzip_file_is_refused(twins, tmp_path):
+def test_truncated_gzip_file_is_refused(twins, tmp_path):
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"type": "Person", "data": {"name": "a"}}\n' * 100)[:-12])
     with pytest.raises(InputError) as caught:
@@ -119,7 +119,7 @@ def test_a_truncated_gzip_file_is_refused(twins, tmp_path):
     assert caught.value.code == "unreadable_file"
 
 
-def test_a_folder_is_its_data_files_by_name(twins, people, tmp_path):
+def test_folder_loads_its_data_files_by_name(twins, people, tmp_path):
     folder = tmp_path / "all"
     (folder / "deep" / "_temporary").mkdir(parents=True)
     people.rename(folder / "deep" / "Person.parquet")
@@ -130,13 +130,13 @@ def test_a_folder_is_its_data_files_by_name(twins, people, tmp_path):
     assert twins.bulk.snapshot().tables["edge:Knows"].pin.row_count == 1
 
 
-def test_patterns(twins, people, tmp_path):
+def test_glob_patterns(twins, people, tmp_path):
     twins.load([tmp_path / "Per*.parquet"], "append")
     with pytest.raises(InputError, match="there is no file"):
         twins.bulk_load([str(tmp_path / "x*.jsonl")], "append")
 
 
-def test_a_file_of_no_known_kind(twins, tmp_path):
+def test_file_of_unknown_type_is_refused(twins, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("hello")
     twins.load([path], "append")
