@@ -27,8 +27,8 @@ from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph_open import open as open_graph
+from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.operations.graph_context import Place
-from omnigraph.schema.notebook_view import SchemaText
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.transaction import GeneratedKey

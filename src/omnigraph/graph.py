@@ -25,6 +25,7 @@ from omnigraph.graph_io import GraphIO
 from omnigraph.graph_maintenance import GraphMaintenance
 from omnigraph.graph_queries import GraphQueries, executor_of
 from omnigraph.graph_tables import GraphTables
+from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
 from omnigraph.operations.conflict_rules import Resolve
@@ -44,7 +45,6 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.query.lint import LintReport
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
-from omnigraph.schema.notebook_view import SchemaText
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.notebook.schema_view import picture_of
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.networkx_export import to_networkx
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.notebook_view import picture_of
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.rows import to_dicts

@@ -1,4 +1,10 @@
-"""How things show themselves in a notebook: HTML and SVG, made here, without a script or a network.
+"""HTML and SVG forms of objects in a notebook, without scripts and without network access.
 
-`tables` writes tables, `picture` draws small graphs. Neither knows what a graph, a query or a schema is.
+`tables` writes tables and `picture` draws small graphs; neither depends on graphs, queries or schemas. `result_view`,
+`change_view` and `schema_view` draw results, changes and schemas. Importing this package registers them with
+`omnigraph.display.html_of`.
 """
+
+from omnigraph.notebook import change_view, result_view
+
+__all__ = ["change_view", "result_view"]

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.display import html_of
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
 from omnigraph.engine.result.result_graph import ResultGraph
 from omnigraph.errors import InputError, MissingPackage
-from omnigraph.notebook.picture import colours_of, draw
-from omnigraph.notebook.tables import side_by_side
-from omnigraph.notebook.tables import table as html_table
 from omnigraph.scalar_types.columns import kind_of, stored_values
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
 from omnigraph.versioning.compare.rows import python_values, with_instants
@@ -27,6 +26,20 @@ _HTML_ROWS = 50
 _TEXT_ROWS = 20
 _UNCHANGED = frozenset({pa.utf8(), pa.bool_(), pa.int32(), pa.uint32()})
 """Arrow types whose Python values are JSON values; converting them one by one takes time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """The content of a result for display."""
+
+    names: Sequence[str]
+    columns: Sequence[Sequence[Any]]
+    """The first rows, column by column."""
+    row_count: int
+    """The number of all rows."""
+    numeric: Collection[int]
+    """Indices of the columns of numbers."""
+    graph: ResultGraph
 
 
 class Result:
@@ -186,17 +199,8 @@ class Result:
         return json.dumps(self.to_rows(), ensure_ascii=False)
 
     def _repr_html_(self) -> str:
-        """A table of the first rows and, where nodes are returned, a picture of them."""
-        columns = self._first_rows(_HTML_ROWS)
-        shown = f"the first {_HTML_ROWS} of " if len(self) > _HTML_ROWS else ""
-        caption = f"{shown}{len(self):,} {'row' if len(self) == 1 else 'rows'}"
-        shape = self._shape()
-        if not shape.has_nodes:
-            return html_table(self.columns, zip(*columns, strict=True), caption=caption, right=self.numeric_columns)
-        dots = list(shape.dots(columns))
-        cells = shape.cells(columns, colours_of(dots))
-        rows = html_table(self.columns, zip(*cells, strict=True), caption=caption, right=self.numeric_columns)
-        return side_by_side(rows, draw(dots, shape.lines(columns)))
+        first = self._first_rows(_HTML_ROWS)
+        return html_of(ResultView(self.columns, first, len(self), self.numeric_columns, self._shape()))
 
 
 def _need(package: str) -> Any:

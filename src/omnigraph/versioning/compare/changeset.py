@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
-from omnigraph.notebook.tables import table
+from omnigraph.display import html_of
 from omnigraph.versioning.compare.diff import RowChange
 
 _SHOWN = 50
-_MARKS = {"insert": "+", "update": "~", "delete": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetView:
+    """The content of a change set for display."""
+
+    title: str
+    changes: tuple[RowChange, ...]
+    """The first changes."""
+    is_complete: bool
+    """True if there are no other changes."""
+    schema_steps: tuple[str, ...]
 
 
 class ChangeSet:
@@ -39,23 +50,5 @@ class ChangeSet:
         return counted
 
     def _repr_html_(self) -> str:
-        changes = list(islice(self, _SHOWN + 1))
-        rows = [(_MARKS[change.op], change.table_key, change.id, _describe(change)) for change in changes[:_SHOWN]]
-        steps = "".join(f"; schema: {step}" for step in self.schema_steps)
-        more = f", the first {_SHOWN}" if len(changes) > _SHOWN else f": {len(changes)}"
-        return table(("", "table", "id", "what"), rows, caption=f"{self._title}{more}{steps}")
-
-
-def _describe(change: RowChange) -> str:
-    """Return the changed properties as text, with the values before and after."""
-    before, after = change.before or {}, change.after or {}
-    names = [name for name in change.properties if name != "id"]
-    if change.op == "update":
-        return ", ".join(f"{name}: {_short(before.get(name))} → {_short(after.get(name))}" for name in names)
-    row = after or before
-    return ", ".join(f"{name}: {_short(row[name])}" for name in names if row.get(name) is not None)
-
-
-def _short(value: Any) -> str:
-    text = "null" if value is None else str(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+        changes = tuple(islice(self, _SHOWN + 1))
+        return html_of(ChangeSetView(self._title, changes[:_SHOWN], len(changes) <= _SHOWN, self.schema_steps))

@@ -1,4 +1,4 @@
-"""A schema's text that shows itself in a notebook: the source, coloured, and a picture of its types."""
+"""A schema as highlighted source text and a picture of its types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLOURS = {UPPER: "#54a24b", STRING: "#b07a1a"}
 
 
 class SchemaText(str):
-    """The text of a schema; a string like any other, beside that."""
+    """The text of a schema, with an HTML form."""
 
     __slots__ = ()
 
@@ -26,20 +26,20 @@ class SchemaText(str):
 
 
 def picture_of(catalog: Catalog) -> str:
-    """Node types as dots, edge types as lines."""
+    """Return a picture with node types as dots and edge types as lines."""
     dots = [Dot(name, name, "node type") for name in catalog.nodes]
     lines = [Line(edge.from_type, edge.to_type, name) for name, edge in catalog.edges.items()]
     return draw(dots, lines)
 
 
 def _coloured(text: str) -> Iterator[str]:
-    place = 0
+    end = 0
     for token in lex(text).tokens:
-        yield escape(text[place : token.start])
-        piece = escape(text[token.start : token.end])
+        yield escape(text[end : token.start])
+        part = escape(text[token.start : token.end])
         if token.kind == LOWER and token.text in _WORDS:
-            piece = f"<b>{piece}</b>"
+            part = f"<b>{part}</b>"
         elif token.kind in _COLOURS:
-            piece = f'<span style="color:{_COLOURS[token.kind]}">{piece}</span>'
-        yield piece
-        place = token.end
+            part = f'<span style="color:{_COLOURS[token.kind]}">{part}</span>'
+        yield part
+        end = token.end
