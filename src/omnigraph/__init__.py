@@ -1,11 +1,11 @@
-"""A typed property graph you can branch, query by meaning, and review like code.
+"""OmniGraph: a typed property graph database with branches, vector search and reviewed merges.
 
     import omnigraph as og
 
     graph = og.init("team.omni", schema=Path("team.pg"))
     graph = og.open("team.omni", branch="main", actor="act-ana")
 
-What is heavy (Lance above all) is imported when it is first used.
+Heavy dependencies such as Lance are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Lets another thread stop a write before it is published.
+"""Cancellation of a write before its publish.
 
-A surface that can abandon a write runs it inside `cancelled_by`. The write calls `check_cancelled` between its steps
-and right before each attempt to publish, so a cancelled write leaves nothing visible.
+A caller that can abandon a write runs it inside `cancelled_by`. The write calls `check_cancelled` between its steps and
+immediately before each attempt to publish, so a cancelled write makes nothing visible.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from omnigraph.errors import Cancelled
 
 
 class Cancellable(Protocol):
-    """Has been cancelled, or not yet."""
+    """A cancellation flag."""
 
     @property
     def cancelled(self) -> bool:
-        """True once the work is to stop."""
+        """True once the work must stop."""
 
 
 _current: ContextVar[Cancellable | None] = ContextVar("omnigraph_write", default=None)
@@ -27,7 +27,7 @@ _current: ContextVar[Cancellable | None] = ContextVar("omnigraph_write", default
 
 @contextmanager
 def cancelled_by(cancellation: Cancellable) -> Iterator[None]:
-    """Let the writes of this block be stopped by a cancellation."""
+    """Let a cancellation stop the writes of this block."""
     token = _current.set(cancellation)
     try:
         yield
@@ -36,7 +36,7 @@ def cancelled_by(cancellation: Cancellable) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Raise `Cancelled` if the write of this thread is to stop."""
+    """Raise `Cancelled` if the write of this thread was cancelled."""
     cancellation = _current.get()
     if cancellation is not None and cancellation.cancelled:
         raise Cancelled("the write was cancelled; nothing was written")

@@ -1,7 +1,7 @@
-"""Checkpoints: the places where a long operation stops when the limits of its caller ask for it.
+"""Checkpoints: points where a long operation tests its time limit and its cancellation.
 
-Every loop whose length depends on data, on a query text or on a parameter calls `checkpoint`, directly or through
-`paced`. Outside an operation with limits both do nothing.
+Every loop whose length depends on data, query text or parameters calls `checkpoint`, directly or through `paced`.
+Outside an operation with limits, both do nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 ITEMS_AT_ONCE = 256
-"""Items that a loop of Python handles between two checkpoints."""
+"""Items that a Python loop processes between two checkpoints."""
 
 
 class Stoppable(Protocol):
@@ -21,10 +21,10 @@ class Stoppable(Protocol):
 
     @property
     def limited(self) -> bool:
-        """Whether anything can stop it: a deadline, or another thread."""
+        """True if a deadline or another thread can stop the operation."""
 
     def check(self) -> None:
-        """Raise if the operation has to stop."""
+        """Raise an error if the operation must stop."""
 
 
 current: ContextVar[Stoppable | None] = ContextVar("omnigraph_operation", default=None)
@@ -32,14 +32,14 @@ current: ContextVar[Stoppable | None] = ContextVar("omnigraph_operation", defaul
 
 
 def checkpoint() -> None:
-    """Stop here if the operation of this thread has to."""
+    """Raise an error if the operation of this thread must stop."""
     operation = current.get()
     if operation is not None:
         operation.check()
 
 
 def paced(items: Iterable[T]) -> Iterator[T]:
-    """The items, with a checkpoint before the first and after every `ITEMS_AT_ONCE`."""
+    """Yield the items, with a checkpoint before the first and after every `ITEMS_AT_ONCE`."""
     if current.get() is None:
         yield from items
         return

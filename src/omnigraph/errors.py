@@ -1,40 +1,38 @@
-"""Every error a user of OmniGraph can meet.
+"""Errors of OmniGraph.
 
-    OmniGraphError          .message, .code for machines, .hint for people
-    ├─ InputError           the request is at fault; repeating it unchanged will fail again
-    │  ├─ CompileError      schema or query text; carries diagnostics with their place in the text
+    OmniGraphError          .message, .code for programs, .hint for users
+    ├─ InputError           the request is wrong; repeating it unchanged fails again
+    │  ├─ CompileError      schema or query text; has diagnostics with positions in the text
     │  │  ├─ ParseError     the text is not well formed                        "parse error: …"
     │  │  ├─ SchemaError    declarations contradict one another                "catalog error: …"
-    │  │  └─ TypeCheckError a query does not fit the schema                    "type error: …"
+    │  │  └─ TypeCheckError a query does not match the schema                  "type error: …"
     │  ├─ ParameterError    a query parameter is missing or of the wrong type
-    │  ├─ ValueFormatError  a value cannot be read as the type it should have
-    │  ├─ RecordError       a record of a load is wrong; says which line, type, property and rule
-    │  ├─ SchemaChangeError the planner cannot carry out a schema change
-    │  ├─ ModelMismatch     the schema names another model than the configured one
-    │  ├─ EmbeddingMismatch stored vectors were made by another provider or model than the configured one
-    │  ├─ ChangeCursorRejected a token of the change feed that cannot be used here
-    │  ├─ PageCursorRejected a cursor of a query's pages that cannot be used here
-    │  ├─ LimitReached      a query asked for more rows than it may have; QueryTimeout: for more time
+    │  ├─ ValueFormatError  a value cannot be read as its type
+    │  ├─ RecordError       a record of a load is wrong; names line, type, property and rule
+    │  ├─ SchemaChangeError the planner does not support a schema change
+    │  ├─ ModelMismatch     the schema names a model other than the configured one
+    │  ├─ EmbeddingMismatch stored vectors were made by a provider or model other than the configured one
+    │  ├─ ChangeCursorRejected a token of the change feed is not valid here
+    │  ├─ PageCursorRejected a cursor of query pages is not valid here
+    │  ├─ LimitReached      a query exceeds its limit of rows or bytes; QueryTimeout: of time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
     │                       ChangeFeedGap, PageGone
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, TagExists, GraphExists, GraphReplaced, KeyConflict, KeyReused,
-    │                       MergeConflict (carries every conflict)
-    ├─ Denied               policy refused, with its reasons
-    ├─ StorageError         the disk or object store failed, or cannot keep the promises a graph needs
-    ├─ EmbeddingError       a text could not be embedded: configuration, the provider, or its answer
-    ├─ SparkError           Spark or its Java is missing, does not start, or a job of ours failed on it
+    │                       MergeConflict (lists every conflict)
+    ├─ Denied               the policy denied the action, with its reasons
+    ├─ StorageError         the disk or object store failed or lacks a required guarantee
+    ├─ EmbeddingError       a text could not be embedded: configuration, provider, or its response
+    ├─ SparkError           Spark or Java is missing or does not start, or a job failed
+    ├─ Cancelled            the query was cancelled
+    ├─ MissingPackage       the requested form of a result needs a package that is not installed
+    ├─ OutcomeUnknown       the reply to a publish was lost; read the head before retrying
+    ├─ IncompatibleFormat   the graph was written by an incompatible release
+    └─ Damaged              stored data violates an invariant; never retried
 
-
-    ├─ Cancelled            somebody stopped the query
-    ├─ MissingPackage       a result was asked for in the form of a package that is not installed
-    ├─ OutcomeUnknown       the reply to a publish was lost: read the head before trying again
-    ├─ IncompatibleFormat   the graph was written by another release
-    └─ Damaged              what is stored contradicts an invariant: never retried, never swallowed
-
-Nothing here knows of HTTP or exit codes: each surface has one table from these classes to its own
-vocabulary. A broken invariant of the program itself is an `assert`, never an `InputError`.
+The module does not depend on HTTP or exit codes: each interface maps these classes to its own codes. A violated
+invariant of the program itself is an `assert`, not an `InputError`.
 """
 
 from __future__ import annotations
@@ -51,25 +49,25 @@ DiagnosticKind = Literal["parse", "catalog", "type"]
 
 
 class Hint(str):
-    """A hint in the words of the Python library, with its wording on the command line and in the shell."""
+    """A hint for the Python library, with variants for the command line and the shell."""
 
     cli: str
     shell: str
 
     def __new__(cls, text: str, *, cli: str, in_shell: str | None = None) -> Hint:
-        """The text for Python, the command line and the shell, which by default has that of the command line."""
+        """Create a hint; the text for the shell is by default that for the command line."""
         hint = super().__new__(cls, printable(text))
         hint.cli = printable(cli)
         hint.shell = printable(in_shell or cli)
         return hint
 
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
-        """What a copy in another process is made of."""
+        """Return the arguments that recreate the hint in another process."""
         return (str(self),), {"cli": self.cli, "in_shell": self.shell}
 
 
 def printable(text: str) -> str:
-    """The text with unpaired surrogates, which a hostile name can hold and no stream can write, escaped."""
+    """Return a text with unpaired surrogates escaped; a hostile name can contain them, and no stream can write them."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -77,16 +75,16 @@ Surface = Literal["cli", "shell"]
 
 
 def hint_for(hint: str | None, surface: Surface | None) -> str | None:
-    """A hint in the words of a surface; None stands for the Python library."""
+    """Return the variant of a hint for an interface; None means the Python library."""
     return getattr(hint, surface) if surface is not None and isinstance(hint, Hint) else hint
 
 
 class OmniGraphError(Exception):
-    """The root of the tree: one sentence in `message`, a stable `code`, and what to do in `hint`."""
+    """Base class of all errors: one sentence in `message`, a stable `code`, and advice in `hint`."""
 
     default_code: ClassVar[str] = "error"
     _text_has_hint: ClassVar[bool] = False
-    """Whether `str` includes the hint."""
+    """True if `str` includes the hint."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         message = printable(message)
@@ -98,7 +96,7 @@ class OmniGraphError(Exception):
 
     @property
     def hint(self) -> str | None:
-        """What to do about it. A traceback shows it as a note below the message."""
+        """Advice to the user. A traceback shows it as a note below the message."""
         return self._hint
 
     @hint.setter
@@ -109,34 +107,34 @@ class OmniGraphError(Exception):
         self.__notes__ = [*notes, f"hint: {hint}"] if hint and not self._text_has_hint else notes
 
     def _render_traceback_(self) -> list[str]:
-        """The traceback in IPython and Jupyter: the line of the caller and the message, no frames of this package."""
+        """Return the traceback for IPython and Jupyter: the caller's line and the message, without internal frames."""
         callers = [frame for frame in extract_tb(self.__traceback__) if not frame.filename.startswith(_PACKAGE)]
         lines = [f"line {frame.lineno}: {frame.line}" for frame in callers[-1:] if frame.line]
         return [*lines, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors travel between processes whole, whatever their constructors ask for."""
-        return _rebuilt, (type(self), self.args, self.__dict__)
+        """Pickle all fields of an error, independent of its constructor."""
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _rebuilt(kind: type[OmniGraphError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> OmniGraphError:
+def _rebuild(kind: type[OmniGraphError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> OmniGraphError:
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(fields)
     return error
 
 
 class InputError(OmniGraphError):
-    """The request is at fault; repeating it unchanged will fail again."""
+    """The request is wrong; repeating it unchanged fails again."""
 
     default_code = "bad_input"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing wrong with a source text, and where.
+    """One error in a source text, with its position.
 
-    `start` and `end` are byte offsets into the UTF-8 text; `line` and `column` count from 1, the
-    column in characters. `excerpt` is the source line with the place underlined.
+    `start` and `end` are byte offsets into the UTF-8 text; `line` and `column` count from 1, the column in characters.
+    `excerpt` is the source line with the position underlined.
     """
 
     kind: DiagnosticKind
@@ -153,18 +151,18 @@ class Diagnostic:
 
     @property
     def headline(self) -> str:
-        """The stable prefix, the code if it is a numbered one, and the message."""
+        """The stable prefix, the code if it is specific, and the message."""
         code = "" if self.code == f"{self.kind}_error" else f"{self.code}: "
         return f"{self.kind} error: {code}{self.message}"
 
     @property
     def place(self) -> str:
-        """Where to look: `file:line:column`, and the declaration or query it is in."""
+        """The position as `file:line:column`, and the declaration or query that contains it."""
         where = f"{self.source_name}:{self.line}:{self.column}"
         return f"{where}, in {self.subject}" if self.subject else where
 
     def render(self, surface: Surface | None = None) -> str:
-        """Return the whole story: headline, place, underlined source line, hint in the words of the surface."""
+        """Return headline, position, underlined source line, and the hint for an interface."""
         lines = [self.headline, f"  --> {self.place}", self.excerpt]
         hint = hint_for(self.hint, surface)
         if hint:
@@ -172,7 +170,7 @@ class Diagnostic:
         return "\n".join(lines)
 
     def to_dict(self, surface: Surface | None = None) -> dict[str, Any]:
-        """Return the JSON form; `hint` and `subject` are left out when there is none."""
+        """Return the JSON form; an absent `hint` or `subject` is omitted."""
         fields: dict[str, Any] = {
             "kind": self.kind,
             "code": self.code,
@@ -189,7 +187,7 @@ class Diagnostic:
 
 
 class CompileError(InputError):
-    """Schema or query text that does not compile; `diagnostics` holds all that was found, in text order."""
+    """Schema or query text that does not compile; `diagnostics` lists all errors in text order."""
 
     _text_has_hint = True
     default_code = "compile_error"
@@ -202,14 +200,14 @@ class CompileError(InputError):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Byte offsets of the first problem."""
+        """Byte offsets of the first error."""
         return self.diagnostics[0].start, self.diagnostics[0].end
 
     def __str__(self) -> str:
         return self.render()
 
     def render(self, surface: Surface | None = None) -> str:
-        """Return every diagnostic, with hints in the words of the surface."""
+        """Return every diagnostic, with hints for an interface."""
         return "\n\n".join(diagnostic.render(surface) for diagnostic in self.diagnostics)
 
 
@@ -226,7 +224,7 @@ class SchemaError(CompileError):
 
 
 class TypeCheckError(CompileError):
-    """A query does not fit the schema."""
+    """A query does not match the schema."""
 
     default_code = "type_error"
 
@@ -238,7 +236,7 @@ class ParameterError(InputError):
 
 
 class ValueFormatError(InputError):
-    """A value cannot be read as the type it should have."""
+    """A value cannot be read as its type."""
 
     default_code = "bad_value"
 
@@ -268,17 +266,17 @@ class RecordError(InputError):
         self.property_name = property_name
         self.rule = rule
         self.record: Any = None
-        """The record as it was given, where it is known."""
+        """The input record, if it is known."""
 
 
 class SchemaChangeError(InputError):
-    """A schema change that the planner does not support, or a stored schema that does not validate."""
+    """A schema change that the planner does not support, or a stored schema that is not valid."""
 
     default_code = "schema_change"
 
 
 class ModelMismatch(InputError):
-    """The schema names another embedding model than the one that is configured."""
+    """The schema names an embedding model other than the configured one."""
 
     default_code = "model_mismatch"
 
@@ -293,7 +291,7 @@ class ModelMismatch(InputError):
 
 
 class EmbeddingMismatch(InputError):
-    """Vectors would be made, or compared, by another provider or model than the one that made those of the column."""
+    """The configured provider or model differs from the one that made the vectors of a column."""
 
     default_code = "embedding_mismatch"
 
@@ -301,21 +299,21 @@ class EmbeddingMismatch(InputError):
         super().__init__(
             f"the vectors of {subject} were made by {recorded}; the configured embedding is {resolved}, and vectors of "
             "two models cannot be compared",
-            hint="configure the recorded one (OMNIGRAPH_EMBED_PROVIDER, OMNIGRAPH_EMBED_MODEL), make all vectors anew "
-            "('omnigraph embed --in-graph --reembed-all'), or set OMNIGRAPH_EMBED_ALLOW_MIXED=1",
+            hint="configure the recorded one (OMNIGRAPH_EMBED_PROVIDER, OMNIGRAPH_EMBED_MODEL), re-embed all "
+            "vectors ('omnigraph embed --in-graph --reembed-all'), or set OMNIGRAPH_EMBED_ALLOW_MIXED=1",
         )
         self.recorded = recorded
         self.resolved = resolved
 
 
 class LimitReached(InputError):
-    """A query asked for more rows or time than it may have."""
+    """A query exceeds its limit of rows, bytes or time."""
 
     default_code = "limit_reached"
 
 
 class ChangeCursorRejected(InputError):
-    """A cursor or page of the change feed is damaged, or belongs to something else."""
+    """A cursor or page token of the change feed is damaged, or belongs to another graph, branch or filter."""
 
     default_code = "change_cursor_rejected"
 
@@ -327,7 +325,7 @@ class ChangeCursorRejected(InputError):
 
 
 class PageCursorRejected(InputError):
-    """A cursor of a query's pages is damaged, or belongs to something else."""
+    """A cursor of query pages is damaged, or belongs to another graph, branch or query."""
 
     default_code = "page_cursor_rejected"
 
@@ -336,19 +334,19 @@ class PageCursorRejected(InputError):
 
 
 class QueryTimeout(LimitReached):
-    """A query did not end in the time it was given."""
+    """A query exceeded its timeout."""
 
     default_code = "timeout"
 
 
 class ConstraintViolation(InputError):
-    """Data that breaks a declared constraint."""
+    """Data violates a declared constraint."""
 
     default_code = "constraint_violation"
 
 
 class NotFound(OmniGraphError):
-    """Something named does not exist."""
+    """A named object does not exist."""
 
     default_code = "not_found"
 
@@ -384,27 +382,27 @@ class TypeNotFound(NotFound):
 
 
 class QueryNotFound(NotFound):
-    """The source holds no query of this name."""
+    """The source contains no query of this name."""
 
     default_code = "query_not_found"
 
 
 class ChangeFeedGap(NotFound):
-    """A cleanup removed versions the feed still needed; `cursor` is where the reader was."""
+    """A cleanup removed versions that the feed needs; `cursor` is the last cursor of the reader."""
 
     default_code = "change_feed_gap"
 
     def __init__(self, first_unreadable_commit_id: str, cursor: str | None) -> None:
         super().__init__(
-            f"the changes of commit {first_unreadable_commit_id} cannot be read any more: old versions were cleaned up",
-            hint="take a baseline: it gives the whole graph and the cursor to go on from",
+            f"the changes of commit {first_unreadable_commit_id} cannot be read: old versions were cleaned up",
+            hint="read a baseline: it returns the whole graph and the cursor that continues from it",
         )
         self.first_unreadable_commit_id = first_unreadable_commit_id
         self.cursor = cursor
 
 
 class PageGone(NotFound):
-    """A cleanup removed versions that the pages behind a cursor are read from."""
+    """A cleanup removed versions that the pages after a cursor need."""
 
     default_code = "page_gone"
 
@@ -416,19 +414,19 @@ class PageGone(NotFound):
 
 
 class Conflict(OmniGraphError):
-    """The request was fine, but something else happened first."""
+    """A valid request conflicts with a concurrent change or an existing object."""
 
     default_code = "conflict"
 
 
 class HeadMoved(Conflict):
-    """The branch moved since it was read; nothing was written, and a fresh attempt is safe."""
+    """The branch moved after it was read; nothing was written, and a retry is safe."""
 
     default_code = "head_moved"
 
 
 class ExpectedVersionMismatch(Conflict):
-    """A table is not at the version the writer saw; nothing was written, and a fresh attempt is safe."""
+    """A table is not at the version that the writer read; nothing was written, and a retry is safe."""
 
     default_code = "version_mismatch"
 
@@ -443,14 +441,14 @@ class ExpectedVersionMismatch(Conflict):
 
 
 class PreconditionFailed(Conflict):
-    """A conditional write found another head; nothing was written."""
+    """The head of a conditional write is not the expected one; nothing was written."""
 
     default_code = "precondition_failed"
 
     def __init__(self, branch: str, *, expected: str, actual: str | None) -> None:
         super().__init__(
             f"branch '{branch}' is at commit {actual}, not at {expected}; nothing was written",
-            hint="read the branch again and decide anew",
+            hint="read the branch again before you repeat the write",
         )
         self.branch = branch
         self.expected = expected
@@ -458,25 +456,25 @@ class PreconditionFailed(Conflict):
 
 
 class BranchExists(Conflict):
-    """A branch of this name is there already."""
+    """A branch of this name already exists."""
 
     default_code = "branch_exists"
 
 
 class TagExists(Conflict):
-    """A tag of this name is there already."""
+    """A tag of this name already exists."""
 
     default_code = "tag_exists"
 
 
 class GraphExists(Conflict):
-    """The location already holds a graph."""
+    """The location already contains a graph."""
 
     default_code = "graph_exists"
 
 
 class KeyConflict(Conflict):
-    """A strict insert met an id that is there already; nothing was written."""
+    """A strict insert found an existing id; nothing was written."""
 
     default_code = "key_conflict"
 
@@ -493,13 +491,13 @@ class GraphReplaced(Conflict):
 
 
 class KeyReused(Conflict):
-    """An idempotency key came back with a different request."""
+    """An idempotency key was used again with a different request."""
 
     default_code = "idempotency_key_reused"
 
 
 class MergeConflict(Conflict):
-    """Two branches changed the same thing; `conflicts` holds every one, and nothing was written."""
+    """Two branches changed the same data; `conflicts` lists every conflict, and nothing was written."""
 
     default_code = "merge_conflict"
 
@@ -509,7 +507,7 @@ class MergeConflict(Conflict):
 
 
 class Denied(OmniGraphError):
-    """The policy refused the action; `reasons` says why."""
+    """The policy denied the action for `reasons`."""
 
     default_code = "denied"
 
@@ -519,13 +517,13 @@ class Denied(OmniGraphError):
 
 
 class StorageError(OmniGraphError):
-    """The disk or object store failed, or cannot keep the promises a graph needs."""
+    """The disk or object store failed, or lacks a guarantee that a graph requires."""
 
     default_code = "storage_error"
 
 
 class EmbeddingError(OmniGraphError):
-    """A text could not be embedded; `text_index` is the first text concerned, where one is known."""
+    """A text could not be embedded; `text_index` is the index of the first such text, if known."""
 
     default_code = "embedding_error"
 
@@ -537,36 +535,36 @@ class EmbeddingError(OmniGraphError):
 
 
 class SparkError(OmniGraphError):
-    """Spark or its Java is missing, does not start, or a job failed on it."""
+    """Spark or Java is missing or does not start, or a job failed."""
 
     default_code = "spark_error"
 
 
 class Cancelled(OmniGraphError):
-    """Somebody stopped the query; nothing is wrong with it, and nothing was changed."""
+    """The operation was cancelled; nothing was changed."""
 
     default_code = "cancelled"
 
 
 class MissingPackage(OmniGraphError, ImportError):
-    """Something needs a package that is not installed."""
+    """A required package is not installed."""
 
     default_code = "missing_package"
 
 
 class OutcomeUnknown(OmniGraphError):
-    """The reply to a publish was lost: read the head before trying again."""
+    """The reply to a publish was lost; read the head before retrying."""
 
     default_code = "outcome_unknown"
 
 
 class IncompatibleFormat(OmniGraphError):
-    """The graph was written in a storage format this release does not serve."""
+    """The graph has a storage format that this release does not support."""
 
     default_code = "incompatible_format"
 
 
 class Damaged(OmniGraphError):
-    """What is stored contradicts an invariant: never retried, never swallowed."""
+    """Stored data violates an invariant; the operation is never retried, and the error never suppressed."""
 
     default_code = "damaged"

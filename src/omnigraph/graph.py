@@ -247,7 +247,7 @@ class Graph:
         if write is None:
             return self._queries.analyze(request, self.snapshot(branch, at), bulk)
         if at is not None:
-            raise InputError("the past cannot be written to", hint="leave 'at' out, or make a branch there")
+            raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
         return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
 
     def mutate(

@@ -53,7 +53,7 @@ class GraphHistory:
     def commits(self, branch: str, limit: int | None) -> list[Commit]:
         """Return the commits of a branch, newest first."""
         if limit is not None and (type(limit) is not int or limit < 0):
-            raise InputError(f"a limit is a whole number from 0 on, not {str(limit)[:40]!r}")
+            raise InputError(f"the limit must be a non-negative integer (got {str(limit)[:40]!r})")
         return Listing(self._repository.commits(branch, limit), describe_commit)
 
     # -- merge and revert ------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class GraphHistory:
         if found is None:
             return snapshot(from_), snapshot(to)
         if to is not None:
-            raise InputError(f"'{from_}' names both points of a diff", hint="leave the second argument out")
+            raise InputError(f"'{from_}' names both points of a diff", hint="omit the second argument")
         first, last = snapshot(found.first or None), snapshot(found.last or None)
         if found.from_base:
             commits = self._repository.all_commits()

@@ -47,7 +47,7 @@ class GraphMaintenance:
     def verify(self, *, deep: bool) -> list[Problem]:
         """Return every violated invariant of the stored graph, and every damaged cache entry."""
         cached = [
-            Problem(f"cache entry {name}", f"is damaged ({reason}); it is not used, and is built again")
+            Problem(f"cache entry {name}", f"is damaged ({reason}); it is ignored and rebuilt")
             for name, reason in disk_cache.find_damaged(self._context.cache.folder)
         ]
         return verify.verify(self._repository, self._expected, deep=deep) + cached

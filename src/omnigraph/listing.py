@@ -34,7 +34,7 @@ class Listing(list[T]):
 
 
 def describe_commit(commit: Commit) -> dict[str, Any]:
-    """The columns of a commit."""
+    """Return the columns of a commit."""
     return {
         "commit": commit.id,
         "time": _second(commit.created_at),
@@ -45,7 +45,7 @@ def describe_commit(commit: Commit) -> dict[str, Any]:
 
 
 def describe_branch(name: str, commit: Commit | None) -> dict[str, Any]:
-    """The columns of a branch and its head; a branch deleted since the listing was made has no head."""
+    """Return the columns of a branch and its head; a branch that was deleted after the listing has no head."""
     if commit is None:
         return {"branch": name, "head": "", "time": "", "actor": "", "message": "(deleted)"}
     actor, message = commit.actor or "", commit.message or commit.kind
@@ -53,7 +53,7 @@ def describe_branch(name: str, commit: Commit | None) -> dict[str, Any]:
 
 
 def describe_tag(tag: Tag) -> dict[str, Any]:
-    """The columns of a tag."""
+    """Return the columns of a tag."""
     return {
         "tag": tag.name,
         "commit": tag.commit_id,
@@ -64,5 +64,5 @@ def describe_tag(tag: Tag) -> dict[str, Any]:
 
 
 def _second(time: datetime) -> str:
-    """A time to the second."""
+    """Format a time to the second."""
     return f"{time:%Y-%m-%d %H:%M:%S}"

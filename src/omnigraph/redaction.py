@@ -1,6 +1,6 @@
-"""Removes secrets from text that is shown: messages, logs, `repr`, the output of `omnigraph config`.
+"""Removal of secrets from output: messages, logs, `repr`, the output of `omnigraph config`.
 
-A URI can carry a password in its user part and a signature in its query. Neither is ever shown.
+A URI can contain a password in its user part and a signature in its query. Neither is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def redact(text: str) -> str:
 
 
 def _without_user(rest: str) -> str:
-    """The part of a URI behind `user:password@`, also where the password contains an unescaped `/` or `?`."""
+    """Return the part of a URI after `user:password@`, even if the password contains an unescaped `/` or `?`."""
     authority, slash, path = rest.partition("/")
     if "@" in authority:
         return f"{authority.rpartition('@')[2]}{slash}{path}"

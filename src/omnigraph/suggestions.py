@@ -1,4 +1,4 @@
-"""Which known name somebody probably meant."""
+"""Suggestions for misspelled names, by edit distance."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import islice
 _LONGEST = 40
 _MOST_CANDIDATES = 1_000
 _MOST_COMPARED = 32
-"""A text can hold thousands of unknown names and thousands of candidates: the work per name is bounded."""
+"""A text can contain thousands of unknown names, each with thousands of candidates; this bounds the work per name."""
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate nearest to `name`, or None when nothing is near enough to be a slip.
+    """Return the candidate nearest to `name`, or None if none is near enough to be a misspelling.
 
-    Near means equal but for case and underscores, or within one edit per three letters (at most
-    three), a swap of neighbours counting as one. Ties go to the alphabetically first. Of very many
-    candidates only the first are looked at.
+    A candidate is near if it is equal apart from case and underscores, or within one edit per three letters (at most
+    three edits). A swap of adjacent letters is one edit. Ties go to the alphabetically first. Only the first
+    `_MOST_CANDIDATES` candidates are considered.
     """
     if len(name) > _LONGEST:
         return None
@@ -31,7 +31,7 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
             return candidate
         if abs(len(folded) - len(wanted)) > limit or len(folded) > _LONGEST:
             continue
-        # One edit takes at most one letter away and brings at most one.
+        # One edit removes at most one letter and adds at most one.
         if compared >= _MOST_COMPARED or len(letters.symmetric_difference(folded)) > 2 * limit:
             continue
         compared += 1
@@ -43,7 +43,7 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def within_edits(name: str, candidates: Iterable[str], most: int) -> str | None:
-    """Return the candidate nearest to `name`, if at most `most` edits away; a swap of neighbours is one edit."""
+    """Return the candidate nearest to `name` within `most` edits; a swap of adjacent letters is one edit."""
     if len(name) > _LONGEST:
         return None
     near = [(_edits(name, candidate, most), candidate) for candidate in candidates]
@@ -51,13 +51,13 @@ def within_edits(name: str, candidates: Iterable[str], most: int) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], *, prefix: str = "") -> str | None:
-    """Return the hint sentence for `closest`, or None."""
+    """Return a hint that names the candidate of `closest`, or None."""
     found = closest(name, candidates)
     return f"did you mean '{prefix}{found}'?" if found is not None else None
 
 
 def listing(names: Iterable[str], *, most: int = 8) -> str:
-    """Return names quoted and joined, cut after `most`: what an error shows as the choices."""
+    """Return names quoted and joined, at most `most` of them, for the list of choices in an error."""
     ordered = sorted(names)
     shown = ", ".join(f"'{name}'" for name in ordered[:most])
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
@@ -68,12 +68,12 @@ def _fold(name: str) -> str:
 
 
 def _edits(a: str, b: str, most: int) -> int:
-    """Optimal string alignment distance; any number above `most` when it is more than that."""
+    """Return the optimal string alignment distance, or any number above `most` if it exceeds `most`."""
     beyond = most + 1
     before: list[int] = []
     previous = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        # What is further than `most` off the diagonal costs more than `most`.
+        # Cells more than `most` off the diagonal have a distance above `most`.
         current = [beyond] * (len(b) + 1)
         if i <= most:
             current[0] = i

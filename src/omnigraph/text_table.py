@@ -1,7 +1,7 @@
 """Plain-text tables for terminals and `print`.
 
-The module knows strings, widths and alignment. It does not know results, graphs or colours: a caller that wants colour
-passes a function that decorates a finished piece of text.
+The module handles strings, widths and alignment only. A caller that needs colour passes a function that decorates
+finished text.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class TableStyle:
 
 
 def compact(value: Any) -> str:
-    """JSON without blanks."""
+    """Return a value as JSON without whitespace."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def cell(value: Any) -> str:
-    """A JSON value as the text of a cell: a string without its quotes, anything else as JSON."""
+    """Return a JSON value as the text of a cell: a string without quotes, any other value as JSON."""
     return value if isinstance(value, str) else compact(value)
 
 
@@ -53,9 +53,9 @@ def table_lines(
     *,
     right: Iterable[int] | None = None,
 ) -> Iterator[str]:
-    """The lines of a table: a header, a ruler and the rows.
+    """Yield the lines of a table: a header, a ruler and the rows.
 
-    `right` holds the numbers of the right-aligned columns; by default these are the columns that hold only numbers.
+    `right` contains the indexes of the right-aligned columns; by default, those of the numeric columns.
     """
     if not names:
         yield "(no rows)"
@@ -68,14 +68,14 @@ def table_lines(
     yield style.muted("-+-".join("-" * width for width in widths))
     split = _wrap if style.cells == "wrap" else lambda text, width: [_clip(text, width)]
     for values, row in zip(zip(*columns, strict=True), zip(*texts, strict=True), strict=True):
-        pieces = [split(text, width) for text, width in zip(row, widths, strict=True)]
+        parts = [split(text, width) for text, width in zip(row, widths, strict=True)]
         decorated = [style.muted if value is None else str for value in values]
-        for line in range(max(map(len, pieces))):
-            yield _join([part[line] if line < len(part) else "" for part in pieces], widths, aligned, decorated)
+        for line in range(max(map(len, parts))):
+            yield _join([part[line] if line < len(part) else "" for part in parts], widths, aligned, decorated)
 
 
 def record_table(rows: Iterable[dict[str, Any]], style: TableStyle | None = None) -> str:
-    """Rows with the same keys as one table; the keys are the header."""
+    """Return rows with the same keys as one table; the keys are the header."""
     listed = list(rows)
     if not listed:
         return "(no rows)"
@@ -86,12 +86,12 @@ def record_table(rows: Iterable[dict[str, Any]], style: TableStyle | None = None
 
 
 def terminal_width() -> int:
-    """The width of the terminal, or a default where there is none."""
+    """Return the width of the terminal, or a default if there is no terminal."""
     return shutil.get_terminal_size((WIDTH_DEFAULT, 24)).columns
 
 
 def text_width(text: str) -> int:
-    """The number of terminal cells a text takes: wide East Asian characters take two, combining marks none."""
+    """Return the number of terminal cells of a text: two for wide East Asian characters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(_char_width(char) for char in text)
@@ -113,7 +113,7 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 
 def _widths(names: Sequence[str], texts: Sequence[Sequence[str]], style: TableStyle) -> list[int]:
-    """The width of each column within the limits of the style."""
+    """Return the width of each column within the limits of the style."""
     longest = [max(map(text_width, column), default=0) for column in texts]
     widths = [max(text_width(name), min(most, style.max_width)) for name, most in zip(names, longest, strict=True)]
     if style.total_width is None:
@@ -157,19 +157,19 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _prefix(text: str, width: int) -> str:
-    """The longest prefix that takes at most `width` cells."""
+    """Return the longest prefix of at most `width` terminal cells."""
     if text.isascii():
         return text[:width]
     used = 0
-    for place, char in enumerate(text):
+    for index, char in enumerate(text):
         used += _char_width(char)
         if used > width:
-            return text[:place]
+            return text[:index]
     return text
 
 
 def brief_repr(instance: Any, hidden: Iterable[str] = ()) -> str:
-    """The repr of a dataclass without the hidden fields and those that have their default value."""
+    """Return the repr of a dataclass without hidden fields and fields with their default value."""
     left_out = set(hidden)
     shown: list[str] = []
     for one in fields(instance):

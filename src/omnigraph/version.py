@@ -1,8 +1,8 @@
-"""The release number; the build reads it from here."""
+"""Release number, read by the build, and storage format numbers."""
 
 __version__ = "0.2.0.dev0"
 
 STORAGE_FORMAT = 1002
-"""The storage format this release writes. It also reads the previous one; the first write raises such a graph."""
+"""The storage format that this release writes. It also reads the previous one, which the first write upgrades."""
 STORAGE_FORMAT_OLDEST = 1001
-"""The oldest storage format this release reads; older and newer ones are refused."""
+"""The oldest storage format that this release reads. Older and newer formats are rejected."""

@@ -71,8 +71,8 @@ def test_signature_errors_name_the_graph(graph):
         (lambda g: g.tag_create(5), "the name of a tag is a str, not int"),
         (lambda g: g.tag_delete(5), "the name of a tag is a str, not int"),
         (lambda g: g.get(5, 1), "the name of a type is a str, not int"),
-        (lambda g: g.commits(limit="x"), "a limit is a whole number from 0 on, not 'x'"),
-        (lambda g: g.commits(limit=-1), "a limit is a whole number from 0 on, not '-1'"),
+        (lambda g: g.commits(limit="x"), "the limit must be a non-negative integer (got 'x')"),
+        (lambda g: g.commits(limit=-1), "the limit must be a non-negative integer (got '-1')"),
     ],
 )
 def test_arguments_of_wrong_types(graph, call, message):

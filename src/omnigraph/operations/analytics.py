@@ -1,7 +1,7 @@
-"""Runs an algorithm over a whole graph, and writes what it found back as properties, as one commit.
+"""Runs a graph algorithm and optionally writes its values to node properties, as one commit.
 
-What goes in are node types and edge types; nodes of several types share one numbering, so a rank flows across
-types. Only rows whose value changed are written: running again on the same graph changes nothing.
+The input is a set of node types and edge types. Nodes of all types share one numbering, so a rank flows across types.
+Only rows whose value changed are written, so a second run on the same graph writes nothing.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class AnalysisRequest:
     algorithm: str
     """"pagerank", "components" or "degrees"."""
     nodes: Sequence[str] | None = None
-    """Node types; by default those at the ends of the edge types."""
+    """Node types; by default the end types of the edge types."""
     edges: Sequence[str] | None = None
     """Edge types; by default all between the node types."""
     weight: str | None = None
-    """The edge property that says how much an edge counts for; PageRank only."""
+    """Edge property with the weight of an edge; PageRank only."""
     damping: float = 0.85
     tolerance: float = 1e-9
     rounds_max: int = 100
@@ -58,7 +58,7 @@ class AnalysisRequest:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What an algorithm found: for each node type a table of ids and values."""
+    """Values of an algorithm: a table of ids and values per node type."""
 
     algorithm: Algorithm
     tables: Mapping[str, pa.Table]
@@ -68,7 +68,7 @@ class Analysis:
     rows_written: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show: counts, not rows."""
+        """Return the JSON form, with counts instead of rows."""
         return {
             "algorithm": self.algorithm,
             "nodes": {name: table.num_rows for name, table in self.tables.items()},
@@ -79,32 +79,32 @@ class Analysis:
 
 
 class Solver(Protocol):
-    """Runs algorithms over one graph, whose nodes are numbered type by type in the order of their rows."""
+    """Runs algorithms on one graph, whose nodes are numbered by type and row."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
 
     @property
     def edges(self) -> int:
-        """How many edges there are."""
+        """Number of edges."""
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        """See `engine.adjacency.algorithms`."""
+        """Return the PageRank of every node and the number of rounds."""
 
     def components(self) -> Numbers:
-        """See `engine.adjacency.algorithms`."""
+        """Return the number of the connected component of every node."""
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        """See `engine.adjacency.algorithms`."""
+        """Return the in-degree and the out-degree of every node."""
 
 
 Solve = Callable[[Snapshot, list[NodeType], list[EdgeType], str | None], Solver]
-"""(snapshot, node types, edge types, weight) → who runs the algorithms; by default arrays in this process."""
+"""(snapshot, node types, edge types, weight) → a solver; by default one on arrays in this process."""
 
 
-class _InProcess:
-    """On arrays in this process."""
+class _ArraySolver:
+    """Solver on arrays in this process."""
 
     def __init__(self, graph: EdgeList) -> None:
         self._graph = graph
@@ -128,7 +128,7 @@ def analyze(
     algorithm, cache = _check(request), context.cache
     nodes, edges = _chosen(context.catalogs.of(snapshot), request)
     if solve is None:
-        solver: Solver = _InProcess(_edge_list(snapshot, cache, nodes, edges, request.weight))
+        solver: Solver = _ArraySolver(_edge_list(snapshot, cache, nodes, edges, request.weight))
     else:
         solver = solve(snapshot, nodes, edges, request.weight)
     stats = {"nodes": solver.nodes, "edges": solver.edges}
@@ -220,7 +220,9 @@ def _chosen(catalog: Catalog, request: AnalysisRequest) -> tuple[list[NodeType],
     for edge in edges:
         for end in (edge.from_type, edge.to_type):
             if end not in names:
-                raise InputError(f"edge '{edge.name}' ends at '{end}', which is not looked at", hint=f"add '{end}'")
+                raise InputError(
+                    f"edge '{edge.name}' ends at '{end}', which is not among the node types", hint=f"add '{end}'"
+                )
     return nodes, edges
 
 
@@ -248,20 +250,20 @@ def _edge_list(
         if weight is not None:
             check_weight(edge, weight)
             weights.append(_weights(edge, data.column(weight), weight))
-    together = np.concatenate(weights) if weight is not None else None
-    return EdgeList(sum(counts), np.concatenate(sources), np.concatenate(targets), together)
+    weighting = np.concatenate(weights) if weight is not None else None
+    return EdgeList(sum(counts), np.concatenate(sources), np.concatenate(targets), weighting)
 
 
 def check_weight(edge: EdgeType, name: str) -> None:
-    """Whether a property can weigh edges."""
+    """Raise `InputError` if a property of an edge type cannot be a weight."""
     if name not in edge.properties:
         raise InputError(f"edge '{edge.name}' has no property '{name}'", hint=did_you_mean(name, edge.properties))
     if not (edge.properties[name].type.is_integer or edge.properties[name].type.is_float):
-        raise InputError(f"'{edge.name}.{name}' is {edge.properties[name].type}, not a number to weigh edges by")
+        raise InputError(f"'{edge.name}.{name}' is {edge.properties[name].type}; a weight must be a number")
 
 
 def wrong_weights(edges: Sequence[EdgeType], name: str) -> InputError:
-    """Some edges have weights that are none."""
+    """Return the error for weights that are negative or not finite."""
     names = " or ".join(f"'{edge.name}.{name}'" for edge in edges)
     return InputError(f"{names} has values below zero or not finite", hint="weights are 0 or more; null is 0")
 
@@ -278,17 +280,20 @@ def _targets(algorithm: Algorithm, into: str | Mapping[str, str]) -> Mapping[str
     if isinstance(into, str):
         if len(columns) > 1:
             raise InputError(
-                f"'{algorithm}' finds {len(columns)} values", hint=f"say which goes where: {{'{columns[0]}': '{into}'}}"
+                f"'{algorithm}' has {len(columns)} result columns",
+                hint=f"name the property of each: {{'{columns[0]}': '{into}'}}",
             )
         return {columns[0]: into}
     for column in into:
         if column not in columns:
-            raise InputError(f"'{algorithm}' finds no '{column}'", hint=f"it finds {', '.join(columns)}")
+            raise InputError(
+                f"'{algorithm}' has no result column '{column}'", hint=f"the columns are {', '.join(columns)}"
+            )
     return into
 
 
 def _changed(node: NodeType, pending: WriteOverlay, values: pa.Table, targets: Mapping[str, str]) -> pa.Table:
-    """The rows of a table whose values differ, with the new ones."""
+    """Return the rows of a table whose values change, with the new values."""
     for column, name in targets.items():
         _check_target(node, name, values.schema.field(column).type)
     table = pending.table(node.table_key)

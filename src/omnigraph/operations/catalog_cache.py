@@ -1,4 +1,4 @@
-"""CatalogCache by schema hash: a stored schema is read once."""
+"""Catalog cache: the catalog of each stored schema, built once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 
 class CatalogCache:
-    """The catalogs of the schemas met so far."""
+    """Catalogs by schema hash."""
 
     def __init__(self) -> None:
         self._known: dict[str, Catalog] = {}
         self._lock = Lock()
 
     def of(self, snapshot: Snapshot) -> Catalog:
-        """The catalog of a snapshot's schema."""
+        """Return the catalog of a snapshot's schema."""
         with self._lock:
             known = self._known.get(snapshot.schema_hash)
         if known is None:

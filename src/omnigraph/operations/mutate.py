@@ -1,4 +1,4 @@
-"""Runs a change: compile, execute in memory, judge, publish; again from the start when the branch moved."""
+"""Runs a mutation: compile, execute in memory, validate, publish; it starts over if the branch moved."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, write
 
 COUNTS, ROWS = "affected", "returned"
-"""Where a commit that can be asked for again keeps its counts, and the query's name and rows."""
-_KEPT_BYTES_MAX = 65_536
-"""The most bytes of rows a commit keeps: it is read with every other commit."""
+"""Metadata keys of a commit with an idempotency key: its counts, and the name and returned rows of its query."""
+_ROWS_BYTES_MAX = 65_536
+"""Maximum size of returned rows in the metadata of a commit; all commits are read together."""
 
 
 @dataclass(frozen=True)
 class MutationResult:
-    """What a change did, and the rows it returns; no commit when it had no effect."""
+    """Counts, commit and returned rows of a mutation; the commit is None if nothing changed."""
 
     affected_nodes: int
     affected_edges: int
     commit_id: str | None
     rows: Result = field(default_factory=Result.empty, compare=False, repr=False)
-    """What `return` says, without columns where there is none."""
+    """The rows of the `return` clause; without columns if the query has none."""
 
     def to_json(self) -> dict[str, Any]:
-        """The form surfaces show; `rows` only where the change returns some."""
+        """Return the JSON form; `rows` is present only if the query has a `return` clause."""
         done: dict[str, Any] = {
             "affected_nodes": self.affected_nodes,
             "affected_edges": self.affected_edges,
@@ -56,8 +56,8 @@ class MutationResult:
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What one attempt did."""
+class _Attempt:
+    """Result of one attempt."""
 
     counts: MutationCounts
     rows: pa.Table
@@ -65,33 +65,35 @@ class _Done:
     shape: ResultGraph = field(default_factory=ResultGraph)
     snapshot_id: str = ""
 
-    def kept(self, *, whole: bool) -> dict[str, Any]:
-        """What a commit keeps for a repeated request; rows that are too large are an error only if `whole`."""
+    def metadata(self, *, required: bool) -> dict[str, Any]:
+        """Return the metadata that answers a repeated request.
+
+        Rows above the size limit are left out, or raise `InputError` if `required`."""
         counts = {COUNTS: [self.counts.nodes, self.counts.edges]}
         if not self.rows.column_names:
             return counts
-        packed = _packed(self.rows)
-        if len(packed) > _KEPT_BYTES_MAX and whole:
+        packed = _encode_rows(self.rows)
+        if len(packed) > _ROWS_BYTES_MAX and required:
             raise InputError(
-                f"the change returns {self.rows.num_rows:,} rows, {len(packed):,} bytes: too much to keep for a "
-                "repeated request",
+                f"the mutation returns {self.rows.num_rows:,} rows, {len(packed):,} bytes; at most "
+                f"{_ROWS_BYTES_MAX:,} bytes are stored for a repeated request",
                 code="rows_too_large",
-                hint="return less, or leave the idempotency key out",
+                hint="return fewer rows, or omit the idempotency key",
             )
-        kept = base64.b64encode(packed).decode() if len(packed) <= _KEPT_BYTES_MAX else None
-        return {**counts, ROWS: [self.query_name, kept]}
+        encoded = base64.b64encode(packed).decode() if len(packed) <= _ROWS_BYTES_MAX else None
+        return {**counts, ROWS: [self.query_name, encoded]}
 
     @classmethod
-    def remembered(cls, commit: Commit) -> Self:
-        """What the attempt did that made a commit."""
+    def of_commit(cls, commit: Commit) -> Self:
+        """Return the result of the attempt that made a commit."""
         name, rows = commit.metadata.get(ROWS, ("", None))
         if ROWS in commit.metadata and rows is None:
             raise InputError(
-                f"the change was made before, as commit {commit.id}; its rows were too large to keep",
+                f"the mutation was already applied as commit {commit.id}; its returned rows were too large to store",
                 code="rows_too_large",
                 hint="read the rows with a query",
             )
-        return cls(MutationCounts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _unpacked(rows), name)
+        return cls(MutationCounts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _decode_rows(rows), name)
 
 
 def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
@@ -99,7 +101,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     started = time.perf_counter()
     repository, query, options = context.repository, request.query, request.options
     now = repository.clock()
-    done: _Done | None = None
+    done: _Attempt | None = None
     embedder = CachingEmbedder(context.embedder)
     if options.idempotency_key is not None:
         options = replace(options, request_hash=_request_hash(options.branch, query))
@@ -119,14 +121,14 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         for table in overlay.touched():
             transaction.change(table.key, table.change())
         embedding.record(transaction)
-        done = _Done(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)
+        done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:
-            outcome.update(done.kept(whole=not generated))
+            outcome.update(done.metadata(required=not generated))
 
     commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
     if commit is not None and COUNTS in commit.metadata and not generated:
         # If the key was used before, this is the commit of the earlier request, not of the attempt above.
-        done = _Done.remembered(commit)
+        done = _Attempt.of_commit(commit)
     assert done is not None, "a published write was prepared"
     rows = Result(
         done.rows,
@@ -149,7 +151,7 @@ def _compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
     return plan
 
 
-def _packed(rows: pa.Table) -> bytes:
+def _encode_rows(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
         stream.write_table(rows)
@@ -157,7 +159,7 @@ def _packed(rows: pa.Table) -> bytes:
     return data
 
 
-def _unpacked(text: str) -> pa.Table:
+def _decode_rows(text: str) -> pa.Table:
     with pa.ipc.open_stream(base64.b64decode(text)) as stream:
         return stream.read_all()
 

@@ -1,7 +1,7 @@
-"""Pages of a read: some rows at a time, all of one result at one commit.
+"""Pages of a read: consecutive rows of one result at one commit.
 
-A cursor holds the branch, the commit, the number of rows shown, the instant that `now()` means, and a digest of the
-query and its parameters. Nothing is remembered on our side.
+A cursor contains the branch, the commit, the number of rows already returned, the value of `now()`, and a digest of the
+query and its parameters. The graph keeps no state between pages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from omnigraph.versioning.write.repository import Repository
 
 @dataclass(frozen=True)
 class _Cursor:
-    """Where a page begins."""
+    """Start of a page."""
 
     branch: str
     commit_id: str
@@ -39,13 +39,13 @@ class _Cursor:
     digest: str
 
     def write(self) -> str:
-        """The text a caller keeps."""
+        """Return the cursor as a token."""
         fields = {"commit": self.commit_id, "offset": self.offset, "now": self.now_ms, "digest": self.digest}
         return write_token("query-page", {"branch": short_id(self.branch), **fields})
 
     @classmethod
     def read(cls, text: object, branch: str) -> _Cursor:
-        """The cursor of a text, or the reason it is none for this branch."""
+        """Return the cursor of a token; raise `PageCursorRejected` if it is invalid or of another branch."""
         fields = read_token(
             text,
             "query-page",
@@ -54,7 +54,7 @@ class _Cursor:
             rejected=PageCursorRejected,
         )
         if fields["offset"] < 0:
-            raise PageCursorRejected("it is not a token of this program")
+            raise PageCursorRejected("it is not a valid token")
         return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"])
 
 
@@ -83,7 +83,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         raise InputError(
             f"query '{plan.name}' has no order, so it has no pages",
             code="page_without_order",
-            hint="add order { … } behind 'return'",
+            hint="add order { … } after 'return'",
         )
     with watching(watch):
         bound = bind_params(plan.params, request.query.params)
@@ -106,8 +106,8 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         if error.code != "version_reclaimed" or page.after is None:
             raise
         raise PageGone(snapshot.commit_id) from error
-    behind = replace(cursor, offset=cursor.offset + page.rows).write() if execution.more else None
-    return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=behind)
+    next_page = replace(cursor, offset=cursor.offset + page.rows).write() if execution.more else None
+    return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=next_page)
 
 
 def _snapshot_of(repository: Repository, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:
@@ -117,7 +117,7 @@ def _snapshot_of(repository: Repository, request: ReadRequest, cursor: _Cursor |
     if request.at is not None:
         requested = repository.snapshot(request.branch, request.at)
         if requested.commit_id != cursor.commit_id:
-            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to the one that 'at' means")
+            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to that of 'at'")
     return _snapshot_at(repository, cursor.commit_id)
 
 
@@ -129,6 +129,6 @@ def _snapshot_at(repository: Repository, commit_id: str) -> Snapshot:
 
 
 def _digest(plan: ir.QueryIR, params: Mapping[str, Any]) -> str:
-    """What is the same for two requests that mean the same rows, however the query is laid out."""
-    meant = repr((plan, sorted(params.items())))
-    return hashlib.sha256(meant.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    """Return a digest of plan and parameters; the formatting of the query text does not affect it."""
+    canonical = repr((plan, sorted(params.items())))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:32]

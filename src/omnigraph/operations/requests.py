@@ -1,7 +1,7 @@
 """Requests: the arguments of a read or a mutation, validated once and passed down as one object.
 
-Requests are named tuples: immutable, and built in a third of the time of a frozen dataclass, which a point lookup would
-notice.
+Requests are named tuples. They are immutable and take a third of the construction time of a frozen dataclass, which is
+measurable in a point lookup.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PageRequest(NamedTuple):
             return None
         if type(rows) is not int or rows < 1:
             raise InputError(
-                "a cursor needs a page size" if rows is None else f"a page has at least one row, not {rows!r}",
+                "a cursor needs a page size" if rows is None else f"the page size must be at least 1 (got {rows!r})",
                 code="bad_page",
                 hint=Hint("give the number of rows: page=100", cli="give the number of rows: --page 100"),
             )

@@ -1,4 +1,4 @@
-"""Runs a read on Spark: the same plan, the same snapshot and the same answer as `operations.read`."""
+"""Runs a read on Spark, with the same plan, snapshot and result as `operations.read`."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def table_frame(
     spark: SparkSession | None = None,
     filter: str | None = None,
 ) -> DataFrame:
-    """A table of a snapshot as a frame, which lives as long as the session it is on: the one given, or the active."""
+    """Return a table of a snapshot as a DataFrame on the given or the active session."""
     session = spark if spark is not None else find_active()
     if session is None:
         raise InputError(
-            "a frame needs a Spark session, and none is active",
-            hint="open one around the work: with omnigraph.spark.open_session() as spark: …",
+            "a DataFrame needs a Spark session, and none is active",
+            hint="open a session first: with omnigraph.spark.open_session() as spark: …",
         )
     check_columns(key, columns, known)
     return Scan(job_of(repository, snapshot), key, {name: name for name in columns}, filter=filter).frame(session)
 
 
 def check_columns(key: str, columns: Sequence[str], known: Sequence[str]) -> None:
-    """Every column is one the type has."""
+    """Raise `InputError` if the type lacks a column."""
     for name in columns:
         if name not in known:
             raise InputError(

@@ -89,12 +89,15 @@ def test_a_cursor_fits_its_query_its_parameters_and_its_commit_only(graph, tmp_p
         (lambda: graph.query(query, params={"g": 2}, page=3, after=cursor), "another query, or to other parameters"),
         (lambda: graph.query(PLAIN, page=3, after=cursor), "another query, or to other parameters"),
         (lambda: graph.query(query, params={"g": 1}, page=3, after=flipped), "it is damaged"),
-        (lambda: graph.query(query, params={"g": 1}, page=3, after="abc"), "not a token"),
+        (lambda: graph.query(query, params={"g": 1}, page=3, after="abc"), "not a valid token"),
         (
             lambda: graph.query(query, params={"g": 1}, page=3, after=graph.changes(start="now").cursor),
             "not a query-page",
         ),
-        (lambda: graph.query(query, params={"g": 1}, page=3, after=cursor, at=graph.commits()[-1].id), "'at' means"),
+        (
+            lambda: graph.query(query, params={"g": 1}, page=3, after=cursor, at=graph.commits()[-1].id),
+            "that of 'at'",
+        ),
         (lambda: other.query(query, params={"g": 1}, page=3, after=cursor), "is not one of this graph"),
     ):
         with pytest.raises(PageCursorRejected, match=why) as caught:

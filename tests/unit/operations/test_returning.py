@@ -89,7 +89,7 @@ def test_a_repeated_request_gets_the_same_rows(graph):
 
 
 def test_rows_that_cannot_be_kept_are_refused_before_anything_lands(graph, monkeypatch):
-    monkeypatch.setattr(operation, "_KEPT_BYTES_MAX", 10)
+    monkeypatch.setattr(operation, "_ROWS_BYTES_MAX", 10)
     before = graph.commits()
     query = 'query q() { insert Note { text: "x" } as $n return { $n } }'
     with pytest.raises(InputError) as caught:
