@@ -21,7 +21,7 @@ def repository(tmp_path: Path) -> Repository:
     return repository_of(new_graph(tmp_path / "graph", 1))
 
 
-def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Exception) -> None:
+def lose_one_response(monkeypatch: pytest.MonkeyPatch, method: str, failure: Exception) -> None:
     """Let one call succeed, and raise a failure instead of returning."""
     do = getattr(ManifestTable, method)
     lost: list[bool] = []
@@ -40,26 +40,26 @@ def lose_one_answer(monkeypatch: pytest.MonkeyPatch, method: str, failure: Excep
 FAILURES = [StorageError("connection reset"), PublishConflict()]
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+@pytest.mark.parametrize("failure", FAILURES, ids=["connection lost", "own write reported as conflict"])
 def test_a_commit_is_published_once(repository, monkeypatch, failure):
-    lose_one_answer(monkeypatch, "publish", failure)
+    lose_one_response(monkeypatch, "publish", failure)
     commit = add_pair(repository, "once")
     graph = og.open(repository.location.uri)
     assert graph.commits()[0] == commit
     assert len(check_sound(graph, ["seed-0", "once"])) == 3
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+@pytest.mark.parametrize("failure", FAILURES, ids=["connection lost", "own write reported as conflict"])
 def test_a_branch_is_created_once(repository, monkeypatch, failure):
-    lose_one_answer(monkeypatch, "publish", failure)
+    lose_one_response(monkeypatch, "publish", failure)
     head = repository.create_branch("mine")
     assert repository.state().get_head("mine") == head
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=["broken off", "own write taken for another's"])
+@pytest.mark.parametrize("failure", FAILURES, ids=["connection lost", "own write reported as conflict"])
 def test_a_branch_is_deleted_once(repository, monkeypatch, failure):
     repository.create_branch("mine")
-    lose_one_answer(monkeypatch, "publish", failure)
+    lose_one_response(monkeypatch, "publish", failure)
     repository.delete_branch("mine")
     assert repository.branches() == ["main"]
 
@@ -81,7 +81,7 @@ def test_a_recreated_branch_is_not_deleted_instead(repository, monkeypatch):
 
 
 def test_an_init_that_landed_succeeds(tmp_path, monkeypatch):
-    lose_one_answer(monkeypatch, "create", PublishConflict())
+    lose_one_response(monkeypatch, "create", PublishConflict())
     graph = og.init(tmp_path / "graph", SCHEMA)
     assert len(check_sound(graph, [])) == 1
     assert (tmp_path / "graph" / "_schema.pg").read_text() == SCHEMA

@@ -71,7 +71,7 @@ def count_retried(graph: Graph, times: int) -> int:
     return 0
 
 
-def duel(graph: Graph) -> None:
+def race_on_commits(graph: Graph) -> None:
     """For each line of input, which is a commit id, try to write on top of exactly that commit."""
     for line in sys.stdin:
         commit_id = line.strip()
@@ -85,8 +85,8 @@ def duel(graph: Graph) -> None:
 def work(request: dict[str, Any]) -> None:
     graph = og.open(request["uri"])
     print("ready", flush=True)  # noqa: T201
-    if request["do"] == "duel":
-        duel(graph)
+    if request["do"] == "race_on_commits":
+        race_on_commits(graph)
         return
     sys.stdin.readline()
     count = count_bound if request["do"] == "bound" else count_retried
@@ -107,20 +107,20 @@ def process(uri: str, do: str, times: int = 0) -> Iterator[subprocess.Popen[str]
         env={**os.environ, "PYTHONPATH": str(_TESTS)},
     )
     try:
-        assert heard(worker) == "ready"
+        assert read_line(worker) == "ready"
         yield worker
     finally:
         worker.kill()
         worker.communicate()
 
 
-def tell(worker: subprocess.Popen[str], word: str) -> None:
+def send_line(worker: subprocess.Popen[str], word: str) -> None:
     assert worker.stdin is not None
     worker.stdin.write(word + "\n")
     worker.stdin.flush()
 
 
-def heard(worker: subprocess.Popen[str]) -> str:
+def read_line(worker: subprocess.Popen[str]) -> str:
     assert worker.stdout is not None
     return worker.stdout.readline().strip()
 
@@ -133,8 +133,8 @@ def count_up(folder: Path, ways: Sequence[str], times: int) -> str:
         workers = [stack.enter_context(process(graph.uri, do, times)) for do in ways]
         started = time.monotonic()
         for worker in workers:
-            tell(worker, "go")
-        lost = [int(heard(worker)) for worker in workers]
+            send_line(worker, "go")
+        lost = [int(read_line(worker)) for worker in workers]
         took = time.monotonic() - started
         assert [worker.wait() for worker in workers] == [0] * len(ways)
     commits = graph.commits()
@@ -145,18 +145,18 @@ def count_up(folder: Path, ways: Sequence[str], times: int) -> str:
     return f"{len(ways)} processes x {times}: {took:.1f} s, {len(ways) * times / took:.1f}/s, {sum(lost)} read anew"
 
 
-def fight(folder: Path, rounds: int) -> list[list[str]]:
+def race_pairs(folder: Path, rounds: int) -> list[list[str]]:
     """Let two processes write on the same commit repeatedly; return their outputs."""
     graph = new_graph(folder / "graph")
     graph.mutate(INSERT)
     said: list[list[str]] = []
-    with process(graph.uri, "duel") as one, process(graph.uri, "duel") as other:
+    with process(graph.uri, "race_on_commits") as one, process(graph.uri, "race_on_commits") as other:
         for _ in range(rounds):
             commit_id = graph.snapshot().commit_id
             pair = random.sample([one, other], 2)
             for worker in pair:
-                tell(worker, commit_id)
-            said.append(sorted(heard(worker) for worker in pair))
+                send_line(worker, commit_id)
+            said.append(sorted(read_line(worker) for worker in pair))
             assert len(graph.commits()) == 2 + len(said)
     assert read_count(graph, graph.snapshot().commit_id, whole=True) == rounds
     return said
@@ -175,7 +175,7 @@ def test_mixed_increments_are_not_lost(tmp_path):
 
 
 def test_exactly_one_of_two_writers_wins(tmp_path):
-    assert fight(tmp_path, 10) == [["lost", "won"]] * 10
+    assert race_pairs(tmp_path, 10) == [["lost", "won"]] * 10
 
 
 @pytest.mark.long
@@ -190,7 +190,7 @@ def test_increments_are_not_lost_long(tmp_path, ways, record_property):
 
 @pytest.mark.long
 def test_exactly_one_of_two_writers_wins_long(tmp_path):
-    assert fight(tmp_path, 200) == [["lost", "won"]] * 200
+    assert race_pairs(tmp_path, 200) == [["lost", "won"]] * 200
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def test_a_branch_is_deleted_during_writes(graph, tmp_path):
 
 
 def test_branches_are_created_and_deleted_during_writes(graph, tmp_path):
-    def come_and_go(number: int) -> None:
+    def create_and_delete(number: int) -> None:
         for turn in range(5):
             graph.branch_create(f"short/{number}/{turn}")
             add_pair(repository_of(graph), f"mine-{number}-{turn}", branch=f"short/{number}/{turn}")
@@ -146,7 +146,7 @@ def test_branches_are_created_and_deleted_during_writes(graph, tmp_path):
 
     with racing(tmp_path, graph.uri, *[{"do": "commits", "count": 10}] * 2) as workers:
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(come_and_go, range(2)))
+            list(pool.map(create_and_delete, range(2)))
         keys = acknowledged([worker.finish() for worker in workers])
     check_sound(graph, keys)
     assert graph.branches() == ["main", *(f"short/{number}/{turn}" for number in range(2) for turn in (0, 2, 4))]

@@ -128,7 +128,7 @@ def way(s3: S3):
         yield way
 
 
-def lose_the_answer(way: LossyWay, answer: int | None, *parts: str) -> list[str]:
+def lose_response(way: LossyWay, response: int | None, *parts: str) -> list[str]:
     """Lose the response to the first put of an object whose name contains these parts; return the lost requests."""
     lost: list[str] = []
 
@@ -138,34 +138,34 @@ def lose_the_answer(way: LossyWay, answer: int | None, *parts: str) -> list[str]
         lost.append(path)
         return True
 
-    way.answer = answer
+    way.answer = response
     way.loses = loses
     return lost
 
 
-@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
+@pytest.mark.parametrize("response", [None, 500], ids=["connection lost", "server error after the write"])
 @pytest.mark.parametrize("parts", [("__manifest", "_versions"), ("nodes", "_versions"), ("nodes", "data")])
-def test_a_commit_whose_response_is_lost_exists_once(uri, way, answer, parts):
+def test_a_commit_whose_response_is_lost_exists_once(uri, way, response, parts):
     graph = og.open(uri, environ=way.environ)
-    lost = lose_the_answer(way, answer, *parts)
+    lost = lose_response(way, response, *parts)
     commit = add_pair(repository_of(graph), "once")
     assert lost
     assert graph.commits()[0].id == commit.id
     assert len(check_sound(graph, {*seeds(SEEDED), "once"})) == 2 + SEEDED
 
 
-@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
-def test_an_init_whose_response_is_lost_creates_one_graph(s3, way, answer):
+@pytest.mark.parametrize("response", [None, 500], ids=["connection lost", "server error after the write"])
+def test_an_init_whose_response_is_lost_creates_one_graph(s3, way, response):
     uri = s3.new_place()
-    lost = lose_the_answer(way, answer, "__manifest", "_versions")
+    lost = lose_response(way, response, "__manifest", "_versions")
     graph = new_graph(uri, 1, environ=way.environ)
     assert lost
     assert len(check_sound(graph, seeds(1))) == 2
 
 
-@pytest.mark.parametrize("answer", [None, 500], ids=["the connection breaks", "the server fails afterwards"])
+@pytest.mark.parametrize("response", [None, 500], ids=["connection lost", "server error after the write"])
 @pytest.mark.parametrize("number", [1, 2], ids=["first write", "second write"])
-def test_a_lost_response_to_the_probe_does_not_refuse_the_store(uri, way, answer, number):
+def test_a_lost_response_to_the_probe_does_not_refuse_the_store(uri, way, response, number):
     seen: list[str] = []
 
     def loses(method: str, path: str) -> bool:
@@ -174,7 +174,7 @@ def test_a_lost_response_to_the_probe_does_not_refuse_the_store(uri, way, answer
         seen.append(path)
         return len(seen) == number
 
-    way.answer, way.loses = answer, loses
+    way.answer, way.loses = response, loses
     graph = og.open(uri, environ=way.environ)
     assert len(seen) > number
     way.loses = lambda _method, _path: False

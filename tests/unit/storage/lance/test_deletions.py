@@ -19,7 +19,7 @@ PATTERNS = {
     "an array container": [*range(0, 60_000, 9)],
     "a bitmap container": [i for i in range(65_536) if i % 3],
     "a run": [*range(1_000, 250_000)],
-    "all sorts": [*range(5, 5_000), *range(70_000, 131_000, 2), *range(140_000, 290_000), ROWS - 2],
+    "mixed containers": [*range(5, 5_000), *range(70_000, 131_000, 2), *range(140_000, 290_000), ROWS - 2],
     "most": [i for i in range(ROWS) if i % 1000],
 }
 

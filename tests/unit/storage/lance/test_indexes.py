@@ -199,21 +199,21 @@ def test_rows_written_after_the_index_are_found(line):
     assert nearest(line, 31, 1) == ["d31"]
 
 
-def with_deleted_rows(line, pieces):
+def with_deleted_rows(line, fragments):
     """Index sixty documents, then delete most of the first fifty; return the remaining numbers."""
-    size = 60 // pieces
+    size = 60 // fragments
     for start in range(0, 60, size):
         line.write(TableWrite(append=documents(range(start, start + size))))
     build(line, ID, RANK, BODY, VEC)
-    gone = [number for number in range(50) if pieces == 1 or number % 3 != 2]
+    gone = [number for number in range(50) if fragments == 1 or number % 3 != 2]
     line.write(TableWrite(delete=[f"d{number}" for number in gone]))
     return [number for number in range(60) if number not in gone]
 
 
-@pytest.mark.parametrize("pieces", [1, 20])
-def test_optimize_after_delete_and_compaction_misses_no_result(line, pieces):
+@pytest.mark.parametrize("fragments", [1, 20])
+def test_optimize_after_delete_and_compaction_misses_no_result(line, fragments):
     """Compaction drops the record of deleted rows, so a search for ten finds fewer until the index is rebuilt."""
-    left = with_deleted_rows(line, pieces)
+    left = with_deleted_rows(line, fragments)
     plan = _MaintenancePlan()
     _maintain_table(plan, "node:Doc", line.table, [ID, RANK, BODY, VEC], compact=True)
     line.version = plan.tables["node:Doc"].version
@@ -242,10 +242,10 @@ def test_a_stale_index_that_cannot_be_rebuilt_is_dropped(line):
     assert build(line, VEC) == (False, pending)
 
 
-@pytest.mark.parametrize("pieces", [1, 20])
-def test_a_search_restricted_to_live_rows_misses_none_before_optimize(line, pieces):
+@pytest.mark.parametrize("fragments", [1, 20])
+def test_a_search_restricted_to_live_rows_misses_none_before_optimize(line, fragments):
     """A write may compact without rebuilding indexes; searches therefore filter by `_rowid >= 0`."""
-    left = with_deleted_rows(line, pieces)
+    left = with_deleted_rows(line, fragments)
     line.version = compacted(line.table, always=True).version
     alive = {"filter": "_rowid >= 0", "prefilter": True}
     dataset = line.table.dataset

@@ -336,20 +336,20 @@ def test_a_change_that_stops_before_its_promotion_is_invisible(line):
 # -- compaction ----------------------------------------------------------------------------------------
 
 
-def in_pieces(line, count):
+def in_fragments(line, count):
     for number in range(count):
         line.write(TableWrite(append=people(f"p{number:03}")))
 
 
 def test_few_fragments_are_not_compacted(line):
-    in_pieces(line, 3)
+    in_fragments(line, 3)
     before = files_below(line.store.location.path)
     assert compacted(line.table) is line.table
     assert files_below(line.store.location.path) == before
 
 
 def test_too_many_fragments_are_compacted_into_one(line):
-    in_pieces(line, FRAGMENTS_MAX + 3)
+    in_fragments(line, FRAGMENTS_MAX + 3)
     line.write(TableWrite(upsert=people("p001", name="new"), delete=["p000"]))
     before, rows = stamps(line), names(line)
     small = compacted(line.table)
@@ -362,7 +362,7 @@ def test_too_many_fragments_are_compacted_into_one(line):
 
 
 def test_changes_after_a_compaction(line):
-    in_pieces(line, 4)
+    in_fragments(line, 4)
     line.version = compacted(line.table, always=True).version
     before = stamps(line)
     line.write(TableWrite(upsert=people("p000", "new", name="new"), delete=["p001"]))
@@ -371,7 +371,7 @@ def test_changes_after_a_compaction(line):
 
 
 def test_nothing_to_compact_creates_no_version(line):
-    in_pieces(line, 1)
+    in_fragments(line, 1)
     before = files_below(line.store.location.path)
     assert compacted(line.table, always=True) is line.table
     assert files_below(line.store.location.path) == before
@@ -381,7 +381,7 @@ def test_nothing_to_compact_creates_no_version(line):
 
 
 @pytest.fixture
-def small_pieces(monkeypatch):
+def small_fragments(monkeypatch):
     for module in (numbered_versions, staging):
         monkeypatch.setattr(module, "FRAGMENT_ROWS", 10)
 
@@ -394,7 +394,7 @@ def sizes(table):
     return [rows for _, rows, _ in table.fragments]
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_fragments")
 def test_many_rows_are_written_as_several_fragments(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     assert sizes(line.table) == [10, 10, 10, 5]
@@ -403,7 +403,7 @@ def test_many_rows_are_written_as_several_fragments(line):
     assert sorted(names(line)) == numbered(*range(25))
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_fragments")
 def test_many_replaced_rows_keep_their_row_ids(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = stamps(line)
@@ -424,7 +424,7 @@ def test_many_replaced_rows_keep_their_row_ids(line):
     assert max(sizes(line.table)) == 10
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_fragments")
 def test_compaction_bounds_fragments_and_skips_full_ones(line):
     line.write(TableWrite(append=people(*numbered(*range(30)))))
     full = line.table.fragments
@@ -452,14 +452,14 @@ def test_compaction_skips_fragments_that_are_large_for_their_table(line, monkeyp
     assert sorted(sizes(compacted(line.table, always=True))) == [27, 500], "what was large once is small by now"
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_fragments")
 def test_a_large_table_with_full_fragments_is_not_compacted(line):
     line.write(TableWrite(append=people(*numbered(*range(10 * (FRAGMENTS_MAX + 5))))))
     assert line.table.fragment_count > FRAGMENTS_MAX
     assert compacted(line.table) is line.table
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_fragments")
 def test_a_difference_reads_only_fragments_that_differ(line):
     line.write(TableWrite(append=people(*numbered(*range(35)))))
     before = line.table

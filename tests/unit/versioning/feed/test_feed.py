@@ -26,7 +26,7 @@ def add(graph, *names, **data):
     return graph.load([{"type": "Person", "data": {"name": name, **data}} for name in names], mode="append").commit_id
 
 
-def told(page):
+def summary(page):
     return [(block.commit.id, [(change.op, change.id) for change in block]) for block in page]
 
 
@@ -35,7 +35,7 @@ def drain(graph, **options):
     found: dict[str, list[tuple[str, str]]] = {}
     page = graph.changes(start="beginning", **options)
     for _ in range(200):
-        for commit_id, changes in told(page):
+        for commit_id, changes in summary(page):
             found.setdefault(commit_id, []).extend(changes)
         if page.page is not None:
             assert page.cursor is None
@@ -50,15 +50,15 @@ def drain(graph, **options):
 
 def test_a_feed_from_now_returns_later_commits(graph):
     first = graph.changes()
-    assert (told(first), first.caught_up, first.page) == ([], True, None)
+    assert (summary(first), first.caught_up, first.page) == ([], True, None)
     assert graph.changes(first.cursor).cursor == first.cursor
     one = add(graph, "Dan")
     two = graph.mutate('query q() { delete Person where name = "Alice" }').commit_id
     page = graph.changes(first.cursor)
-    assert told(page) == [(one, [("insert", "Dan")]), (two, [("delete", "Alice")])]
+    assert summary(page) == [(one, [("insert", "Dan")]), (two, [("delete", "Alice")])]
     assert (page.caught_up, page.cut) == (True, two)
-    assert told(graph.changes(first.cursor)) == told(page), "at least once"
-    assert told(graph.changes(page.cursor)) == []
+    assert summary(graph.changes(first.cursor)) == summary(page), "at least once"
+    assert summary(graph.changes(page.cursor)) == []
 
 
 def test_a_feed_from_the_beginning_includes_inherited_history(graph):
@@ -66,15 +66,15 @@ def test_a_feed_from_the_beginning_includes_inherited_history(graph):
     made = add(graph.on("side"), "Dan")
     page = graph.on("side").changes(start="beginning")
     assert [block.commit.kind for block in page] == ["init", "load", "load"]
-    assert told(page)[-1] == (made, [("insert", "Dan")])
-    assert len(told(graph.changes(start="beginning"))) == 2
+    assert summary(page)[-1] == (made, [("insert", "Dan")])
+    assert len(summary(graph.changes(start="beginning"))) == 2
 
 
 def test_a_feed_after_a_commit(graph):
     loaded = graph.snapshot().commit_id
     one = add(graph, "Dan")
-    assert told(graph.changes(start=f"after:{loaded}")) == [(one, [("insert", "Dan")])]
-    assert told(graph.changes(start=f"after:{one}")) == []
+    assert summary(graph.changes(start=f"after:{loaded}")) == [(one, [("insert", "Dan")])]
+    assert summary(graph.changes(start=f"after:{one}")) == []
     graph.branch_create("side")
     other = add(graph.on("side"), "Eve")
     with pytest.raises(og.errors.ChangeCursorRejected, match="not on the first-parent line of branch 'main'"):
@@ -90,7 +90,7 @@ def test_a_merge_is_one_block_against_its_first_parent(graph):
     add(graph.on("side"), "Eve")
     mine = add(graph, "Fay")
     merged = graph.merge("side").commit_id
-    assert told(graph.changes(cursor)) == [
+    assert summary(graph.changes(cursor)) == [
         (mine, [("insert", "Fay")]),
         (merged, [("insert", "Dan"), ("insert", "Eve")]),
     ]
@@ -125,16 +125,16 @@ def test_a_page_ends_with_a_whole_commit_if_possible(graph):
     start = graph.changes().cursor
     small, large = add(graph, "Dan"), add(graph, "p1", "p2", "p3", "p4")
     page = graph.changes(start, changes_max=3)
-    assert told(page) == [(small, [("insert", "Dan")])]
+    assert summary(page) == [(small, [("insert", "Dan")])]
     assert (page.page, page.caught_up) == (None, False)
     page = graph.changes(page.cursor, changes_max=3)
-    assert told(page) == [(large, [("insert", "p1"), ("insert", "p2"), ("insert", "p3")])]
+    assert summary(page) == [(large, [("insert", "p1"), ("insert", "p2"), ("insert", "p3")])]
     assert page.cursor is None
     later = add(graph, "late")
     rest = graph.changes(page=page.page, changes_max=3)
-    assert told(rest) == [(large, [("insert", "p4")])], "a page goes no further than the head of its poll"
+    assert summary(rest) == [(large, [("insert", "p4")])], "a page goes no further than the head of its poll"
     assert rest.caught_up
-    assert told(graph.changes(rest.cursor)) == [(later, [("insert", "late")])]
+    assert summary(graph.changes(rest.cursor)) == [(later, [("insert", "late")])]
 
 
 def test_filters_select_changes_and_keep_blocks(graph):
@@ -171,12 +171,12 @@ def test_ids_longer_than_a_token(graph):
 # -- tokens ----------------------------------------------------------------------------------------------
 
 
-def opened(token):
+def decoded(token):
     data = base64.urlsafe_b64decode(token)
     return json.loads(data[:-32])
 
 
-def closed(fields):
+def encoded(fields):
     text = json.dumps(fields).encode()
     return base64.urlsafe_b64encode(text + hashlib.sha256(text).digest()).decode()
 
@@ -185,7 +185,7 @@ def test_the_form_of_a_token(graph):
     token = graph.changes().cursor
     data = base64.urlsafe_b64decode(token)
     assert hashlib.sha256(data[:-32]).digest() == data[-32:]
-    fields = opened(token)
+    fields = decoded(token)
     assert (fields["v"], fields["k"], fields["after"]) == (1, "feed-cursor", graph.snapshot().commit_id)
     assert fields["graph"] == graph.commits()[-1].id
 
@@ -197,13 +197,13 @@ BAD = {
     "cut short": lambda token: token[: len(token) // 2],
     "a byte changed": lambda token: token[:10] + ("A" if token[10] != "A" else "B") + token[11:],
     "too long": lambda token: token * 40,
-    "not an object": lambda token: closed([token]),
-    "another version": lambda token: closed({**opened(token), "v": 2}),
-    "another kind": lambda token: closed({**opened(token), "k": "feed-page"}),
-    "another graph": lambda token: closed({**opened(token), "graph": "01"}),
-    "an unknown commit": lambda token: closed({**opened(token), "after": "nothing"}),
-    "no commit": lambda token: closed({name: value for name, value in opened(token).items() if name != "after"}),
-    "a number for a commit": lambda token: closed({**opened(token), "after": 7}),
+    "not an object": lambda token: encoded([token]),
+    "another version": lambda token: encoded({**decoded(token), "v": 2}),
+    "another kind": lambda token: encoded({**decoded(token), "k": "feed-page"}),
+    "another graph": lambda token: encoded({**decoded(token), "graph": "01"}),
+    "an unknown commit": lambda token: encoded({**decoded(token), "after": "nothing"}),
+    "no commit": lambda token: encoded({name: value for name, value in decoded(token).items() if name != "after"}),
+    "a number for a commit": lambda token: encoded({**decoded(token), "after": 7}),
     "a number": lambda _: 7,
     "bytes": lambda token: token.encode(),
 }
@@ -241,7 +241,7 @@ def test_cursors_stay_valid_when_the_graph_is_moved(graph, tmp_path):
     cursor = graph.changes().cursor
     made = add(graph, "Dan")
     (tmp_path / "g").rename(tmp_path / "elsewhere")
-    assert told(og.open(tmp_path / "elsewhere", sync=False).changes(cursor)) == [(made, [("insert", "Dan")])]
+    assert summary(og.open(tmp_path / "elsewhere", sync=False).changes(cursor)) == [(made, [("insert", "Dan")])]
 
 
 def test_limits_are_checked(graph):
@@ -288,7 +288,7 @@ def test_a_gap_is_reported_and_a_baseline_continues(graph):
     )
     assert end["baseline"]["snapshot_commit_id"] == last
     made = add(graph, "Hal")
-    assert told(graph.changes(end["baseline"]["resume_cursor"])) == [(made, [("insert", "Hal")])]
+    assert summary(graph.changes(end["baseline"]["resume_cursor"])) == [(made, [("insert", "Hal")])]
 
 
 def test_commits_before_a_gap_are_returned_first(graph):
@@ -299,7 +299,7 @@ def test_commits_before_a_gap_are_returned_first(graph):
         graph.mutate(f'query q() {{ insert Knows {{ from: "{name}", to: "Alice" }} }}')
     maintenance.cleanup(graph._repository, keep=1, confirm=True, grace=timedelta(0))
     page = graph.changes(cursor, kinds=["edge"])
-    assert (told(page), page.caught_up) == ([(readable, [])], False)
+    assert (summary(page), page.caught_up) == ([(readable, [])], False)
     with pytest.raises(og.errors.ChangeFeedGap) as caught:
         graph.changes(page.cursor, kinds=["edge"])
     assert (caught.value.cursor, caught.value.first_unreadable_commit_id) == (page.cursor, lost)

@@ -29,7 +29,7 @@ def set_age(graph, name, age, **options):
     return put(graph, f'update Person set {{ age: {age} }} where name = "{name}"', **options)
 
 
-def told(changes):
+def summary(changes):
     return [(c.commit.id, c.op, c.properties) for c in changes]
 
 
@@ -150,7 +150,7 @@ def test_history_lists_every_change_newest_first(graph):
     gone = put(graph, 'delete Person where name = "Bob"')
     back = put(graph, 'insert Person { name: "Bob", age: 31 }')
     found = list(graph.history("Person", "Bob"))
-    assert told(found) == [
+    assert summary(found) == [
         (back, "insert", ["id", "age", "name"]),
         (gone, "delete", ["id", "age", "name"]),
         (first, "update", ["age"]),
@@ -159,7 +159,7 @@ def test_history_lists_every_change_newest_first(graph):
     assert (found[2].before["age"], found[2].after["age"]) == (30, 31)
     assert found[2].to_json()["actor_id"] == "ben"
     assert found[2].to_json()["message"] == "a birthday"
-    assert told(graph.history("Person", "Bob", at=first)) == told(found)[2:]
+    assert summary(graph.history("Person", "Bob", at=first)) == summary(found)[2:]
     assert list(graph.history("Person", "nobody")) == []
     with pytest.raises(og.errors.TypeNotFound, match="Persn"):
         graph.history("Persn", "Bob")
@@ -179,7 +179,7 @@ def test_a_merge_that_created_a_new_row_is_reported(graph):
     theirs = put(graph.on("side"), 'update Person set { town: "Rome" } where name = "Bob"')
     ours = set_age(graph, "Bob", 7)
     merged = graph.merge("side", resolve="columns").commit_id
-    found = told(graph.history("Person", "Bob"))
+    found = summary(graph.history("Person", "Bob"))
     assert [entry[0] for entry in found[:3]] == [merged, ours, theirs]
     assert {b.property: b.commit.id for b in graph.blame("Person", "Bob")} == {
         "id": graph.commits()[-2].id,

@@ -23,7 +23,7 @@ DRAWN = {  # each commit and its parents
         "g",
         {"b", "c"},
     ),
-    "by way of a third": (
+    "via a third branch": (
         # s merged into t, t into u: u contains s, so merging s into u has s itself as its base.
         {"a": "", "s": "a", "t": "a", "u": "a", "v": "ts", "w": "uv"},
         "s",

@@ -50,7 +50,7 @@ def repository(root):
     return new_repository(root)
 
 
-def in_pieces(repository, count=5, **options):
+def in_fragments(repository, count=5, **options):
     return [add_people(repository, f"p{number}", **options) for number in range(count)]
 
 
@@ -66,7 +66,7 @@ def by_key(stats):
 
 
 def test_optimize_is_one_commit_with_the_same_rows(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     for number in range(3):
         change(repository, {KNOWS: TableWrite(append=knows((f"p{number}", "p4")))})
     before, commits = names_of(repository.snapshot()), repository.commits()
@@ -83,7 +83,7 @@ def test_optimize_is_one_commit_with_the_same_rows(repository, root):
 
 
 def test_optimize_keeps_row_identity(repository):
-    in_pieces(repository)
+    in_fragments(repository)
     put_people(repository, "p1", name="new")
     columns = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
 
@@ -97,7 +97,7 @@ def test_optimize_keeps_row_identity(repository):
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_optimize_with_nothing_to_do_makes_no_commit(repository, root, rows):
-    in_pieces(repository, rows)
+    in_fragments(repository, rows)
     before = files_below(root)
     stats = optimize(repository)
     assert not any(one.committed for one in stats)
@@ -105,7 +105,7 @@ def test_optimize_with_nothing_to_do_makes_no_commit(repository, root, rows):
 
 
 def test_a_second_optimize_does_nothing(repository):
-    in_pieces(repository)
+    in_fragments(repository)
     optimize(repository, wanted=WANTED)
     commits = repository.commits()
     assert not any(one.committed for one in optimize(repository, wanted=WANTED))
@@ -113,7 +113,7 @@ def test_a_second_optimize_does_nothing(repository):
 
 
 def test_optimize_builds_missing_indexes_and_covers_new_rows(repository):
-    in_pieces(repository)
+    in_fragments(repository)
     stats = by_key(optimize(repository, wanted=WANTED))
     assert index_names(repository.snapshot().table(PERSON)) == {"id_btree", "name_text"}
     assert [one.reason for one in stats[KNOWS].pending] == ["the table is empty"] * 3
@@ -124,7 +124,7 @@ def test_optimize_builds_missing_indexes_and_covers_new_rows(repository):
 
 
 def test_optimize_of_a_branch_does_not_change_main(repository):
-    in_pieces(repository)
+    in_fragments(repository)
     repository.create_branch("side")
     add_people(repository, "own", branch="side")
     before = repository.snapshot().tables
@@ -136,7 +136,7 @@ def test_optimize_of_a_branch_does_not_change_main(repository):
 
 
 def test_optimize_plans_again_when_the_branch_moves(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     other = open_repository(root)
     moved = []
 
@@ -154,7 +154,7 @@ def test_optimize_plans_again_when_the_branch_moves(repository, root):
 
 
 def test_a_writer_overtaken_by_optimize_starts_over(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     other = open_repository(root)
     tried = []
 
@@ -171,7 +171,7 @@ def test_a_writer_overtaken_by_optimize_starts_over(repository, root):
 
 
 def test_an_optimize_that_fails_changes_nothing(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     for place in ("optimize.compacted", "optimize.before_publish", "publish.before_commit"):
         version = repository.state().version
         with pytest.raises(Exception, match="failpoint"), arm(place):
@@ -184,7 +184,7 @@ def test_an_optimize_that_fails_changes_nothing(repository, root):
 
 
 def test_the_json_form(repository):
-    in_pieces(repository, 2)
+    in_fragments(repository, 2)
     (edges, nodes) = optimize(repository, wanted=WANTED)
     assert nodes.to_json() == {
         "table_key": PERSON,
@@ -200,7 +200,7 @@ def test_the_json_form(repository):
 
 
 def test_ensure_indices_is_one_commit_and_does_nothing_again(repository):
-    in_pieces(repository, 2)
+    in_fragments(repository, 2)
     change(repository, {KNOWS: TableWrite(append=knows(("p0", "p1")))})
     commits = repository.commits()
     ensure_indices(repository, "main", WANTED)
@@ -281,7 +281,7 @@ def test_the_policy_selects_the_retained_commits(root, keep, older_than_h, left)
 
 
 def test_a_preview_removes_nothing_and_counts_versions(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     before = files_below(root)
     preview = by_key(cleanup(repository, keep=1, grace=NO_GRACE))
     assert files_below(root) == before
@@ -299,7 +299,7 @@ def test_a_preview_removes_nothing_and_counts_versions(repository, root):
 
 
 def test_versions_within_the_grace_stay(repository):
-    commits = in_pieces(repository)
+    commits = in_fragments(repository)
     stats = by_key(cleanup(repository, keep=1, confirm=True))
     assert stats[PERSON].old_versions_removed == 0
     assert readable(repository, commits) == [0, 1, 2, 3, 4]
@@ -307,7 +307,7 @@ def test_versions_within_the_grace_stay(repository):
 
 def test_a_cleanup_without_grace_ignores_ages(repository, root):
     """A store with a resolution of seconds can report versions that are as old as its current time."""
-    commits = in_pieces(repository)
+    commits = in_fragments(repository)
     soon = (datetime.now(UTC) + timedelta(minutes=1)).timestamp()
     for path in root.rglob("*"):
         os.utime(path, (soon, soon))
@@ -319,7 +319,7 @@ def test_a_cleanup_without_grace_ignores_ages(repository, root):
 
 
 def test_a_cleanup_frees_space(repository, root):
-    in_pieces(repository, 20)
+    in_fragments(repository, 20)
     optimize(repository)
     before = sum(files_below(root / "nodes").values())
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
@@ -329,7 +329,7 @@ def test_a_cleanup_frees_space(repository, root):
 
 
 def test_a_second_cleanup_removes_nothing(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     before = files_below(root)
     assert sum(one.old_versions_removed for one in cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)) == 0
@@ -360,7 +360,7 @@ def test_merge_bases_of_branches_stay(repository):
 
 
 def test_heads_of_all_branches_stay(repository):
-    commits = in_pieces(repository)
+    commits = in_fragments(repository)
     repository.create_branch("old", at=commits[1].id)
     repository.create_branch("side", at=commits[2].id)
     own = add_people(repository, "own", branch="side")
@@ -372,7 +372,7 @@ def test_heads_of_all_branches_stay(repository):
 
 
 def test_keep_counts_per_branch(repository):
-    base = in_pieces(repository, 2)
+    base = in_fragments(repository, 2)
     repository.create_branch("side")
     own = [put_people(repository, "own", name=str(number), branch="side") for number in range(4)]
     cleanup(repository, keep=2, confirm=True, grace=NO_GRACE)
@@ -382,7 +382,7 @@ def test_keep_counts_per_branch(repository):
 
 def test_commits_of_a_deleted_branch_are_removed(repository):
     repository.create_branch("side")
-    own = in_pieces(repository, 3, branch="side")
+    own = in_fragments(repository, 3, branch="side")
     add_people(repository, "main")
     repository.delete_branch("side")
     assert readable(repository, own) == [0, 1, 2]
@@ -396,7 +396,7 @@ def test_recent_heads_stay_within_the_grace(root):
     clock = Ticks()
     clock.sleep(timedelta(hours=-5))
     repository = new_repository(root, clock=clock)
-    commits = in_pieces(repository, 3)
+    commits = in_fragments(repository, 3)
     make_old(root)
     clock.sleep(timedelta(hours=5))
     commits.append(add_people(repository, "now"))
@@ -420,7 +420,7 @@ def make_old(root):
 
 
 def test_a_concurrent_write_survives_a_cleanup(repository, root):
-    in_pieces(repository, 3)
+    in_fragments(repository, 3)
     other = open_repository(root)
     done = []
 
@@ -438,7 +438,7 @@ def test_a_concurrent_write_survives_a_cleanup(repository, root):
 
 
 def test_a_commit_made_between_planning_and_removal_stays(repository, root):
-    in_pieces(repository, 3)
+    in_fragments(repository, 3)
     other = open_repository(root)
     made = []
     with arm("cleanup.planned", lambda: made.append(add_people(other, "between"))):
@@ -451,7 +451,7 @@ def test_a_commit_made_between_planning_and_removal_stays(repository, root):
 
 
 def test_unknown_folders_are_removed_and_known_ones_stay(repository, root):
-    in_pieces(repository, 1)
+    in_fragments(repository, 1)
     unknown = root / "nodes" / "0123456789abcdef-0000000000000001"
     repository.tables.create(str(unknown.relative_to(root)), repository.snapshot().table(PERSON).schema)
     mine = root / "notes"
@@ -478,7 +478,7 @@ def test_the_versions_of_a_dropped_table_are_removed(repository):
 
 
 def test_a_table_that_cannot_be_listed_is_reported_and_the_others_are_cleaned(repository, root):
-    in_pieces(repository, 3)
+    in_fragments(repository, 3)
     shutil.rmtree(root / "edges")
     repository.tables.forget(repository.snapshot().tables[KNOWS].folder)
     stats = by_key(cleanup(repository, keep=1, confirm=True, grace=NO_GRACE))
@@ -489,7 +489,7 @@ def test_a_table_that_cannot_be_listed_is_reported_and_the_others_are_cleaned(re
 
 
 def test_a_cleanup_that_fails_can_be_repeated(repository, root):
-    in_pieces(repository)
+    in_fragments(repository)
     for place in ("cleanup.planned", "cleanup.table"):
         with pytest.raises(Exception, match="failpoint"), arm(place):
             cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
@@ -499,7 +499,7 @@ def test_a_cleanup_that_fails_can_be_repeated(repository, root):
 
 
 def test_reading_a_reclaimed_commit_is_a_typed_error(repository):
-    first, *_ = in_pieces(repository)
+    first, *_ = in_fragments(repository)
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     snapshot = repository.snapshot(at=first.id)
     with pytest.raises(Damaged) as caught:

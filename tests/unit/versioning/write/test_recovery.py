@@ -55,31 +55,31 @@ def repository(root):
     return repository
 
 
-def crash(repository, root, place, writer=DEAD, passes=0, **options):
+def crash(repository, root, failpoint, writer=DEAD, passes=0, **options):
     """Stop a write at a failpoint and leave its intent as a process that died there would."""
-    notes = []
+    intents = []
     left = [passes]
 
     def stop():
         if left[0]:
             left[0] -= 1
             return
-        notes.extend((path, path.read_bytes()) for path in (root / "__recovery").glob("*.json"))
+        intents.extend((path, path.read_bytes()) for path in (root / "__recovery").glob("*.json"))
         raise OmniGraphError("dead")
 
-    with pytest.raises(OmniGraphError, match="dead"), arm(place, stop):
+    with pytest.raises(OmniGraphError, match="dead"), arm(failpoint, stop):
         change(repository, BOTH, **options)
-    ((path, data),) = notes
-    note = {**json.loads(data), "writer": writer}
-    path.write_text(json.dumps(note))
-    return note
+    ((path, data),) = intents
+    intent = {**json.loads(data), "writer": writer}
+    path.write_text(json.dumps(intent))
+    return intent
 
 
 def outcomes(repository):
     return [one.outcome for one in recover(repository)]
 
 
-def notes(root):
+def intents(root):
     return sorted(path.name for path in (root / "__recovery").iterdir())
 
 
@@ -94,26 +94,26 @@ def test_recovery_without_intents_does_nothing(repository, root):
 
 
 def test_a_write_that_landed_is_rolled_forward(repository, root):
-    note = crash(repository, root, "publish.after_commit", actor="ada")
+    intent = crash(repository, root, "publish.after_commit", actor="ada")
     (found,) = recover(repository)
     assert (found.outcome, found.commit_id, found.branch, found.actor) == (
         "rolled_forward",
-        note["graph_commit_id"],
+        intent["graph_commit_id"],
         "main",
         "ada",
     )
-    assert notes(root) == []
+    assert intents(root) == []
     assert ids_of(repository.snapshot()) == ["a", "lost"]
     (row,) = recovery_log(repository)
     assert row["recovery_kind"] == "RolledForward"
-    assert row["graph_commit_id"] == note["graph_commit_id"]
-    assert row["operation_id"] == note["operation_id"]
+    assert row["graph_commit_id"] == intent["graph_commit_id"]
+    assert row["operation_id"] == intent["operation_id"]
     assert (row["recovery_for_actor"], row["sidecar_writer_kind"]) == ("ada", "write")
     assert verify(repository) == []
 
 
 @pytest.mark.parametrize(
-    ("place", "passes"),
+    ("failpoint", "passes"),
     [
         ("intent.written", 0),
         ("table.detached", 0),
@@ -123,14 +123,14 @@ def test_a_write_that_landed_is_rolled_forward(repository, root):
         ("publish.before_commit", 0),
     ],
 )
-def test_a_write_that_did_not_land_is_rolled_back(repository, root, place, passes):
+def test_a_write_that_did_not_land_is_rolled_back(repository, root, failpoint, passes):
     before = repository.commits()
-    note = crash(repository, root, place, passes=passes)
+    intent = crash(repository, root, failpoint, passes=passes)
     assert outcomes(repository) == ["rolled_back"]
-    assert notes(root) == []
+    assert intents(root) == []
     assert repository.commits() == before
     assert ids_of(repository.snapshot()) == ["a"]
-    assert repository.state().is_aborted(note["graph_commit_id"])
+    assert repository.state().is_aborted(intent["graph_commit_id"])
     (row,) = recovery_log(repository)
     assert row["recovery_kind"] == "RolledBack"
     add_people(repository, "next")
@@ -139,13 +139,13 @@ def test_a_write_that_did_not_land_is_rolled_back(repository, root, place, passe
 
 
 def test_versions_of_a_write_that_did_not_land_are_removed(repository, root):
-    note = crash(repository, root, "publish.before_commit")
+    intent = crash(repository, root, "publish.before_commit")
     add_people(repository, "b")  # so that the lost version is not the newest of the table
     table = repository.snapshot().tables[PERSON]
     (found,) = recover(repository)
     assert [one["table_key"] for one in found.tables] == [PERSON]
     (removed,) = found.tables
-    assert removed["to_version"] == next(t["expected_version"] for t in note["tables"] if t["table_key"] == PERSON)
+    assert removed["to_version"] == next(t["expected_version"] for t in intent["tables"] if t["table_key"] == PERSON)
     assert removed["from_version"] == table.pin.lance_version - 1
     (row,) = recovery_log(repository)
     assert json.loads(row["per_table_outcomes_json"]) == [dict(removed)]
@@ -157,7 +157,7 @@ def test_versions_of_a_write_that_did_not_land_are_removed(repository, root):
 
 def test_several_intents_are_resolved_independently(repository, root):
     crash(repository, root, "publish.after_commit")
-    held = notes(root)[0]
+    held = intents(root)[0]
     moved = root / "held.json"
     (root / "__recovery" / held).rename(moved)
     change(repository, {PERSON: TableWrite(delete=["lost"]), KNOWS: TableWrite(delete=["lost-lost"])})
@@ -178,27 +178,27 @@ def test_a_second_recovery_does_nothing(repository, root):
 
 
 @pytest.mark.parametrize("landed", [False, True])
-@pytest.mark.parametrize("place", ["recovery.listed", "recovery.fenced", "recovery.collected", "recovery.audited"])
-def test_a_recovery_that_fails_anywhere_can_be_repeated(repository, root, place, landed):
+@pytest.mark.parametrize("failpoint", ["recovery.listed", "recovery.fenced", "recovery.collected", "recovery.audited"])
+def test_a_recovery_that_fails_anywhere_can_be_repeated(repository, root, failpoint, landed):
     crash(repository, root, "publish.after_commit" if landed else "publish.before_commit")
     try:
-        with arm(place):
+        with arm(failpoint):
             recover(repository)
     except OmniGraphError:
-        assert len(notes(root)) == 1
+        assert len(intents(root)) == 1
         assert outcomes(open_repository(root)) == ["rolled_forward" if landed else "rolled_back"]
-    assert notes(root) == []
+    assert intents(root) == []
     assert len(recovery_log(repository)) == 1, "exactly one audit row, however often it was tried"
     assert ids_of(repository.snapshot()) == (["a", "lost"] if landed else ["a"])
     assert verify(repository) == []
 
 
 def test_the_table_of_a_dead_write_may_be_missing(repository, root):
-    note = crash(repository, root, "publish.before_commit")
-    note["tables"].append({"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1})
-    (root / "__recovery" / notes(root)[0]).write_text(json.dumps(note))
+    intent = crash(repository, root, "publish.before_commit")
+    intent["tables"].append({"table_key": "node:Gone", "table_path": "nodes/gone", "expected_version": 1})
+    (root / "__recovery" / intents(root)[0]).write_text(json.dumps(intent))
     assert outcomes(repository) == ["rolled_back"]
-    assert notes(root) == []
+    assert intents(root) == []
 
 
 # -- liveness ------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_reused_pid_is_not_the_writer(repository, root):
     assert outcomes(repository) == ["rolled_back"]
 
 
-def make_note_old(root, seconds):
+def age_intent(root, seconds):
     """Make every intent some seconds old by the store's clock."""
     for path in (root / "__recovery").glob("*.json"):
         then = time.time() - seconds
@@ -229,9 +229,9 @@ def make_note_old(root, seconds):
 def test_liveness_in_another_process_table_depends_on_the_lease(repository, root, writer):
     crash(repository, root, "publish.before_commit", writer=writer)
     assert outcomes(repository) == ["in_progress"]
-    make_note_old(root, LEASE_S - 20)
+    age_intent(root, LEASE_S - 20)
     assert outcomes(repository) == ["in_progress"]
-    make_note_old(root, LEASE_S + 1)
+    age_intent(root, LEASE_S + 1)
     assert outcomes(repository) == ["rolled_back"]
 
 
@@ -252,9 +252,9 @@ def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
 
     def be_slow():
         for _ in range(4):
-            make_note_old(root, 2 * LEASE_S)
+            age_intent(root, 2 * LEASE_S)
             for _ in range(5_000):
-                if time.time() - note_time(root) < LEASE_S / 2:
+                if time.time() - intent_time(root) < LEASE_S / 2:
                     break
                 time.sleep(0.001)
             seen.extend(outcomes(other))
@@ -265,7 +265,7 @@ def test_a_slow_writer_of_another_machine_keeps_its_lease(root, monkeypatch):
             commit = add_people(repository, "slow")
     assert seen == ["in_progress"] * 4
     assert repository.snapshot().commit_id == commit.id
-    assert notes(root) == []
+    assert intents(root) == []
     assert recovery_log(repository) == []
 
 
@@ -286,11 +286,11 @@ def test_a_lease_that_cannot_be_renewed_does_not_fail_the_write(root, monkeypatc
     with arm("publish.before_commit", lambda: tried.wait(10)):
         add_people(repository, "a")
     assert tried.is_set()
-    assert notes(root) == []
+    assert intents(root) == []
     assert ids_of(repository.snapshot()) == ["a"]
 
 
-def note_time(root):
+def intent_time(root):
     (path,) = (root / "__recovery").glob("*.json")
     return path.stat().st_mtime
 
@@ -300,14 +300,14 @@ def test_a_fenced_writer_that_resumes_fails_and_starts_over(root):
     other = open_repository(root)
     settled = []
 
-    def give_up():
+    def abort():
         if not settled:
-            (name,) = notes(root)
+            (name,) = intents(root)
             path = root / "__recovery" / name
             path.write_text(json.dumps({**json.loads(path.read_bytes()), "writer": DEAD}))
             settled.extend(recover(other))
 
-    with arm("publish.before_commit", once_outside_recovery(give_up)):
+    with arm("publish.before_commit", once_outside_recovery(abort)):
         commit = add_people(repository, "slow")
     assert [one.outcome for one in settled] == ["rolled_back"]
     assert commit.id != settled[0].commit_id
@@ -346,7 +346,7 @@ WHOLE = {
 }
 
 
-def put_note(root, data, name="bad.json"):
+def put_intent(root, data, name="bad.json"):
     folder = root / "__recovery"
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
@@ -376,7 +376,7 @@ def put_note(root, data, name="bad.json"):
     ids=str,
 )
 def test_an_unreadable_intent_is_reported_and_blocks_nothing(repository, root, data, words):
-    put_note(root, data)
+    put_intent(root, data)
     before = (root / "__recovery" / "bad.json").read_bytes()
     for _ in range(2):
         (found,) = recover(repository)
@@ -391,10 +391,10 @@ def test_an_unreadable_intent_is_reported_and_blocks_nothing(repository, root, d
 
 def test_an_unreadable_intent_does_not_block_the_others(repository, root):
     crash(repository, root, "publish.before_commit")
-    put_note(root, b"{", "00.json")
-    put_note(root, b"{", "zz.json")
+    put_intent(root, b"{", "00.json")
+    put_intent(root, b"{", "zz.json")
     assert outcomes(repository) == ["unreadable", "rolled_back", "unreadable"]
-    assert notes(root) == ["00.json", "zz.json"]
+    assert intents(root) == ["00.json", "zz.json"]
 
 
 anything = st.recursive(
@@ -407,7 +407,7 @@ anything = st.recursive(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(WHOLE)), anything)
 def test_arbitrary_intents_do_not_crash_recovery(repository, root, field, value):
-    put_note(root, {**WHOLE, field: value})
+    put_intent(root, {**WHOLE, field: value})
     (found,) = recover(repository)
     assert found.outcome in ("unreadable", "rolled_back", "in_progress")
     (root / "__recovery" / "bad.json").unlink(missing_ok=True)
@@ -418,7 +418,7 @@ LEASES = {"huge": 10**400, "low": -(10**400), "float": 1e308, "negative": -1.0, 
 
 @pytest.mark.parametrize("lease_s", LEASES.values(), ids=LEASES.keys())
 def test_a_lease_of_any_size_is_bounded(repository, root, lease_s):
-    put_note(root, {**WHOLE, "writer": {"pid": -1}, "lease_s": lease_s})
+    put_intent(root, {**WHOLE, "writer": {"pid": -1}, "lease_s": lease_s})
     assert outcomes(repository)[0] in ("rolled_back", "in_progress")
     add_people(repository, "b")
 
@@ -435,7 +435,7 @@ def test_special_files_among_the_intents_block_nothing(repository, root):
 
 
 def test_an_intent_that_disappears_during_recovery_is_skipped(repository, root):
-    put_note(root, WHOLE)
+    put_intent(root, WHOLE)
     with arm("recovery.listed", lambda: (root / "__recovery" / "bad.json").unlink()):
         assert recover(repository) == []
 
@@ -444,16 +444,16 @@ def test_an_intent_that_disappears_during_recovery_is_skipped(repository, root):
 
 
 def test_pending_changes_nothing(repository, root):
-    note = crash(repository, root, "publish.before_commit", actor="ada")
+    intent = crash(repository, root, "publish.before_commit", actor="ada")
     before = files_below(root)
     (found,) = pending(repository)
     assert found.to_json() == {
-        "intent": f"__recovery/{note['operation_id']}.json",
+        "intent": f"__recovery/{intent['operation_id']}.json",
         "outcome": "in_progress",
-        "graph_commit_id": note["graph_commit_id"],
+        "graph_commit_id": intent["graph_commit_id"],
         "branch": "main",
         "actor_id": "ada",
-        "tables": note["tables"],
+        "tables": intent["tables"],
         "detail": None,
     }
     assert files_below(root) == before
@@ -488,7 +488,7 @@ def test_an_intent_cannot_name_tables_of_another_graph(repository, root, tmp_pat
     add_people(other, "more")
     named = path.format(folder=folder, other=tmp_path / "other")
     doomed["tables"] = [{"table_key": PERSON, "table_path": named, "expected_version": 1}]
-    (root / "__recovery" / notes(root)[0]).write_text(json.dumps(doomed))
+    (root / "__recovery" / intents(root)[0]).write_text(json.dumps(doomed))
     before = files_below(tmp_path / "other")
     (found,) = recover(repository)
     assert found.outcome == "rolled_back"
