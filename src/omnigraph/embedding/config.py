@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
+from omnigraph import older_names
 from omnigraph.embedding.local import choose_model
 from omnigraph.embedding.rate_limit import NO_LIMITS, Limits
 from omnigraph.errors import EmbeddingError, ModelMismatch
@@ -21,7 +22,7 @@ from omnigraph.errors import EmbeddingError, ModelMismatch
 Provider = Literal["gemini", "openai", "openai-compatible", "mock", "local"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
-MOCK_SWITCHES = ("OMNIGRAPH_EMBEDDINGS_MOCK", "NANOGRAPH_EMBEDDINGS_MOCK")
+MOCK_SWITCHES = ("OMNIGRAPH_EMBEDDINGS_MOCK", older_names.MOCK_VARIABLE)
 PROVIDER_VARIABLE = "OMNIGRAPH_EMBED_PROVIDER"
 MODEL_VARIABLE = "OMNIGRAPH_EMBED_MODEL"
 BASE_URL_VARIABLE = "OMNIGRAPH_EMBED_BASE_URL"
@@ -64,7 +65,7 @@ _SERVICES: Mapping[Provider, _Service] = {
         ("OPENAI_API_KEY",),
         (BASE_URL_VARIABLE, "OPENAI_BASE_URL"),
         "https://api.openai.com/v1",
-        (MODEL_VARIABLE, "NANOGRAPH_EMBED_MODEL"),
+        (MODEL_VARIABLE, older_names.MODEL_VARIABLE),
         "text-embedding-3-small",
     ),
     "openai-compatible": _Service(
@@ -183,7 +184,7 @@ def _first(variables: Mapping[str, str], names: tuple[str, ...], default: str) -
 
 
 def _number(variables: Mapping[str, str], name: str, default: int) -> int:
-    text = _first(variables, (f"OMNIGRAPH_EMBED_{name}", f"NANOGRAPH_EMBED_{name}"), "")
+    text = _first(variables, (f"OMNIGRAPH_EMBED_{name}", f"{older_names.EMBED_PREFIX}{name}"), "")
     return _integer(text, default, least=1)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from uuid import uuid4
 
+from omnigraph import older_names
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
@@ -26,7 +27,7 @@ from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 _EMBED_SETTINGS = (
     "OMNIGRAPH_EMBED",
     "OMNIGRAPH_GEMINI",
-    "NANOGRAPH_",
+    older_names.SETTINGS_PREFIX,
     "GEMINI_API_KEY",
     "OPENAI_",
     "OPENROUTER_API_KEY",

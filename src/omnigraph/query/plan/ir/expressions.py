@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never, cast
 
+from omnigraph.older_names import NOW_PARAMETER
 from omnigraph.query.aggregates import AggregateFunction
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
-NOW = "__nanograph_now"
+NOW = NOW_PARAMETER
 """The parameter that holds the value of `now()`, which is constant during an execution."""
 
 ROW = "row"
