@@ -71,7 +71,7 @@ class MatchPipeline:
             if live is not None and counted is not None:
                 place += counted[1]
                 bindings = _forget(counted[0], live[place - 1])
-                add_note("counted, not written out")
+                add_note("counted without materialising rows")
                 self._context.profile.note(pipeline[place - 1], bindings.count, started)
                 continue
             match op:

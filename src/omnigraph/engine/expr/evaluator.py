@@ -1,4 +1,4 @@
-"""Expressions over rows: Arrow columns for values, masks for conditions, numbers that sort for keys."""
+"""Evaluation of expressions: Arrow columns for values, masks for conditions, sortable codes for keys."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Evaluator:
         self.types = types
         """Variable → node type."""
         self.strict = strict
-        """An operation without a result is an error, not null: for values that are stored."""
+        """An operation without a result raises an error instead of returning null; used for values that are stored."""
         self.bytes_max = bytes_max
-        """Bytes of one computed column."""
+        """Largest size of a computed column in bytes."""
         self.catalog = catalog
         self.params = params
         self.searcher = searcher
@@ -61,12 +61,12 @@ class Evaluator:
     # -- conditions ------------------------------------------------------------------------------
 
     def mask(self, condition: ir.Condition, bindings: BindingTable) -> Mask:
-        """Where the condition is definitely true."""
+        """Return a mask of the rows where the condition is true."""
         variables = list(dict.fromkeys(ir.variables_of(condition)))
         if len(variables) == 1:
             bound = bindings.bound[variables[0]]
             if not bound.whole and bindings.count >= bound.data.row_count:
-                # Every entity is judged once, however often it occurs.
+                # Evaluate every entity once, however often it occurs.
                 every = Binding(bound.data)
                 return self._mask(condition, BindingTable(every.count, {variables[0]: every}))[bound.numbers]
         return self._mask(condition, bindings)
@@ -116,7 +116,7 @@ class Evaluator:
         return in_batches(_test_of(prop.type, op, value), column)
 
     def _by_number(self, prop: ir.Prop, op: str, value: Any, bindings: BindingTable) -> Mask | None:
-        """A comparison on plain numbers, or on the numbers of texts that repeat; None where there are none."""
+        """Compare plain numbers, or the dictionary codes of texts; None if the column has neither."""
         bound = bindings.bound[prop.var]
         if op in NUMPY and not prop.type.is_list:
             if prop.type.is_integer or prop.type.is_float:
@@ -133,21 +133,21 @@ class Evaluator:
         return None
 
     def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, bindings: BindingTable) -> pa.Array | bool:
-        """Whether a property is one of some constants, each brought to the column's own type."""
+        """Test whether a property equals one of some constants, each converted to the type of the column."""
         tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
         wanted = one_zero(stored_array([test.value for test in tests if test.always is None], arrow_type(prop.type)))
         column = one_zero(self.value(prop, bindings))
-        # The set is hashed anew for every call, so it is one call.
+        # Every call hashes the set, so all rows are tested in one call.
         return interruptible(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
 
     # -- values ----------------------------------------------------------------------------------
 
     def constant(self, expr: ir.Const | ir.ParamRef) -> Any:
-        """The value of a constant or parameter, in stored form."""
+        """Return the value of a constant or parameter in stored form."""
         return self.params[expr.name] if isinstance(expr, ir.ParamRef) else expr.value
 
     def value(self, expr: ir.Expr, bindings: BindingTable) -> pa.Array:
-        """The value of an expression in every row."""
+        """Return the value of an expression in every row."""
         match expr:
             case ir.Prop():
                 return bindings.bound[expr.var].column(expr.name)
@@ -201,7 +201,7 @@ class Evaluator:
                 assert_never(expr)
 
     def computed(self, expr: ir.Computed, bindings: BindingTable) -> pa.Array:
-        """What arithmetic and value functions give in every row."""
+        """Return the result of arithmetic or a scalar function in every row."""
         if isinstance(expr, ir.Arithmetic):
             left, right = self.value(expr.left, bindings), self.value(expr.right, bindings)
             compute = partial(arithmetic, expr.op, type_=expr.type, strict=self.strict)
@@ -234,7 +234,7 @@ class Evaluator:
         return function(expr, arrays, constants, strict=self.strict)
 
     def _case(self, expr: ir.Function, bindings: BindingTable) -> pa.Array:
-        """Each row has the value of its first true condition; no other value of it is computed."""
+        """Evaluate `case`: a row gets the value of its first true condition; its other values are not computed."""
         wanted = arrow_type(expr.type)
         *pairs, otherwise = expr.arguments
         left = np.arange(bindings.count)
@@ -255,29 +255,29 @@ class Evaluator:
         return one_array(found)
 
     def entity(self, expr: ir.Entity, bindings: BindingTable) -> pa.Array:
-        """Whole nodes as structs of their id and properties; Blobs are left out."""
+        """Return nodes as structs of their id and properties, without Blobs."""
         bound = bindings.bound[expr.var]
         names = [name for name, _ in expr.type.fields]
         columns = [bound.column(column_of(bound.data, name)) for name in names]
-        missing = columns[0].is_null() if columns[0].null_count else None  # a node of an optional block
+        missing = columns[0].is_null() if columns[0].null_count else None  # absent nodes of an optional block
         return pa.StructArray.from_arrays(columns, names=names, mask=missing)
 
     def floats(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any] | None:
-        """The value of an expression in every row as floats, if it is a number and never null; else None."""
+        """Return the value of an expression in every row as floats; None if it is not a number or may be null."""
         values = bindings.bound[expr.var].plain(expr.name) if isinstance(expr, ir.Prop) else None
         return None if values is None else values.astype(np.float64, copy=False)
 
     # -- keys ------------------------------------------------------------------------------------
 
     def groups(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any]:
-        """Numbers that are equal where the values are, in no promised order; null is -1."""
+        """Return grouping codes: equal for equal values, in no particular order; null is -1."""
         if isinstance(expr, ir.Entity):
             return bindings.bound[expr.var].numbers
         if isinstance(expr, ir.Prop):
             bound = bindings.bound[expr.var]
             type_name = self.types.get(expr.var)
             if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
-                return bound.numbers  # no two nodes have the same key, and none has no key
+                return bound.numbers  # keys are unique and not null
             if expr.type.is_text and not expr.type.is_list:
                 coded = bound.data.codes(expr.name)
                 if coded is not None:
@@ -285,7 +285,7 @@ class Evaluator:
         return self.codes(expr, bindings)
 
     def codes(self, expr: ir.Expr, bindings: BindingTable) -> np.ndarray[Any, Any]:
-        """Numbers in the order of the values, equal where they are equal; null is -1, below everything."""
+        """Return sort codes: in the order of the values, equal for equal values; null is -1 and sorts first."""
         if isinstance(expr, ir.Entity):
             bound = bindings.bound[expr.var]
             return id_ranks_of(bound)
@@ -301,7 +301,7 @@ class Evaluator:
 
 
 def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], pa.Array]:
-    """A comparison of a column with a constant that is not null."""
+    """Return the comparison of a column with a constant that is not null."""
     match op:
         case "ends_with":
             return partial(pc.ends_with, pattern=value)
@@ -318,7 +318,7 @@ def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], p
 
 
 def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.ParamRef] | None:
-    """A condition that compares a property with a constant, as if the property came first; None when it does not."""
+    """Return (property, operator, constant) if a condition compares a property with a constant; else None."""
     if not isinstance(condition, ir.Compare) or condition.op not in _ORDERED:
         return None
     left, right, op = condition.left, condition.right, cast(Op, condition.op)
@@ -328,12 +328,12 @@ def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.Par
 
 
 def _of(values: Numbers, bound: Binding) -> Numbers:
-    """Something known of every row of a table, for the rows of a variable."""
+    """Select the values of the rows of a variable from those of all rows of its table."""
     return values if bound.whole else values[bound.numbers]
 
 
 def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
-    """Which lists hold a value; null where the list is."""
+    """Return which lists contain a value; null for a null list."""
     test = make_test("item", item, "=", value)
     lists = one_array(lists)
     hits = pc.fill_null(test.mask(pc.list_flatten(lists)), False)
@@ -344,7 +344,7 @@ def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
 
 
 def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
-    """Two columns against each other."""
+    """Compare two columns."""
     if op in ("contains_text", "starts_with", "ends_with", "contains_item") or _needs_python(a.type, b.type):
         return pa.array([_pair(op, x, y) for x, y in zip(stored_values(a), stored_values(b), strict=True)], pa.bool_())
     if pa.types.is_boolean(a.type):
@@ -354,18 +354,18 @@ def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
 
 
 def _needs_python(a: pa.DataType, b: pa.DataType) -> bool:
-    """Whether Arrow would compare these numbers by rounding one of them."""
+    """Return True if Arrow would round one of these numbers to compare them."""
     mixed = pa.types.is_integer(a) != pa.types.is_integer(b) and pa.types.is_floating(a) != pa.types.is_floating(b)
     return mixed or {a, b} == {pa.uint64(), pa.int64()} or (pa.uint64() in (a, b) and pa.int32() in (a, b))
 
 
 def _is_f32(expr: ir.Expr) -> bool:
-    """Whether this is a column of 32-bit floats, or a value of one, which rounds what it is compared with."""
+    """Return True for an F32 column or value: the other side of a comparison is rounded to 32 bits."""
     return isinstance(expr, ir.Prop | ir.Function) and expr.type.scalar == "F32"
 
 
 def _rounded(values: pa.Array) -> pa.Array:
-    """Numbers, or lists of them, as 32-bit floats."""
+    """Return numbers, or lists of numbers, as 32-bit floats."""
     return values.cast(pa.list_(pa.float32()) if pa.types.is_list(values.type) else pa.float32(), safe=False)
 
 

@@ -1,8 +1,8 @@
-"""Scalar functions over columns in batches that fit memory.
+"""Scalar functions over columns, in batches that fit in memory.
 
-A function such as `replace` can return far more text than it is given. Its result is therefore estimated before it is
-made: the rows are cut into batches of at most 8 MiB with a checkpoint before each, and a result beyond the limit on
-bytes is refused. An argument that is the same in every row is repeated for one batch only.
+A function such as `replace` can return far more text than its arguments contain. Its result is therefore estimated
+first: the rows are split into batches of at most 8 MiB with a checkpoint before each, and a result above the byte limit
+is refused. A constant argument is repeated for one batch only.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from omnigraph.engine.exec.native import Numbers, slices
 from omnigraph.errors import LimitReached
 
 COLUMN_BYTES_MAX = 2**31 - 1
-"""Arrow counts the bytes of a text column in 32 bits."""
+"""Largest size of a text column: Arrow offsets have 32 bits."""
 
 
 def repeated(scalar: pa.Array, count: int, bytes_max: int) -> pa.Array:
-    """A value of one row in so many rows."""
+    """Repeat a column of one row `count` times."""
     check_bytes(scalar.nbytes * count, bytes_max)
     return scalar.take(pa.array(np.zeros(count, np.int64)))
 
 
 def check_bytes(wanted: int, bytes_max: int) -> None:
-    """Refuse a column of too many bytes."""
+    """Raise `LimitReached` for a column of too many bytes."""
     limit = min(bytes_max, COLUMN_BYTES_MAX)
     if wanted > limit:
         raise LimitReached(
@@ -41,7 +41,7 @@ def check_bytes(wanted: int, bytes_max: int) -> None:
 def call_in_batches(
     name: str, call: Callable[..., pa.Array], columns: Sequence[pa.Array], fixed: Sequence[bool], count: int, most: int
 ) -> pa.Array:
-    """What a function gives in `count` rows. A `fixed` column has one row, which stands for all of them."""
+    """Return the result of a function in `count` rows. A `fixed` column has one row that applies to all rows."""
 
     def arguments(first: int, rows: int) -> list[pa.Array]:
         pairs = zip(columns, fixed, strict=True)
@@ -64,17 +64,17 @@ def call_in_batches(
 
 
 _GROWING = ("replace", "concat")
-"""The functions whose costs are the bytes of their results."""
+"""Functions whose cost is the size of their result."""
 
 
 def _bound(name: str, columns: Sequence[pa.Array], fixed: Sequence[bool], count: int) -> int:
-    """At least the bytes of arguments and result, at the cost of a look at each column."""
+    """Return an upper bound of the bytes of arguments and result, from totals per column."""
     sizes = [one.nbytes * (count if same else 1) for one, same in zip(columns, fixed, strict=True)]
     return int(sum(sizes) + (sizes[0] * columns[2].nbytes if name == "replace" else 0))
 
 
 def _costs(name: str, columns: Sequence[pa.Array], count: int) -> Numbers:
-    """The bytes that each row needs: those of the result where it can grow, else those of the arguments."""
+    """Return the bytes of each row: of the result if it can be larger than the arguments, else of the arguments."""
     lengths = [_lengths(column) for column in columns]
     if name == "replace":
         return _replaced_bytes(columns, lengths, count)
@@ -102,7 +102,7 @@ def _values(column: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def _lengths(column: pa.Array) -> Numbers:
-    """The bytes of each value; 8 for a number."""
+    """Return the bytes of each value; 8 for a number."""
     if pa.types.is_string(column.type):
         return _numbers(pc.binary_length(column))
     if pa.types.is_list(column.type):

@@ -1,10 +1,9 @@
-"""Comparisons with one meaning, wherever they run.
+"""Comparisons with the same meaning in storage and in memory.
 
-A condition on stored rows is pushed to the table as SQL; on rows in memory it is a mask over Arrow
-columns. Both start from `Test`, in which the comparison is already brought to the column's own type by
-mathematical value: `I32 = 2.7` is never true, `I32 < 2.7` is `<= 2`, a number beyond the column's range
-decides by itself, and against an F32 column the other side is first rounded to 32 bits. A null operand makes
-any test untrue.
+A condition on stored rows is pushed down to the table as SQL; on rows in memory it is a mask over Arrow columns. Both
+use `Test`, in which the constant is already converted to the type of the column by mathematical value: `I32 = 2.7` is
+never true, `I32 < 2.7` is `<= 2`, a number outside the range of the column decides the result, and for an F32 column
+the constant is first rounded to 32 bits. A comparison with null is not true.
 """
 
 from __future__ import annotations
@@ -43,29 +42,29 @@ NUMPY = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-"""The same over numbers without nulls."""
+"""The same comparisons for numpy arrays without nulls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """`column op value`, the value in the column's own stored form; `always` decides without looking."""
+    """A comparison `column op value` with the value in the stored form of the column; `always` is a constant result."""
 
     column: str
     type: PropertyType
     op: Op
     value: Any
     always: bool | None = None
-    """True: every row with a value passes. False: none does."""
+    """True: every row with a value passes. False: no row passes. None: values must be compared."""
 
     def sql(self) -> str:
-        """The test as a filter over a table."""
+        """Return the test as an SQL filter."""
         name = f"`{self.column}`"
         if self.always is not None:
             return f"{name} IS NOT NULL" if self.always else "false"
         return f"{name} {self.op} {sql_literal(self.value, self.type)}"
 
     def mask(self, column: pa.ChunkedArray | pa.Array) -> pa.BooleanArray | pa.ChunkedArray:
-        """The test over a column: true, false, and null where the value is."""
+        """Apply the test to a column; the result is null where the value is null."""
         if self.always is not None:
             return pc.and_(pc.is_valid(column), self.always)
         value = pa.scalar(self.value, arrow_type(self.type))
@@ -74,13 +73,13 @@ class Test:
         return _COMPUTE[self.op](column, value)
 
     def of_numbers(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The test over numbers of the column, none of them null; for a test that has to look."""
+        """Apply a test without constant result to numbers of the column without nulls."""
         passing: np.ndarray[Any, np.dtype[np.bool_]] = NUMPY[self.op](numbers, numbers.dtype.type(self.value))
         return passing
 
 
 def make_test(column: str, type_: PropertyType, op: Op, value: Any) -> Test:
-    """Bring a comparison with a constant to the column's own type; `value` is stored form, or null."""
+    """Convert a comparison with a constant in stored form, or null, to the type of the column."""
     if value is None:
         return Test(column, type_, op, None, always=False)
     if isinstance(value, float) and math.isnan(value):
@@ -95,7 +94,7 @@ def make_test(column: str, type_: PropertyType, op: Op, value: Any) -> Test:
 
 
 def flipped(op: Op) -> Op:
-    """The operator with its sides exchanged."""
+    """Return the operator with its sides exchanged."""
     return _FLIPPED[op]
 
 
@@ -105,7 +104,7 @@ def _integer_test(column: str, type_: PropertyType, op: Op, value: int | float) 
             floor = math.floor(value)
             if op in ("=", "!="):
                 return Test(column, type_, op, None, always=op == "!=")
-            # Between two integers: below it means at most the floor, above it more than the floor.
+            # Between two integers: `<` becomes `<=` the floor, `>` becomes `>` the floor.
             return _integer_test(column, type_, "<=" if op in ("<", "<=") else ">", floor)
         value = int(value)
     low, high = INTEGER_RANGES[type_.scalar]
@@ -127,7 +126,7 @@ def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) ->
         except OverflowError:
             return _decided(column, type_, op, above=value > 0)
         if int(exact) != value:
-            # No float equals this integer; it lies strictly between two of them.
+            # No float equals this integer; it is strictly between two floats.
             if op in ("=", "!="):
                 return Test(column, type_, op, None, always=op == "!=")
             below = exact if exact < value else math.nextafter(exact, -math.inf)
@@ -137,25 +136,25 @@ def _float_test(column: str, type_: PropertyType, op: Op, value: int | float) ->
 
 
 def _round_f32(value: int | float) -> float:
-    """The nearest 32-bit float; an integer of 64 bits is rounded once, not to a 64-bit float first."""
+    """Return the nearest 32-bit float. A 64-bit integer is rounded once, not to a 64-bit float first."""
     if isinstance(value, int) and value.bit_length() <= 64:
         return float(np.array(value).astype(np.float32))
     return float(struct.unpack("<f", struct.pack("<f", float(value)))[0])
 
 
 def _decided(column: str, type_: PropertyType, op: Op, *, above: bool) -> Test:
-    """The constant lies above (or below) everything the column can hold."""
+    """Return the test against a constant above or below the range of the column."""
     passes = op == "!=" or (op in ("<", "<=") if above else op in (">", ">="))
     return Test(column, type_, op, None, always=passes)
 
 
 def sql_literal(value: Any, type_: PropertyType) -> str:
-    """A stored value as an SQL literal of its column's type."""
+    """Return a stored value as an SQL literal of the type of its column."""
     literal = type_.kind.sql
     return sql_text(value) if literal is None else literal(value)
 
 
 def sql_in(column: str, values: pa.Array) -> str:
-    """A filter for rows whose column is one of the values, which are of its type."""
+    """Return an SQL filter for rows whose column equals one of some values of its type."""
     type_ = property_type(values.type)
     return f"`{column}` IN ({', '.join(sql_literal(value, type_) for value in stored_values(values))})"

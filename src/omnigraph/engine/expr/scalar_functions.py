@@ -1,8 +1,8 @@
-"""Values computed from columns: arithmetic, and functions of single values.
+"""Arithmetic and scalar functions over columns.
 
-Whole numbers are computed exactly, floats in 64 bits. An operation that has no result in its type (division by
-zero, a number beyond 64 bits) gives null, so that no row can fail a query it does not even belong to; where
-values are stored (`strict`) it is an error instead.
+Integers are computed exactly, floats in 64 bits. An operation without a result in its type (division by zero, a number
+outside 64 bits) returns null, so that a row outside the match cannot fail the query. For values that are stored
+(`strict`) it raises an error instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
 _SAFE = 2**31
-"""Two whole numbers below it give a result within 64 bits, whatever the operation."""
+"""Operations on two integers below this magnitude have a result within 64 bits."""
 
 _FLOATS: Mapping[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _INTEGERS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -36,7 +36,7 @@ _INTEGERS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def arithmetic(op: str, left: pa.Array, right: pa.Array, type_: PropertyType, *, strict: bool = False) -> pa.Array:
-    """`left op right`, row by row, as a column of `type_`."""
+    """Return `left op right` row by row as a column of `type_`."""
     known = _valid(left) & _valid(right)
     if type_.is_float:
         values, sound = _float_result(op, left, right)
@@ -51,7 +51,7 @@ def arithmetic(op: str, left: pa.Array, right: pa.Array, type_: PropertyType, *,
 
 
 def negative(values: pa.Array) -> pa.Array:
-    """Floats with the other sign."""
+    """Return floats with the opposite sign."""
     return pc.negate(values.cast(pa.float64()))
 
 
@@ -65,7 +65,7 @@ def _float_result(op: str, left: pa.Array, right: pa.Array) -> tuple[np.ndarray[
 def _integer_result(
     op: str, left: pa.Array, right: pa.Array, known: Mask, type_: PropertyType
 ) -> tuple[np.ndarray[Any, Any], Mask]:
-    """Small numbers at once; as soon as a large one is among them, by Python's exact ones."""
+    """Compute integers with numpy if all are small, else exactly with Python integers."""
     a, b = (_filled(side, side.type) for side in (left, right))
     sound = np.asarray(b != 0) if op == "%" else np.ones(len(a), bool)
     if all(_is_small(side) for side in (a, b)) and type_.scalar == "I64":
@@ -88,7 +88,7 @@ def _is_small(values: np.ndarray[Any, Any]) -> bool:
 
 
 def _filled(values: pa.Array, type_: pa.DataType) -> np.ndarray[Any, Any]:
-    """The values as numbers, zero where there is none."""
+    """Return the values as a numpy array; null becomes zero."""
     filled = pc.fill_null(values.cast(type_, safe=False), pa.scalar(0, type_))
     result: np.ndarray[Any, Any] = filled.to_numpy(zero_copy_only=False)
     return result
@@ -104,7 +104,7 @@ def _valid(values: pa.Array) -> Mask:
 def function(
     call: ir.Function, arguments: Sequence[pa.Array], constants: Sequence[Any], *, strict: bool = False
 ) -> pa.Array:
-    """A scalar function, row by row; `constants` has the value of each argument that is the same in every row."""
+    """Apply a scalar function row by row; `constants` contains the value of each constant argument."""
     scalar = SCALARS[call.name]
     arrays = [one_array(array) for array in arguments]
     found = scalar.compute(Columns(arrays, call, list(constants)))
@@ -117,9 +117,9 @@ def function(
 
 
 def matching(column: pa.Array, pattern: str) -> pa.Array:
-    """Which texts hold a match of a regular expression (RE2)."""
+    """Return which texts contain a match of a regular expression (RE2)."""
     try:
         return pc.match_substring_regex(column, pattern=pattern)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ").strip()
-        raise InputError(f"the pattern is no regular expression (RE2): {reason}", code="bad_pattern") from None
+        raise InputError(f"the pattern is not a valid regular expression (RE2): {reason}", code="bad_pattern") from None

@@ -1,4 +1,4 @@
-"""Numbers that sort as values do."""
+"""Integers that sort like values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from omnigraph.scalar_types.columns import comparable, stored_values
 
 
 def id_ranks(data: ColumnSource) -> Numbers:
-    """The place of every row in the order of its ids; of a union's, equal ids of two types have two places."""
-    # Not the ranks of the ids themselves, which are kept under the column's name.
+    """Return the rank of every row by id; in a union, equal ids of two types have different ranks."""
+    # The key differs from that of the ranks of the id column.
     return data.derived("ranks of rows", lambda: _ranks_in(data))
 
 
@@ -27,13 +27,15 @@ def _ranks_in(data: ColumnSource) -> Numbers:
     ranks = ranks_of(data.column("id"))
     if data.union is None:
         return ranks
-    # Of equal ids the type's name decides; the members are in its order.
+    # Equal ids are ordered by type name; the members are in that order.
     kinds = data.union.kinds(np.arange(len(ranks)))
     return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
 
 
 def id_ranks_of(bound: Binding) -> Numbers:
-    """Numbers in the order of the ids of a variable: of the whole table where many are asked for, else of these."""
+    """Return ranks by id of the rows of a variable: ranks of the whole table if there are many rows, else of these
+    rows.
+    """
     if bound.whole:
         return id_ranks(bound.data)
     if bound.data.union is not None:
@@ -48,7 +50,7 @@ def id_ranks_of(bound: Binding) -> Numbers:
 
 
 def ranks_of(values: pa.Array) -> Numbers:
-    """Dense ranks of values: equal values have equal ranks, null has -1."""
+    """Return the dense ranks of values: equal values have equal ranks, null has -1."""
     if pa.types.is_nested(values.type):
         return _list_ranks(stored_values(values))
     values = comparable(values)
@@ -63,12 +65,12 @@ def ranks_of(values: pa.Array) -> Numbers:
 
 
 def one_zero(values: pa.Array) -> pa.Array:
-    """The values without negative zeros: they are equal to the others, and Arrow's hashing does not see it."""
+    """Replace -0.0 by 0.0: they are equal, but Arrow hashes them differently."""
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
 def _list_ranks(lists: list[list[Any] | None]) -> Numbers:
-    """`ranks_of` for lists and vectors: compared item by item, a shorter one before what continues it."""
+    """`ranks_of` for lists and vectors: items are compared in order, and a prefix sorts before a longer list."""
     keys = [None if items is None else tuple(items) for items in paced(lists)]
     known = {key for key in keys if key is not None}
     ordered = interruptible(lambda: sorted(known), len(known))

@@ -1,7 +1,7 @@
-"""Objects and lists: columns put together from the columns of their parts.
+"""Objects and lists built from the columns of their parts.
 
-Two are equal when all their parts are, and they are ordered by their parts, the first one first: so the numbers that
-stand for their values are made of the numbers of the parts, and nothing is put together to compare it.
+They are equal if all parts are equal, and they are ordered by their parts from first to last. Their codes are therefore
+combined from the codes of the parts, without building them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CodesOf = Callable[[ir.Expr], "np.ndarray[Any, Any]"]
 
 
 def build_nested(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
-    """The objects or lists, of the values of their parts in every row."""
+    """Build the objects or lists of every row."""
     if isinstance(expr, ir.Object):
         arrays = [value(part) for _, part in expr.fields]
         return pa.StructArray.from_arrays(arrays, names=[name for name, _ in expr.fields])
@@ -32,7 +32,7 @@ def build_nested(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
 
 
 def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
-    """A list for each row, of its values in columns of one type."""
+    """Return a list for each row with its values in columns of one type."""
     count, width = len(columns[0]), len(columns)
     places = np.arange(count * width).reshape(width, count).T.ravel()
     offsets = pa.array(np.arange(count + 1) * width, pa.int32())
@@ -40,7 +40,7 @@ def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def as_type(values: pa.Array, type_: ResultType) -> pa.Array:
-    """Values in a type that holds them; a null of no type is one of any."""
+    """Cast values to a type that can represent them; an untyped null has any type."""
     wanted = arrow_type(type_)
     if values.type == wanted:
         return values
@@ -48,9 +48,9 @@ def as_type(values: pa.Array, type_: ResultType) -> pa.Array:
 
 
 def codes_of(expr: ir.Object | ir.ListOf, value: Value, codes: CodesOf) -> Numbers:
-    """Numbers in the order of the objects or lists, equal where they are equal."""
+    """Return sort codes of the objects or lists; equal values have equal codes."""
     if isinstance(expr, ir.ListOf) and isinstance(expr.type.item, PropertyType):
-        # Numbers of several widths are compared as what they become.
+        # Numbers of different widths are compared in their common type.
         parts = [ranks_of(as_type(value(item), expr.type.item)) for item in expr.items]
     else:
         parts = [codes(part) for part in ir.parts_of(expr)]

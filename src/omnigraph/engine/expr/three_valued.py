@@ -1,9 +1,8 @@
-"""Conditions put together, by three-valued logic.
+"""Compound conditions in three-valued logic.
 
-A condition is true, false or unknown in a row. Two questions are enough to work with that: where is it
-definitely true, and where definitely false? `not` exchanges the two, `and` is true where all parts are and
-false where one is, `or` the other way round. Only rows where a condition is true are kept, so most of the
-time only the first question is asked.
+A condition is true, false or unknown in a row. Two masks represent this: where it is true and where it is false. `not`
+exchanges them; `and` is true where all parts are true and false where one part is false; `or` is the reverse. Only rows
+where a condition is true are kept, so the second mask is rarely needed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def holds(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
-    """Where the condition is definitely true."""
+    """Return a mask of the rows where the condition is true."""
     match condition:
         case ir.Compare() | ir.TextMatch():
             return evaluator.mask(condition, bindings)
@@ -40,7 +39,7 @@ def holds(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable)
 
 
 def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
-    """Where the condition is definitely false."""
+    """Return a mask of the rows where the condition is false."""
     match condition:
         case ir.TextMatch():
             return ~evaluator.mask(condition, bindings)
@@ -59,13 +58,13 @@ def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable)
 
 
 def truth(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> pa.Array:
-    """The condition as a column: true, false, and null where it is unknown."""
+    """Return the condition as a column: true, false, or null if unknown."""
     true = holds(evaluator, condition, bindings)
     return pa.array(true, mask=~(true | fails(evaluator, condition, bindings)))
 
 
 def known(evaluator: Evaluator, expr: ir.Expr, bindings: BindingTable) -> Mask:
-    """Where an expression has a value."""
+    """Return a mask of the rows where an expression is not null."""
     if isinstance(expr, ir.Const | ir.ParamRef):
         return np.full(bindings.count, evaluator.constant(expr) is not None)
     if isinstance(expr, ir.Entity):

@@ -44,5 +44,5 @@ def cut(plan: ir.QueryIR, params: Mapping[str, Any], page: Page | None = None) -
 def _number(param: str, params: Mapping[str, Any]) -> int | None:
     value: int | None = params[param]
     if value is not None and value < 0:
-        raise InputError(f"'${param}' says how many rows, and {value} is less than none", code="negative_rows")
+        raise InputError(f"'${param}' must not be negative (got {value})", code="negative_rows")
     return value

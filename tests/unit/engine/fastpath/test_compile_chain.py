@@ -271,5 +271,5 @@ def test_the_limit_of_rows_holds(crowd):
 
 def test_less_than_no_rows_is_refused(crowd):
     text = "query q($k: String, $some: I64) { match { $p: P { name: $k } } return { $p.n } limit $some }"
-    with pytest.raises(InputError, match="less than none"):
+    with pytest.raises(InputError, match="must not be negative"):
         crowd.query(text, params={"k": "p1", "some": -1})
