@@ -319,7 +319,8 @@ class Graph:
         delimiter: str | None = None,
     ) -> LoadResult:
         """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist."""
-        options = self._options(branch, actor, message, idempotency_key=job_id)
+        # An empty name is invalid here; it does not select the branch of the handle.
+        options = replace(self._options(branch, actor, message, idempotency_key=job_id), branch=branch)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         request = replace(request, from_branch=from_branch)
         return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
