@@ -1,10 +1,10 @@
-"""Load a graph with Spark: files, wrong records, an upsert, frames, and out again.
+"""Load a graph with Spark: files, invalid records, an upsert, DataFrames, and an export.
 
-Run it as it is (`python examples/spark_load.py`), or cell by cell in an editor that knows `# %%`. It needs
-`pip install 'omnigraph[spark]'` and Java 17 or newer; everything is written to a temporary folder.
+Run it with `python examples/spark_load.py`, or cell by cell in an editor that supports `# %%`. It requires
+`pip install 'omnigraph[spark]'` and Java 17 or newer. All files are written to a temporary folder.
 """
 
-# %% What we start from: a folder of files, as some other job left it
+# %% The input: a folder of files, as another job writes it
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ edge Near: Station -> Station { km: F64  @unique(src, dst) }
 work = Path(tempfile.mkdtemp(prefix="spark-load-"))
 incoming = work / "incoming"
 incoming.mkdir()
-chance = random.Random(7)  # noqa: S311 (nothing secret)
+chance = random.Random(7)  # noqa: S311 (not cryptographic)
 stations = [f"st-{n:03}" for n in range(200)]
 
 with (incoming / "stations.jsonl").open("w") as file:
@@ -39,7 +39,7 @@ with (incoming / "samples.jsonl").open("w") as file:
         data = {"id2": f"s{n}", "taken": f"2026-{n % 12 + 1:02}-01", "salinity": round(chance.gauss(35, 1), 2)}
         file.write(json.dumps({"type": "Sample", "data": data}) + "\n")
         file.write(json.dumps({"edge": "TakenAt", "from": f"s{n}", "to": chance.choice(stations)}) + "\n")
-    # Two records nobody wants: a station that does not exist, and a number that is none.
+    # Two invalid records: a station that does not exist, and a value that is not a number.
     file.write('{"edge": "TakenAt", "from": "s1", "to": "st-999"}\n')
     file.write('{"type": "Sample", "data": {"id2": "s5000", "taken": "2026-01-01", "salinity": "high"}}\n')
 with (incoming / "Near.csv").open("w") as file:
@@ -48,21 +48,21 @@ with (incoming / "Near.csv").open("w") as file:
         file.write(f"{one},{other},{chance.uniform(1, 30):.1f}\n")
 
 
-# %% A graph, and a session: your own does as well (`spark = SparkSession.builder…getOrCreate()`)
+# %% A graph and a session; an existing session works as well (`SparkSession.builder…getOrCreate()`)
 def show(progress: Progress) -> None:
-    """What a load tells while it runs."""
+    """Print the progress of a load."""
     print(f"\r  {progress.step}: {progress.done} of {progress.total} tasks ", end="", flush=True)
 
 
 graph = og.init(work / "sea.omni", SCHEMA)
 with open_session() as spark:
-    # %% A whole folder in one commit. Nothing is written unless every rule holds …
+    # %% Load a folder as one commit. Nothing is written if a constraint is violated
     try:
         graph.load(incoming, mode="append", spark=spark)
     except og.errors.OmniGraphError as error:
-        print(f"refused: {error.message}")
+        print(f"rejected: {error.message}")
 
-    # %% … unless wrong records are set aside. The same job id a second time does nothing.
+    # %% Set invalid records aside and load the rest. A second run with the same job id does nothing
     for attempt in ("first", "second"):
         result = graph.load(
             incoming,
@@ -76,7 +76,7 @@ with open_session() as spark:
         print(f"\n{attempt} run: commit {result.commit_id}, {dict(result.tables)}")
     spark.read.parquet(str(work / "rejects.parquet")).select("line", "rule", "reason").show(truncate=False)
 
-    # %% Frames: what another job computed goes onto a branch, to be looked at before it is merged
+    # %% Load a DataFrame onto a branch, review the changes, and merge
     saltier = spark.range(0, 100).selectExpr(
         "concat('s', id) as id2", "date'2026-06-01' as taken", "cast(36.5 as double) as salinity"
     )
@@ -84,12 +84,12 @@ with open_session() as spark:
     print(f"{sum(1 for _ in graph.diff('main', 'recalibrated'))} samples changed on branch 'recalibrated'")
     print(graph.merge("recalibrated").outcome)
 
-    # %% Out again, one Parquet file per piece of a table, for whoever comes next
+    # %% Export, one Parquet file per fragment of a table
     rows = graph.export(work / "out", format="parquet", partitioned=True, spark=spark)
     print(f"{rows} rows exported to {work / 'out'}")
     spark.read.parquet(str(work / "out" / "Sample.*.parquet")).groupBy("taken").count().orderBy("taken").limit(3).show()
 
-# %% The graph is an ordinary graph
+# %% Query the graph in process
 deepest = """query deepest() {
     match { $s: Station }
     return { $s.code, $s.depth_m }

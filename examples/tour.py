@@ -1,8 +1,8 @@
-"""The whole story in one go: a graph from its schema to time travel, by the commands anybody would type.
+"""A tour of the command line, from the schema of a graph to reads of earlier commits.
 
-The data are those of `omnigraph demo`: a field station with people, projects and some thousand notes, made from seeded
-words. Each step says what it does and how long it took; a step that is to fail says so, and has to. The load runs on
-Spark, as a large one would; `--engine memory` spares starting it.
+The data are those of `omnigraph demo`: a field station with people, projects and some thousand notes, generated from a
+seed. Each step prints its purpose and its run time. Some steps must fail, which their description states. The load runs
+on Spark, like a large load; `--engine memory` avoids the start of Spark.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ from omnigraph.demo.build import write_files
 CHANGE = "change -q station.gq"
 FERRY = "-p handle=ana-abt -p code=ferry-timetable -p title='Ferry timetable'"
 STEPS: list[tuple[str, str, int]] = [
-    ("A schema declares node and edge types. Is this one sound?", "schema check station.pg", 0),
-    ("A graph is a folder, made from a schema.", "init --schema station.pg station.omni --as maren-friis", 0),
+    ("A schema declares node and edge types. Check it.", "schema check station.pg", 0),
+    ("A graph is a folder, created from a schema.", "init --schema station.pg station.omni --as maren-friis", 0),
     (
-        "Some 3,400 nodes and 13,000 edges in one commit; the notes get vectors on the way, made here from words.",
+        "Load 3,400 nodes and 13,000 edges in one commit; embeddings of the notes are computed locally.",
         "load --data station.jsonl --mode merge --engine ENGINE --message 'the notes so far' --as maren-friis",
         0,
     ),
-    ("Compaction and indexes are a commit like any other.", "optimize", 0),
-    ("Queries are checked before anything runs.", "lint --query station.gq", 0),
+    ("Compact tables and build indexes, as one commit.", "optimize", 0),
+    ("Check queries without running them.", "lint --query station.gq", 0),
     (
-        "A mistake is told with its place and a way out (this fails, as it should).",
+        "An error has a position and a hint (this step must fail).",
         "read -e 'query q() { match { $p: Persn } return { $p.name } }'",
         1,
     ),
     (
-        "What do the notes say of this? Meaning and words are ranked each by itself, then fused.",
+        "Search the notes: vector and text search are ranked separately, then fused.",
         'read --alias recall "flooding in the harbour"',
         0,
     ),
-    ("Who works on the same projects? Two hops and an aggregate.", "read --alias colleagues ana-abt", 0),
-    ("Which active projects has nobody written about this year? A negation.", "read -q station.gq -n silent", 0),
-    ("How does a query run?", "explain -q station.gq -n recall", 0),
-    ("Changes go to a branch; it copies nothing, and main does not see them.", "branch create review/spring", 0),
-    ("A project starts …", f"{CHANGE} -n start -b review/spring {FERRY} --as ana-abt", 0),
-    ("… another one is done.", f"{CHANGE} -n set_status -b review/spring -p code=harbour-watch -p status=done", 0),
-    ("What did the branch change?", "diff main review/spring", 0),
-    ("Meanwhile main says otherwise.", f"{CHANGE} -n set_status -p code=harbour-watch -p status=paused", 0),
-    ("A merge shows every conflict and writes nothing (this fails, as it should).", "branch merge review/spring", 1),
-    ("What would it do?", "branch merge review/spring --preview", 0),
+    ("Colleagues on the same projects: two hops and an aggregate.", "read --alias colleagues ana-abt", 0),
+    ("Active projects without notes this year: a negation.", "read -q station.gq -n silent", 0),
+    ("Show the plan of a query.", "explain -q station.gq -n recall", 0),
+    ("Create a branch for changes; it copies no data.", "branch create review/spring", 0),
+    ("Insert a project on the branch.", f"{CHANGE} -n start -b review/spring {FERRY} --as ana-abt", 0),
+    ("Update another project on the branch.", f"{CHANGE} -n set_status -b review/spring -p code=harbour-watch -p status=done", 0),
+    ("Show the changes of the branch.", "diff main review/spring", 0),
+    ("Update the same project on main.", f"{CHANGE} -n set_status -p code=harbour-watch -p status=paused", 0),
+    ("A merge with conflicts reports all of them and writes nothing (this step must fail).", "branch merge review/spring", 1),
+    ("Preview the merge.", "branch merge review/spring --preview", 0),
     (
-        "A conflict is settled by saying how; the rest comes along, as one commit with two parents.",
+        "Resolve the conflict; the merge is one commit with two parents.",
         "branch merge review/spring --resolve theirs --delete-branch --message 'spring, as reviewed'",
         0,
     ),
-    ("Now …", "read --alias project harbour-watch", 0),
-    ("… and as it was after the first load: every commit can be read.", "read --alias project harbour-watch --at 2", 0),
-    ("What happened?", "commit list", 0),
+    ("Read the merged project.", "read --alias project harbour-watch", 0),
+    ("Read it as of the first load: every commit is readable.", "read --alias project harbour-watch --at 2", 0),
+    ("List the commits.", "commit list", 0),
     (
-        "What would break the graph is refused (this fails, as it should).",
+        "A change that violates a constraint is rejected (this step must fail).",
         'change -e \'query q() { insert Wrote { from: "nobody", to: "note-0001" } }\'',
         1,
     ),
-    ("Is every invariant of the stored graph true?", "verify", 0),
+    ("Check every invariant of the stored graph.", "verify", 0),
 ]
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="The whole story in one go.")
-    parser.add_argument("--engine", choices=("spark", "memory"), default="spark", help="what the load runs on")
+    parser = argparse.ArgumentParser(description="A tour of the command line.")
+    parser.add_argument("--engine", choices=("spark", "memory"), default="spark", help="the engine of the load")
     engine = parser.parse_args(arguments).engine
     started = time.perf_counter()
     here = Path.cwd()
@@ -84,12 +84,12 @@ def main(arguments: list[str]) -> int:
                 code = run(["--quiet", *shlex.split(command)])
                 sys.stdout.flush()
                 if code != expected:
-                    print(f"step {number} ended with {code}, not {expected}", file=sys.stderr)
+                    print(f"step {number} exited with {code}, not {expected}", file=sys.stderr)
                     return 1
                 print(f"({time.perf_counter() - start:.2f} s)", flush=True)
         finally:
             os.chdir(here)
-    print(f"\nAll of it in {time.perf_counter() - started:.1f} s. To go on by yourself:\n  .venv/bin/omnigraph demo")
+    print(f"\nDone in {time.perf_counter() - started:.1f} s. To continue on your own:\n  .venv/bin/omnigraph demo")
     return 0
 
 
