@@ -31,7 +31,7 @@ STEPS: list[tuple[str, str, int]] = [
     ("Compact tables and build indexes, as one commit.", "optimize", 0),
     ("Check queries without running them.", "lint --query station.gq", 0),
     (
-        "An error has a position and a hint (this step must fail).",
+        "An error has a position and a hint (must fail).",
         "read -e 'query q() { match { $p: Persn } return { $p.name } }'",
         1,
     ),
@@ -45,10 +45,18 @@ STEPS: list[tuple[str, str, int]] = [
     ("Show the plan of a query.", "explain -q station.gq -n recall", 0),
     ("Create a branch for changes; it copies no data.", "branch create review/spring", 0),
     ("Insert a project on the branch.", f"{CHANGE} -n start -b review/spring {FERRY} --as ana-abt", 0),
-    ("Update another project on the branch.", f"{CHANGE} -n set_status -b review/spring -p code=harbour-watch -p status=done", 0),
+    (
+        "Update another project on the branch.",
+        f"{CHANGE} -n set_status -b review/spring -p code=harbour-watch -p status=done",
+        0,
+    ),
     ("Show the changes of the branch.", "diff main review/spring", 0),
     ("Update the same project on main.", f"{CHANGE} -n set_status -p code=harbour-watch -p status=paused", 0),
-    ("A merge with conflicts reports all of them and writes nothing (this step must fail).", "branch merge review/spring", 1),
+    (
+        "A merge with conflicts reports them and writes nothing (must fail).",
+        "branch merge review/spring",
+        1,
+    ),
     ("Preview the merge.", "branch merge review/spring --preview", 0),
     (
         "Resolve the conflict; the merge is one commit with two parents.",
@@ -59,7 +67,7 @@ STEPS: list[tuple[str, str, int]] = [
     ("Read it as of the first load: every commit is readable.", "read --alias project harbour-watch --at 2", 0),
     ("List the commits.", "commit list", 0),
     (
-        "A change that violates a constraint is rejected (this step must fail).",
+        "A change that violates a constraint is rejected (must fail).",
         'change -e \'query q() { insert Wrote { from: "nobody", to: "note-0001" } }\'',
         1,
     ),
