@@ -12,7 +12,7 @@ from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.operations.load_result import Reject
 from omnigraph.pipeline.runner import Progress
 from omnigraph.spark import SparkRunner, load
-from support.bulk import MODES, Inputs, Twins
+from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
 from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, rows_of, shelf, write_jsonl
 
@@ -24,14 +24,14 @@ def runner(spark):
 
 @pytest.mark.parametrize("seed", [3, 8])
 def test_same_as_memory(tmp_path, runner, seed):
-    twins = Twins.below(tmp_path, runner=runner)
-    twins.split_bytes = 700
+    pair = GraphPair.below(tmp_path, runner=runner)
+    pair.split_bytes = 700
     chooser, inputs = random.Random(seed), Inputs(seed, tmp_path / "photos")
     for number in range(3):
         inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0.05]), True
-        inputs.look_at(twins.memory)
-        twins.load(inputs.files(tmp_path, f"input-{number}"), chooser.choice(MODES), set_aside=number == 1)
-    assert twins.bulk.verify() == []
+        inputs.look_at(pair.memory)
+        pair.load(inputs.files(tmp_path, f"input-{number}"), chooser.choice(MODES), set_aside=number == 1)
+    assert pair.bulk.verify() == []
     assert not list((tmp_path / "bulk" / "__staging").glob("*"))
 
 
@@ -63,14 +63,14 @@ def test_the_line_of_a_record_that_is_wrong_because_of_others(tmp_path, spark):
 
 
 def test_a_worker_that_dies_is_replaced_and_nothing_is_twice(tmp_path, runner):
-    twins = Twins.below(tmp_path, SHELVES, KillingRunner(runner))
-    twins.split_bytes = 200
-    mark = Path(twins.bulk.uri) / ONCE
+    pair = GraphPair.below(tmp_path, SHELVES, KillingRunner(runner))
+    pair.split_bytes = 200
+    mark = Path(pair.bulk.uri) / ONCE
     mark.touch()
-    twins.load([write_jsonl(tmp_path / "x.jsonl", [shelf(f"s{n}") for n in range(40)])], "append")
+    pair.load([write_jsonl(tmp_path / "x.jsonl", [shelf(f"s{n}") for n in range(40)])], "append")
     assert not mark.exists(), "nobody died"
-    table = twins.bulk.snapshot().table("node:Shelf")
-    files = {file.name for file in Path(twins.bulk.uri).glob("nodes/*/data/*.lance")}
+    table = pair.bulk.snapshot().table("node:Shelf")
+    files = {file.name for file in Path(pair.bulk.uri).glob("nodes/*/data/*.lance")}
     assert files == {file.path for fragment in table.dataset.get_fragments() for file in fragment.metadata.files}
 
 

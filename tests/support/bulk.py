@@ -59,7 +59,7 @@ _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 
 
 @dataclass
-class Twins:
+class GraphPair:
     """Two graphs with the same loads, one in memory and one as a job."""
 
     memory: Graph
@@ -68,7 +68,7 @@ class Twins:
     split_bytes: int = 256
 
     @classmethod
-    def below(cls, root: Path, schema: str = SCHEMA, runner: Runner | None = None, **settings: Any) -> Twins:
+    def below(cls, root: Path, schema: str = SCHEMA, runner: Runner | None = None, **settings: Any) -> GraphPair:
         """A new pair."""
         photos = root / "photos"
         (photos / "deep").mkdir(parents=True)

@@ -80,9 +80,9 @@ class InlineRunner:
         at_once: int | None = None,  # noqa: ARG002 (there is one process)
     ) -> Iterator[Done]:
         """Run the tasks one after the other and report progress after each."""
-        for number, piece in enumerate(work, 1):
+        for number, unit in enumerate(work, 1):
             check_cancelled()
-            yield task(job, piece)
+            yield task(job, unit)
             give_back_memory()
             if self._watch is not None:
                 self._watch(Progress(step, number, len(work)))

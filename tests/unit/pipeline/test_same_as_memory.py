@@ -6,22 +6,22 @@ import random
 
 import pytest
 
-from support.bulk import MODES, Inputs, Twins
+from support.bulk import MODES, GraphPair, Inputs
 
 
 def run_case(root, seed: int) -> None:
-    twins = Twins.below(root)
+    pair = GraphPair.below(root)
     chooser = random.Random(seed)
-    twins.split_bytes = chooser.choice([1, 40, 256, 1000, 100_000])
+    pair.split_bytes = chooser.choice([1, 40, 256, 1000, 100_000])
     inputs = Inputs(seed, root / "photos")
     for number in range(chooser.randint(1, 4)):
         inputs.wrong, inputs.tidy = chooser.choice([0, 0, 0, 0.02, 0.2]), chooser.random() < 0.8
         mode, missing = chooser.choice([*MODES, "merge"]), chooser.choice(["keep", "keep", "null"])
         inputs.repeats = mode == "merge" and chooser.random() < 0.6
-        inputs.look_at(twins.memory)
+        inputs.look_at(pair.memory)
         files = inputs.files(root, f"input-{number}")
-        twins.load(files, mode, set_aside=chooser.random() < 0.3, missing=missing)
-    assert twins.bulk.verify() == []
+        pair.load(files, mode, set_aside=chooser.random() < 0.3, missing=missing)
+    assert pair.bulk.verify() == []
     assert not list((root / "bulk" / "__staging").glob("*"))
 
 
