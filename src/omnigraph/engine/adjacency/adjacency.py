@@ -231,7 +231,7 @@ class EdgeAdjacency:
     # -- reuse of earlier versions ---------------------------------------------------------------
 
     def _base(self, kind: str) -> BuiltAdjacency | None:
-        what = self._what(kind)
+        what = self._subject(kind)
         made: BuiltAdjacency | None = self._cache.base(what)
         if made is None:
             discard = self._cache.keep_in is not None
@@ -244,7 +244,7 @@ class EdgeAdjacency:
     def _save(self, kind: str, arrays: Arrays) -> None:
         layouts = tuple(map(FragmentLayout.of, (self.edges, self._source_nodes, self._target_nodes)))
         edges, sources, targets = layouts
-        what = self._what(kind)
+        what = self._subject(kind)
         self._cache.set_base(what, BuiltAdjacency(edges, sources, targets, arrays))
         if self.edges.row_count >= tuning.current.adjacency_disk_edges_min:
             about: dict[str, Any] = {}
@@ -256,7 +256,7 @@ class EdgeAdjacency:
     def _changes(self, made: BuiltAdjacency, share: float) -> AdjacencyChanges | None:
         return changes_since(made, self.edges, self._source_nodes, self._target_nodes, share)
 
-    def _what(self, kind: str) -> disk_cache.Subject:
+    def _subject(self, kind: str) -> disk_cache.Subject:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
 
     @contextmanager

@@ -16,15 +16,15 @@ import numpy as np
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.csr import (
-    NONE,
+    EMPTY,
     U64,
     Csr,
     Neighbours,
     Room,
+    batched_ranges,
     contains,
     distinct,
     high,
-    in_slices,
     low,
     pack,
     unbounded,
@@ -61,7 +61,7 @@ class BoundedHops:
         if len(parts) == 1:
             return parts[0]
         if not parts:
-            return NONE, NONE
+            return EMPTY, EMPTY
         return np.concatenate([at for at, _ in parts]), np.concatenate([nodes for _, nodes in parts])
 
     def reach_rows(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
@@ -76,7 +76,7 @@ class BoundedHops:
         per_row = counts[places]
         room(int(per_row.sum()))
         positions = np.repeat(np.arange(len(sources)), per_row)
-        return positions, gather(found, in_slices(starts[places], per_row))
+        return positions, gather(found, batched_ranges(starts[places], per_row))
 
     def reach_counts(self, sources: Numbers) -> Numbers:
         """Return the number of nodes that each source reaches."""
@@ -115,7 +115,7 @@ class BoundedHops:
                 if self.backward:
                     looped[:] = contains(loops, np.array([source]))
                 found.append(frontier[looped])
-        return np.concatenate(found) if found else NONE
+        return np.concatenate(found) if found else EMPTY
 
     def _batches(self, sources: Numbers, room: Room) -> Iterator[tuple[int, Numbers, Numbers]]:
         """`reach` in batches of sources: (position of the first source, position relative to it, node).
@@ -179,14 +179,14 @@ def bounded_hops(op: ir.Expand, adjacency: Adjacency) -> BoundedHops:
     return BoundedHops(neighbours, loops, op.min_hops, op.max_hops, op.backward)
 
 
-def new_far(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
+def new_neighbours(neighbours: Neighbours, frontier: Numbers, new: Callable[[Numbers], Mask]) -> Numbers:
     """Return the distinct neighbours of a frontier for which `new` is true, ascending."""
     parts: list[Numbers] = []
     for some in slices(neighbours.degrees(frontier), tuning.current.bfs_node_batch_steps):
         far = neighbours.far(frontier[some])
         parts.append(np.unique(far[new(far)]))
     if not parts:
-        return NONE
+        return EMPTY
     return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
 
 
@@ -222,20 +222,20 @@ def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: i
 def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     loops = kernels.find("bfs_kernels")
     if loops is not None and isinstance(neighbours, Csr):
-        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, NONE, marks.stamp, mark)
+        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, EMPTY, marks.stamp, mark)
         return found
     if loops is not None and isinstance(neighbours, CsrOverlay):
         base, (known, others) = neighbours.base, neighbours.split_unchanged(frontier)
-        moved = NONE if neighbours.far_renumbered is None else neighbours.far_renumbered.new_of
+        moved = EMPTY if neighbours.far_renumbered is None else neighbours.far_renumbered.new_of
         found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
-        return np.concatenate([found, _unmet(neighbours.far(others), marks, mark)]) if len(others) else found
+        return np.concatenate([found, _unvisited(neighbours.far(others), marks, mark)]) if len(others) else found
     if len(frontier) <= tuning.current.bfs_small_frontier:
-        return _unmet(neighbours.far(frontier), marks, mark)
+        return _unvisited(neighbours.far(frontier), marks, mark)
     with kernels.timed_fallback():
-        return _unmet(neighbours.far(frontier), marks, mark)
+        return _unvisited(neighbours.far(frontier), marks, mark)
 
 
-def _unmet(targets: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
+def _unvisited(targets: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     """Return the distinct nodes without the mark, and mark them."""
     new = targets[marks.stamp[targets] != mark]
     marks.stamp[new] = mark

@@ -18,7 +18,7 @@ from omnigraph.engine.exec.native import gather, interruptible, slices
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
-NONE: Numbers = np.zeros(0, np.int64)
+EMPTY: Numbers = np.zeros(0, np.int64)
 Room = Callable[[int], None]
 """Called with the number of rows before they are produced; raises if there are too many."""
 
@@ -167,7 +167,7 @@ class EdgeRows:
         starts = self.offsets[sources]
         counts = self.offsets[sources + 1] - starts
         _total(counts, room)
-        entries = in_slices(starts, counts)
+        entries = batched_ranges(starts, counts)
         positions = np.repeat(np.arange(len(sources)), counts)
         return positions, gather(self.edges, entries).astype(np.int64), gather(self.targets, entries).astype(np.int64)
 
@@ -240,7 +240,7 @@ def _total(counts: Numbers, room: Room) -> int:
     return total
 
 
-def in_slices(starts: Numbers, counts: Numbers) -> Numbers:
+def batched_ranges(starts: Numbers, counts: Numbers) -> Numbers:
     """`ranges`, computed in batches with checkpoints between them."""
     if int(counts.sum()) <= tuning.current.batch_values:
         return ranges(starts, counts)
@@ -252,7 +252,7 @@ def ranges(starts: Numbers, counts: Numbers) -> Numbers:
     ends: Numbers = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if not total:
-        return NONE
+        return EMPTY
     shift: Numbers = starts - (ends - counts)
     entries: Numbers = np.arange(total) + shift.repeat(counts)
     return entries

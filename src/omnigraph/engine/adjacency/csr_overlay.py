@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from omnigraph.engine.adjacency.csr import NONE, Csr, Room, build, unbounded
+from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room, build, unbounded
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 
 
@@ -60,7 +60,7 @@ class SparseCsr:
         """Return (positions of the sources with neighbours, their rows)."""
         places = np.searchsorted(self.sources, sources)
         inside = np.minimum(places, len(self.sources) - 1)
-        at = np.flatnonzero(self.sources[inside] == sources) if len(self.sources) else NONE
+        at = np.flatnonzero(self.sources[inside] == sources) if len(self.sources) else EMPTY
         return at, places[at]
 
 
@@ -130,7 +130,7 @@ class CsrOverlay:
         """Return (the unchanged sources by their old row numbers, the changed sources)."""
         touched = self._changed[sources]
         if not touched.any():
-            return self._near_old(sources), NONE
+            return self._near_old(sources), EMPTY
         return self._near_old(sources[~touched]), sources[touched]
 
     def far(self, sources: Numbers, room: Room = unbounded) -> Numbers:

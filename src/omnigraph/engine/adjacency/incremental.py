@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import (
+    EMPTY,
     I32,
-    NONE,
     U64,
     Csr,
     contains,
@@ -138,7 +138,7 @@ def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numb
     for at, offsets, _ in places:
         if at is None:
             raise _Unrelated  # the fragment no longer exists, and its ids are not in memory
-        parts.append(nodes.removed(at, "id", offsets))
+        parts.append(nodes.read_deleted(at, "id", offsets))
     return pa.concat_arrays(parts), numbers
 
 
@@ -153,7 +153,7 @@ def build_overlay(
     gained_near, near_renumbered, count = near
     gained_far, far_renumbered = far
     few = build_sparse(high(removed), low(removed), base.count) if len(removed) else None
-    left = CsrOverlay(base, build_sparse(NONE, NONE, count), few, near_renumbered, far_renumbered)
+    left = CsrOverlay(base, build_sparse(EMPTY, EMPTY, count), few, near_renumbered, far_renumbered)
     if near_renumbered is not None:
         gone = np.flatnonzero(near_renumbered.new_of < 0)
         dangling = int(base.degrees(gone).sum()) - (int(few.degrees(gone).sum()) if few is not None else 0)
@@ -195,7 +195,7 @@ def mapped_ends(made: BuiltAdjacency, edges: TableData, found: AdjacencyChanges)
 
 def _find(ends: pa.ChunkedArray, nodes: TableData, edges: TableData) -> Numbers:
     if not len(ends):
-        return NONE
+        return EMPTY
     places = find_all(nodes, ends.to_pylist())
     if places is None:
         missing = pc.sum(pc.invert(pc.is_in(ends, value_set=nodes.column("id")))).as_py()

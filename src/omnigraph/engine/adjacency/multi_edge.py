@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
-from omnigraph.engine.adjacency.csr import NONE, Csr, build
+from omnigraph.engine.adjacency.csr import EMPTY, Csr, build
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -96,7 +96,7 @@ class UnionAdjacency(_CombinedAdjacency):
         parts = zip(self._parts, self._starts, strict=True)
         # Only an edge type from a node type to itself has loops; otherwise equal numbers are different nodes.
         loops = [part.loops(direction) + source for part, (source, _) in parts if part.joins_one_table]
-        return np.unique(np.concatenate([*loops, NONE]))
+        return np.unique(np.concatenate([*loops, EMPTY]))
 
 
 def _versions(tables: Sequence[ColumnSource]) -> str:

@@ -31,7 +31,7 @@ Walk = Callable[[ir.Expand, BindingTable, Adjacency, ColumnSource], BindingTable
 """Expands a hop between nodes that are numbered as its edges number them."""
 
 
-def across(context: ExecutionContext, op: ir.Expand, bindings: BindingTable, walk: Walk) -> BindingTable:
+def expand_union(context: ExecutionContext, op: ir.Expand, bindings: BindingTable, walk: Walk) -> BindingTable:
     """Expand a hop, without the conditions on its far end."""
     assert op.src_type is not None
     near, far, adjacency = _walkable(context, op)
@@ -45,7 +45,7 @@ def across(context: ExecutionContext, op: ir.Expand, bindings: BindingTable, wal
     return bindings.only(name for name in bindings.bound if name not in (_NEAR, _FAR))
 
 
-def counts_across(context: ExecutionContext, op: ir.Expand, sources: Numbers) -> Numbers | None:
+def union_counts(context: ExecutionContext, op: ir.Expand, sources: Numbers) -> Numbers | None:
     """Return the number of neighbours of each source; None if some may be of a type that the hop excludes."""
     assert op.src_type is not None
     edges = [context.catalog.edges[name] for name in op.edge_types]
@@ -54,7 +54,7 @@ def counts_across(context: ExecutionContext, op: ir.Expand, sources: Numbers) ->
     if not ends <= {*context.catalog.members(op.dst_type)}:
         return None
     near, _, adjacency = _walkable(context, op)
-    numbers = sources if near == op.src_type else moved(context, sources, op.src_type, near)
+    numbers = sources if near == op.src_type else renumber(context, sources, op.src_type, near)
     there = np.flatnonzero(numbers >= 0)
     counts = np.zeros(len(sources), np.int64)
     neighbours = adjacency.neighbours(op.direction)
@@ -77,7 +77,7 @@ def _walkable(context: ExecutionContext, op: ir.Expand) -> tuple[str, str, Adjac
         near, far = (to, from_) if op.direction == "in" else (from_, to)
         return near, far, context.hops(op.edge_type, op.also)
     space = union_name(end for pair in ends for end in pair)
-    begins = _begins(context, space)
+    begins = _first_rows(context, space)
     parts = [context.adjacency(edge.name) for edge in edges]
     starts = [(begins[edge.from_type], begins[edge.to_type]) for edge in edges]
     return space, space, UnionAdjacency(parts, starts, context.table(TableKey.node(space)))
@@ -90,16 +90,16 @@ def _renumbered(
     bound = bindings.bound[name]
     if given == wanted:
         return BindingTable(bindings.count, {**bindings.bound, new: bound}, bindings.weight)
-    numbers = moved(context, bound.numbers, given, wanted)
+    numbers = renumber(context, bound.numbers, given, wanted)
     kept = np.flatnonzero(numbers >= 0)
     return bindings.take(kept, unique=True).bind(
         new, context.table(TableKey.node(wanted)), numbers[kept], unique=bound.unique
     )
 
 
-def moved(context: ExecutionContext, numbers: Numbers, given: str, wanted: str) -> Numbers:
+def renumber(context: ExecutionContext, numbers: Numbers, given: str, wanted: str) -> Numbers:
     """Return the row numbers of nodes in another union; -1 for nodes that are not in it."""
-    before, after = _begins(context, given), _begins(context, wanted)
+    before, after = _first_rows(context, given), _first_rows(context, wanted)
     if not before:
         return numbers
     kinds = np.searchsorted(np.array([*before.values()][1:]), numbers, side="right")
@@ -108,7 +108,7 @@ def moved(context: ExecutionContext, numbers: Numbers, given: str, wanted: str) 
     return np.where(there[kinds], numbers + shifts[kinds], -1)
 
 
-def _begins(context: ExecutionContext, type_name: str) -> dict[str, int]:
+def _first_rows(context: ExecutionContext, type_name: str) -> dict[str, int]:
     """Return the first row number of each node type."""
     table = context.table(TableKey.node(type_name))
     starts = table.starts.tolist() if isinstance(table, UnionTable) else [0]

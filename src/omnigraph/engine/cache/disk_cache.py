@@ -58,7 +58,7 @@ class CacheEntry:
     arrays: Mapping[str, AnyArray]
 
 
-def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
+def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
     """Return the newest valid entry of a subject, converted by `read`; None if there is none.
 
     `read` raises `BadEntry` for inconsistent arrays. A bad entry is reported and, with `discard`, removed.
@@ -66,66 +66,66 @@ def load(folder: Path | None, what: Subject, read: Callable[[CacheEntry], T], *,
     if folder is None:
         return None
     for _ in range(tuning.current.disk_cache_tries):
-        places = _entries(folder, what)
-        for place in places:
+        paths = _entries(folder, subject)
+        for path in paths:
             try:
-                kept = _open(place)
-                if kept.about.get("generation") == _GENERATION and kept.about.get("what") == list(what):
-                    return read(kept)
+                entry = _open(path)
+                if entry.about.get("generation") == _GENERATION and entry.about.get("what") == list(subject):
+                    return read(entry)
             except _BAD as error:
-                if not place.exists():
+                if not path.exists():
                     continue  # removed by the process that replaced it
-                _log.warning("the cache entry %s is damaged and is built again: %s", place.name, _reason(error))
+                _log.warning("the cache entry %s is damaged and is built again: %s", path.name, _reason(error))
             if discard:
-                _remove(place)
-        if all(place.exists() for place in places):
+                _remove(path)
+        if all(path.exists() for path in paths):
             return None
     return None
 
 
-def exists(folder: Path | None, what: Subject) -> bool:
+def exists(folder: Path | None, subject: Subject) -> bool:
     """Return True if there is an entry of a subject, possibly of another version."""
-    return folder is not None and bool(_entries(folder, what))
+    return folder is not None and bool(_entries(folder, subject))
 
 
 def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
     """Return the damaged entries: (name, reason)."""
     found: list[tuple[str, str]] = []
-    for place in sorted(_visible(folder)) if folder is not None else []:
-        if "-" not in place.name:
+    for path in sorted(_visible(folder)) if folder is not None else []:
+        if "-" not in path.name:
             continue  # written by an earlier release and never read
         try:
-            _open(place)
+            _open(path)
         except _BAD as error:
-            if place.exists():
-                found.append((place.name, _reason(error)))
+            if path.exists():
+                found.append((path.name, _reason(error)))
     return found
 
 
-def save(folder: Path | None, what: Subject, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+def save(folder: Path | None, subject: Subject, about: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
     """Save an entry, completely or not at all. If the folder cannot be written, nothing is saved."""
     if folder is None:
         return
     try:
-        with writing_entry(folder, what, about) as maker:
+        with writing_entry(folder, subject, about) as writer:
             for name, array in arrays.items():
-                maker.put(name, array)
+                writer.put(name, array)
     except OSError:
         # The disk is read-only or full: the next process computes the entry again.
         return
 
 
-def remove(folder: Path, what: Subject) -> None:
+def remove(folder: Path, subject: Subject) -> None:
     """Remove every entry of a subject."""
-    for place in _entries(folder, what):
-        _remove(place)
+    for path in _entries(folder, subject):
+        _remove(path)
 
 
 class EntryWriter:
     """An entry that is being written."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
 
     def put(self, name: str, array: AnyArray) -> None:
@@ -136,36 +136,36 @@ class EntryWriter:
     @contextmanager
     def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
         """Open a file for the rows of an array that may be larger than memory."""
-        with (self._place / name).open("wb") as file:
+        with (self._path / name).open("wb") as file:
             yield file
         self._kinds[name] = (kind, shape)
 
     def described(self) -> dict[str, Any]:
         """Return the type, shape and checksum of every array."""
         return {
-            name: {"type": kind.str, "shape": list(shape), "checksum": checksum(_map(self._place / name, kind, shape))}
+            name: {"type": kind.str, "shape": list(shape), "checksum": checksum(_map(self._path / name, kind, shape))}
             for name, (kind, shape) in self._kinds.items()
         }
 
 
 @contextmanager
-def writing_entry(folder: Path, what: Subject, about: Mapping[str, Any]) -> Iterator[EntryWriter]:
+def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> Iterator[EntryWriter]:
     """Write an entry in a temporary folder; rename it when it is complete."""
     folder.mkdir(exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
     try:
-        maker = EntryWriter(temporary)
-        yield maker
-        entry = {**about, "generation": _GENERATION, "what": list(what), "arrays": maker.described()}
+        writer = EntryWriter(temporary)
+        yield writer
+        entry = {**about, "generation": _GENERATION, "what": list(subject), "arrays": writer.described()}
         text = json.dumps(entry, sort_keys=True)
         document = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "entry": entry}
         (temporary / _ABOUT).write_text(json.dumps(document))
-        place = folder / f"{_prefix(what)}{_digest(json.dumps(about, sort_keys=True))}"
-        older = [one for one in _entries(folder, what) if one != place]
-        if place.exists():
+        path = folder / f"{_prefix(subject)}{_digest(json.dumps(about, sort_keys=True))}"
+        older = [one for one in _entries(folder, subject) if one != path]
+        if path.exists():
             # Another process built the same content, or the existing entry is damaged.
-            _remove(place)
-        os.replace(temporary, place)  # noqa: PTH105
+            _remove(path)
+        os.replace(temporary, path)  # noqa: PTH105
         for one in older:
             _remove(one)
         _sweep(folder)
@@ -215,15 +215,15 @@ def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
 # -- files -------------------------------------------------------------------------------------------
 
 
-def _open(place: Path) -> CacheEntry:
-    document = json.loads((place / _ABOUT).read_bytes())
+def _open(path: Path) -> CacheEntry:
+    document = json.loads((path / _ABOUT).read_bytes())
     entry = document["entry"]
     text = json.dumps(entry, sort_keys=True)
     check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has another checksum")
     arrays: dict[str, AnyArray] = {}
     for name, facts in entry["arrays"].items():
         check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
-        arrays[name] = _map(place / name, np.dtype(facts["type"]), tuple(facts["shape"]))
+        arrays[name] = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
         check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has another checksum")
     return CacheEntry(entry, arrays)
 
@@ -238,31 +238,31 @@ def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
     return np.asarray(np.memmap(path, kind, "r", shape=shape))
 
 
-def _entries(folder: Path, what: Subject) -> list[Path]:
+def _entries(folder: Path, subject: Subject) -> list[Path]:
     """Return the entries of a subject, newest first."""
-    prefix = _prefix(what)
+    prefix = _prefix(subject)
     found: list[tuple[int, Path]] = []
-    for place in _visible(folder):
-        if place.name.startswith(prefix):
+    for path in _visible(folder):
+        if path.name.startswith(prefix):
             try:
-                found.append((place.stat().st_mtime_ns, place))
+                found.append((path.stat().st_mtime_ns, path))
             except OSError:
                 continue
-    return [place for _, place in sorted(found, reverse=True)]
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def _visible(folder: Path) -> list[Path]:
     try:
-        return [place for place in folder.iterdir() if not place.name.startswith(".")]
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
     except OSError:
         return []
 
 
-def _remove(place: Path) -> None:
+def _remove(path: Path) -> None:
     """Remove an entry in one step, so that no reader sees an incomplete entry."""
-    gone = place.with_name(f".gone-{uuid4().hex}")
+    gone = path.with_name(f".gone-{uuid4().hex}")
     try:
-        place.rename(gone)
+        path.rename(gone)
     except OSError:
         return
     if gone.is_dir():
@@ -274,11 +274,11 @@ def _remove(place: Path) -> None:
 def _sweep(folder: Path) -> None:
     """Remove the temporary folders of processes that died, and entries of earlier releases."""
     before = time.time() - tuning.current.disk_cache_orphan_s
-    earlier = [place for place in _visible(folder) if "-" not in place.name]
-    for place in [*folder.glob(".*-*"), *earlier]:
+    earlier = [path for path in _visible(folder) if "-" not in path.name]
+    for path in [*folder.glob(".*-*"), *earlier]:
         try:
-            if place.stat().st_mtime < before:
-                shutil.rmtree(place, ignore_errors=True)
+            if path.stat().st_mtime < before:
+                shutil.rmtree(path, ignore_errors=True)
         except OSError:
             continue
 
@@ -289,8 +289,8 @@ def _reason(error: BaseException) -> str:
     return "a file is missing" if isinstance(error, FileNotFoundError) else "it cannot be read"
 
 
-def _prefix(what: Subject) -> str:
-    return f"{_digest('|'.join(what))}-"
+def _prefix(subject: Subject) -> str:
+    return _digest("|".join(subject)) + "-"
 
 
 def _digest(text: str) -> str:

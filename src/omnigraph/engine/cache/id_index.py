@@ -47,15 +47,15 @@ class IdHashIndex:
         """Return the row of an id; None if it does not exist."""
         wanted = _hash(id_)
         packed = self._packed
-        place = int(packed.searchsorted(np.uint64(wanted)))
-        while place < len(packed):
-            entry = int(packed[place])
+        position = int(packed.searchsorted(np.uint64(wanted)))
+        while position < len(packed):
+            entry = int(packed[position])
             if entry & _HIGH != wanted:
                 return None
             row = entry & 0xFFFFFFFF
             if self._ids[row].as_py() == id_:
                 return row
-            place += 1
+            position += 1
         return None
 
 
@@ -87,16 +87,16 @@ class IdIndex:
 
     def find(self, id_: str) -> int | None:
         """Return the row of an id; None if it does not exist."""
-        place = self.added.get(id_)
-        if place is None:
-            place = self.base.find(id_)
-        if place is None or self.row_of is None:
-            return place
-        row = int(self.row_of[place])
+        row = self.added.get(id_)
+        if row is None:
+            row = self.base.find(id_)
+        if row is None or self.row_of is None:
+            return row
+        row = int(self.row_of[row])
         return row if row >= 0 else None
 
 
-def spelt(value: object, type_: PropertyType) -> str | None:
+def id_of_key(value: object, type_: PropertyType) -> str | None:
     """Return the id of a key value; None if the key column must be scanned."""
     if type_.is_text and isinstance(value, str):
         return value
@@ -109,16 +109,16 @@ def find(data: TableData, id_: str) -> int | None:
     if index is None:
         uses = data.derived("uses:id", UseCounter).increment()
         if uses <= tuning.current.id_lookups_before_index and data.cache.newest(data, KEY) is None:
-            place = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
-            return None if place < 0 else int(place)
-        index = data.derived(KEY, lambda: _make(data))
+            row = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
+            return None if row < 0 else int(row)
+        index = data.derived(KEY, lambda: _build(data))
     return index.find(id_)
 
 
 def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     """Return the rows with these ids; None if one does not exist."""
     if data.cache.newest(data, KEY) is not None:
-        index = data.derived(KEY, lambda: _make(data))
+        index = data.derived(KEY, lambda: _build(data))
         found = [index.find(id_) for id_ in ids]
         return None if None in found else np.array(found, np.int64)
     # For a few ids, one scan of the column is cheaper than building an index.
@@ -129,7 +129,7 @@ def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     return None if among.null_count else rows[among.to_numpy(zero_copy_only=False)]
 
 
-def _make(data: TableData) -> IdIndex:
+def _build(data: TableData) -> IdIndex:
     known: IdIndex | None = data.cache.newest(data, KEY)
     mapping = map_rows(known.layout, data) if known is not None else None
     if known is None or mapping is None:

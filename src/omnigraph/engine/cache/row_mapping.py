@@ -31,8 +31,8 @@ class FragmentLayout:
     def of(cls, data: TableData, fragments: Sequence[int] | None = None) -> FragmentLayout:
         """Return the layout of a version, or of some of its fragments."""
         chosen = range(len(data.fragments)) if fragments is None else fragments
-        kept = tuple(data.fragments[at] for at in chosen)
-        return cls(kept, {place: data.live_offsets(at) for place, at in enumerate(chosen) if data.fragments[at][2]})
+        entry = tuple(data.fragments[at] for at in chosen)
+        return cls(entry, {place: data.live_offsets(at) for place, at in enumerate(chosen) if data.fragments[at][2]})
 
     def write(self, name: str, about: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Add the layout to the metadata and arrays of a cache entry, under a name."""
@@ -40,11 +40,11 @@ class FragmentLayout:
         arrays |= {f"{name}-left{at}": left for at, left in self.live.items()}
 
     @classmethod
-    def read(cls, kept: CacheEntry, name: str) -> FragmentLayout:
+    def read(cls, entry: CacheEntry, name: str) -> FragmentLayout:
         """Read a layout that `write` added to a cache entry."""
-        about = kept.about[name]
+        about = entry.about[name]
         fragments = fragments_of(about["pieces"])
-        left = {int(at): kept.arrays[f"{name}-left{at}"] for at in about["left"]}
+        left = {int(at): entry.arrays[f"{name}-left{at}"] for at in about["left"]}
         check(set(left) == {at for at, (_, _, gone) in enumerate(fragments) if gone}, f"'{name}' lacks remaining rows")
         for at, places in left.items():
             check_within(places, fragments[at][1], f"{name}-left{at}")

@@ -73,32 +73,32 @@ class SegmentBuilder(Generic[Body]):
     """Reads and checks the arrays of an entry with a number of rows; raises `disk_cache.BadEntry`."""
 
 
-def segments_of(data: TableData, name: str, recipe: SegmentBuilder[Body]) -> SegmentView[Body]:
+def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> SegmentView[Body]:
     """Return a structure for a column of a version, computed from existing segments as far as possible."""
     cache = data.cache
-    what = (recipe.kind, data.folder, str(data.field_id(name)))
-    segments: list[Segment[Body]] = list(cache.base(what) or _load(cache, what, recipe))
+    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    segments: list[Segment[Body]] = list(cache.base(subject) or _load(cache, subject, builder))
     chosen, new = _choose(segments, data)
     held = sum(segment.layout.row_count for segment in chosen)
     fresh = sum(map(data.rows_in, new))
     wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
     latest = all(segment.version <= data.version for segment in segments)
-    subject = f"{recipe.kind} of '{name}'"
+    title = f"{builder.kind} of '{name}'"
     many = fresh > tuning.current.segment_rows_min
     if not chosen or wasted or (many and len(segments) >= tuning.current.segments_max):
-        add_note(f"{subject} built from {data.row_count:,} rows")
-        made = _made(data, what, 0 if latest else None, None, recipe)
+        add_note(f"{title} built from {data.row_count:,} rows")
+        made = _build(data, subject, 0 if latest else None, None, builder)
         if latest:
-            cache.set_base(what, (made,))
+            cache.set_base(subject, (made,))
         return _view([made], data)
     if new:
-        add_note(f"{subject} extended by {fresh:,} rows")
+        add_note(f"{title} extended by {fresh:,} rows")
         own = many and latest
-        added = _made(data, what, len(segments) if own else None, new, recipe)
-        cache.set_base(what, tuple([*segments, added] if own else segments))
+        added = _build(data, subject, len(segments) if own else None, new, builder)
+        cache.set_base(subject, tuple([*segments, added] if own else segments))
         return _view([*chosen, added], data)
-    add_note(f"{subject} reused")
-    cache.set_base(what, tuple(segments))
+    add_note(f"{title} reused")
+    cache.set_base(subject, tuple(segments))
     return _view(chosen, data)
 
 
@@ -154,42 +154,42 @@ def _view(segments: list[Segment[Body]], data: TableData) -> SegmentView[Body]:
 # -- on disk -----------------------------------------------------------------------------------------
 
 
-def _made(
+def _build(
     data: TableData,
-    what: disk_cache.Subject,
+    subject: disk_cache.Subject,
     number: int | None,
     fragments: Sequence[int] | None,
-    recipe: SegmentBuilder[Body],
+    builder: SegmentBuilder[Body],
 ) -> Segment[Body]:
     """Compute a new segment. A large one with a number is written to the disk cache and mapped from there."""
     layout = FragmentLayout.of(data, fragments)
     version = data.version
     folder = data.cache.keep_in
-    if folder is not None and number is not None and layout.row_count >= recipe.kept_from:
+    if folder is not None and number is not None and layout.row_count >= builder.kept_from:
         about: dict[str, Any] = {"version": version}
         arrays: dict[str, Any] = {}
         layout.write("rows", about, arrays)
         try:
-            with disk_cache.writing_entry(folder, (*what, str(number)), about) as maker:
-                recipe.write(fragments, maker)
+            with disk_cache.writing_entry(folder, (*subject, str(number)), about) as writer:
+                builder.write(fragments, writer)
                 for label, array in arrays.items():
-                    maker.put(label, array)
+                    writer.put(label, array)
         except OSError as error:
             # The disk is read-only or full: the next process computes the segment again.
             add_note(f"not kept: {error.strerror}")
         else:
             for later in range(number + 1, tuning.current.segments_max + 1):
-                disk_cache.remove(folder, (*what, str(later)))
-            segment = _load_segment(data.cache, what, number, recipe)
+                disk_cache.remove(folder, (*subject, str(later)))
+            segment = _load_segment(data.cache, subject, number, builder)
             if segment is not None and segment.layout.fragments == layout.fragments:
                 return segment
-    return Segment(layout, version, recipe.make(fragments))
+    return Segment(layout, version, builder.make(fragments))
 
 
-def _load(cache: DataCache, what: disk_cache.Subject, recipe: SegmentBuilder[Body]) -> list[Segment[Body]]:
+def _load(cache: DataCache, subject: disk_cache.Subject, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
     segments: list[Segment[Body]] = []
     for number in range(tuning.current.segments_max):
-        segment = _load_segment(cache, what, number, recipe)
+        segment = _load_segment(cache, subject, number, builder)
         if segment is None:
             break
         segments.append(segment)
@@ -197,10 +197,10 @@ def _load(cache: DataCache, what: disk_cache.Subject, recipe: SegmentBuilder[Bod
 
 
 def _load_segment(
-    cache: DataCache, what: disk_cache.Subject, number: int, recipe: SegmentBuilder[Body]
+    cache: DataCache, subject: disk_cache.Subject, number: int, builder: SegmentBuilder[Body]
 ) -> Segment[Body] | None:
-    def read(kept: disk_cache.CacheEntry) -> Segment[Body]:
-        layout = FragmentLayout.read(kept, "rows")
-        return Segment(layout, int(kept.about["version"]), recipe.read(kept.arrays, layout.row_count))
+    def read(entry: disk_cache.CacheEntry) -> Segment[Body]:
+        layout = FragmentLayout.read(entry, "rows")
+        return Segment(layout, int(entry.about["version"]), builder.read(entry.arrays, layout.row_count))
 
-    return disk_cache.load(cache.folder, (*what, str(number)), read, discard=cache.keep_in is not None)
+    return disk_cache.load(cache.folder, (*subject, str(number)), read, discard=cache.keep_in is not None)

@@ -161,7 +161,7 @@ class TableData:
         schema = pa.schema([self._table.schema.field(name) for name in names])
         return pa.Table.from_batches(self._table.batches(names, fragments=fragments), schema)
 
-    def removed(self, fragment: int, name: str, places: Numbers) -> pa.Array:
+    def read_deleted(self, fragment: int, name: str, places: Numbers) -> pa.Array:
         """Read values of deleted rows of a fragment, by offset."""
         column = self._table.read_with_deleted(name, fragment)
         return column.take(pa.array(places))
@@ -198,7 +198,7 @@ class TableData:
     def read(self, name: str) -> pa.ChunkedArray:
         """Read a complete column in row order without caching it."""
         schema = pa.schema([self._table.schema.field(name)])
-        return pa.Table.from_batches(stopping(self._table.batches([name])), schema)[name]
+        return pa.Table.from_batches(with_checkpoints(self._table.batches([name])), schema)[name]
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
@@ -214,7 +214,7 @@ class DataCache:
 
     def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
         self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
-        self._kept: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.snapshots: WeakKeyDictionary[Snapshot, SnapshotTables] = WeakKeyDictionary()
         """The tables that were opened of each snapshot; an entry is dropped with its snapshot."""
@@ -224,7 +224,7 @@ class DataCache:
         """The disk cache to write to; None writes nothing."""
         self._bytes = 0
         self._lock = RLock()
-        self._making: dict[tuple[Any, ...], Any] = {}
+        self._building: dict[tuple[Any, ...], Any] = {}
 
     def table(self, table: Table) -> TableData:
         """Return the data of a table version."""
@@ -245,7 +245,7 @@ class DataCache:
             for other, known in reversed(self._versions.get(folder, {}).items()):
                 fragments = known.fragments
                 if other != identity and data.extends(fragments):
-                    found = self._kept.get((folder, other, name))
+                    found = self._entries.get((folder, other, name))
                     if found is not None:
                         return found[0], fragments
         return None
@@ -255,7 +255,7 @@ class DataCache:
         with self._lock:
             versions = [data.key, *(other.key for other in reversed(self._versions.get(data.folder, {}).values()))]
             for key in versions:
-                found = self._kept.get((*key, name))
+                found = self._entries.get((*key, name))
                 if found is not None:
                     return found[0]
         return None
@@ -283,24 +283,24 @@ class DataCache:
     def find(self, key: tuple[Any, ...]) -> Any:
         """Return the entry of a key; None if there is none."""
         with self._lock:
-            found = self._kept.get(key)
+            found = self._entries.get(key)
             if found is None:
                 return None
-            self._kept.move_to_end(key)
+            self._entries.move_to_end(key)
             return found[0]
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
         """Return the entry of a key; compute it with `make` if there is none."""
         with self._lock:
-            found = self._kept.get(key)
+            found = self._entries.get(key)
             if found is not None:
-                self._kept.move_to_end(key)
+                self._entries.move_to_end(key)
                 return cast(Derived, found[0])
-            writing_entry = self._making.setdefault(key, RLock())
+            writing_entry = self._building.setdefault(key, RLock())
         # One thread computes an entry; other threads that need it wait.
         with _waiting(writing_entry):
             with self._lock:
-                found = self._kept.get(key)
+                found = self._entries.get(key)
             if found is not None:
                 return cast(Derived, found[0])
             try:
@@ -308,23 +308,23 @@ class DataCache:
                 self._put(key, value)
             finally:
                 with self._lock:
-                    self._making.pop(key, None)
+                    self._building.pop(key, None)
         return value
 
     def _put(self, key: tuple[Any, ...], value: Any) -> None:
         size = _OVERHEAD_BYTES + _size(value)
         with self._lock:
-            _, before = self._kept.pop(key, (None, 0))
-            self._kept[key] = (value, size)
+            _, before = self._entries.pop(key, (None, 0))
+            self._entries[key] = (value, size)
             self._bytes += size - before
             entries_max = max(tuning.current.cache_entries_max, 1)
-            while len(self._kept) > entries_max or (len(self._kept) > 1 and self._bytes > self._bytes_max):
-                self._bytes -= self._kept.popitem(last=False)[1][1]
+            while len(self._entries) > entries_max or (len(self._entries) > 1 and self._bytes > self._bytes_max):
+                self._bytes -= self._entries.popitem(last=False)[1][1]
 
     def _drop(self, version: tuple[str, str]) -> None:
         """Remove the entries of a version."""
-        for key in [key for key in self._kept if key[:2] == version]:
-            self._bytes -= self._kept.pop(key)[1]
+        for key in [key for key in self._entries if key[:2] == version]:
+            self._bytes -= self._entries.pop(key)[1]
 
     @property
     def bytes(self) -> int:
@@ -334,7 +334,7 @@ class DataCache:
     @property
     def entry_count(self) -> int:
         """The number of entries."""
-        return len(self._kept)
+        return len(self._entries)
 
 
 @contextmanager
@@ -348,7 +348,7 @@ def _waiting(lock: Any) -> Iterator[None]:
         lock.release()
 
 
-def stopping(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def with_checkpoints(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches with a checkpoint before each."""
     for batch in batches:
         checkpoint()

@@ -42,7 +42,7 @@ class UnionTable:
         """The number of nodes."""
         return int(self.starts[-1])
 
-    def kinds(self, numbers: Numbers) -> Numbers:
+    def member_of(self, numbers: Numbers) -> Numbers:
         """Return the member index of each node."""
         return np.searchsorted(self.starts[1:], numbers, side="right")
 
@@ -71,15 +71,15 @@ class UnionTable:
     def _joined(self, name: str) -> pa.Array:
         if name == ir.TYPE:
             names = pa.array(self.of.members, pa.utf8())
-            return names.take(pa.array(self.kinds(np.arange(self.row_count))))
+            return names.take(pa.array(self.member_of(np.arange(self.row_count))))
         if not self.members:
             return pa.array([], pa.utf8() if name == "id" else arrow_type(self.of.properties[name].type))
         return pa.concat_arrays([member.column(name) for member in self.members])
 
 
-def about_type(expr: ir.Expr) -> bool:
+def depends_on_type(expr: ir.Expr) -> bool:
     """Return True if an expression depends on the type of a node."""
-    return (isinstance(expr, ir.Prop) and expr.name == ir.TYPE) or any(map(about_type, ir.parts_of(expr)))
+    return (isinstance(expr, ir.Prop) and expr.name == ir.TYPE) or any(map(depends_on_type, ir.parts_of(expr)))
 
 
 def column_of(data: ColumnSource, field: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.adjacency.csr import NONE
+from omnigraph.engine.adjacency.csr import EMPTY
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import total
@@ -55,7 +55,7 @@ def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> 
 def _groups(keys: Sequence[ir.Expr], bindings: BindingTable, evaluator: Evaluator) -> tuple[Numbers, Numbers]:
     """Return (the group of each row, the first row of each group)."""
     if not keys:
-        return NONE, NONE
+        return EMPTY, EMPTY
     groups, count = combine_codes(evaluator.groups(key, bindings) for key in keys)
     return groups, first_rows(groups, count)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from omnigraph.engine.adjacency.bfs import bounded_hops
-from omnigraph.engine.adjacency.union_expand import counts_across
+from omnigraph.engine.adjacency.union_expand import union_counts
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable, weighted_counts
 from omnigraph.engine.exec.context import ExecutionContext
@@ -39,7 +39,7 @@ def count_ahead(
         return None
     if op.src_type is not None:
         factor = (
-            counts_across(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
+            union_counts(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
         )
         return None if factor is None else (_times(bindings, factor), 1)
     if (op.min_hops, op.max_hops) != (1, 1):

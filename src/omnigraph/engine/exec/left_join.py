@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.adjacency.csr import Room, in_slices
+from omnigraph.engine.adjacency.csr import Room, batched_ranges
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -79,7 +79,7 @@ def joined(
     copies = np.maximum(per_row, 1)
     room(int(copies.sum()))
     positions = np.repeat(np.arange(bindings.count), copies)
-    within = in_slices(np.zeros(len(copies), np.int64), copies)
+    within = batched_ranges(np.zeros(len(copies), np.int64), copies)
     found = np.flatnonzero(per_row[positions])
     rows = gather(order, gather(starts[places], positions[found]) + within[found])
     result = bindings.take(positions)

@@ -25,7 +25,7 @@ from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.paths.path_table import is_of_paths
-from omnigraph.engine.search.rank_explain import reasons
+from omnigraph.engine.search.rank_explain import explain_ranks
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 
@@ -57,7 +57,7 @@ class OrderedRows:
             told["score"] = pa.array(-keys[0][order])
         if ir.Why in shown:
             bound = bindings.bound[_variable(rank)]
-            told["why"] = reasons(rank, bound, keys, order, self._searcher)
+            told["why"] = explain_ranks(rank, bound, keys, order, self._searcher)
         rows = bindings.take(order)
         return rows.bind(ir.RANKED, MemoryTable.of(pa.table(told)), np.arange(len(order))) if told else rows
 
@@ -94,7 +94,7 @@ class OrderedRows:
     def _among(self, rank: ir.Nearest | ir.Bm25, bound: Binding, wanted: int) -> Numbers:
         if isinstance(rank, ir.Bm25):
             return self._searcher.relevant(rank, bound, wanted)[0]
-        rows = self._searcher.promising(rank, bound, wanted)
+        rows = self._searcher.candidates(rank, bound, wanted)
         distances, _ = self._searcher.distances(rank, bound.take(rows))
         if len(rows) <= wanted:
             return rows
@@ -126,7 +126,7 @@ class OrderedRows:
             keys: Keys = [-score, *places]
         elif isinstance(rank, ir.Nearest):
             assert limit is not None, "the type checker asks for a limit"
-            rows = self._searcher.promising(rank, bound, limit)
+            rows = self._searcher.candidates(rank, bound, limit)
             keys = [self._searcher.distances(rank, bound.take(rows))[0]]
         else:
             rows, scores = self._searcher.relevant(rank, bound, limit)

@@ -11,12 +11,12 @@ import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
-from omnigraph.engine.adjacency.csr import NONE, Csr, Room
-from omnigraph.engine.adjacency.union_expand import across
+from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
+from omnigraph.engine.adjacency.union_expand import expand_union
 from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
-from omnigraph.engine.cache.id_index import find, spelt
+from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
-from omnigraph.engine.cache.union_table import UnionTable, about_type
+from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
@@ -116,23 +116,23 @@ class MatchPipeline:
 
     def _of_members(self, op: ir.NodeScan, data: UnionTable) -> BindingTable:
         """Return the nodes of several types that satisfy all conditions; each type uses its own indexes."""
-        own = tuple(condition for condition in op.filters if not about_type(condition))
+        own = tuple(condition for condition in op.filters if not depends_on_type(condition))
         found = BindingTable(data.row_count, {op.var: Binding(data)})
         if own:
             scans = (replace(op, type_name=name, filters=own) for name in data.of.members)
             parts = [self._found(*one) for one in zip(scans, data.members, strict=True)]
             numbers = [part.bound[op.var].numbers + start for part, start in zip(parts, data.starts, strict=False)]
-            bound = Binding(data, np.concatenate([*numbers, NONE]), unique=True)
+            bound = Binding(data, np.concatenate([*numbers, EMPTY]), unique=True)
             found = BindingTable(bound.count, {op.var: bound})
         for condition in op.filters:
-            if about_type(condition):
+            if depends_on_type(condition):
                 found = found.keep(self._evaluator.mask(condition, found))
         return found
 
     def _by_key(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
         """Return the one row of a scan by key, and the other conditions; None if no condition gives the key."""
         for place, prop, key in id_tests(op, self._context.catalog):
-            id_ = spelt(self._evaluator.constant(key), prop.type)
+            id_ = id_of_key(self._evaluator.constant(key), prop.type)
             if id_ is not None:
                 add_note("found by its key")
                 assert isinstance(data, TableData), "a union has no key"
@@ -145,7 +145,7 @@ class MatchPipeline:
         far = self._context.table(TableKey.node(op.dst_type))
         if op.src_type is None:
             return self._walk(op, bindings, self._context.hops(op.edge_type, op.also), far)
-        found = across(self._context, op, bindings, self._walk)
+        found = expand_union(self._context, op, bindings, self._walk)
         keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
         return found if keep is None else found.keep(keep)
 

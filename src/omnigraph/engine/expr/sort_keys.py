@@ -28,7 +28,7 @@ def _ranks_in(data: ColumnSource) -> Numbers:
     if data.union is None:
         return ranks
     # Equal ids are ordered by type name; the members are in that order.
-    kinds = data.union.kinds(np.arange(len(ranks)))
+    kinds = data.union.member_of(np.arange(len(ranks)))
     return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
 
 

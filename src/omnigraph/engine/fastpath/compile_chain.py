@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.id_index import find, spelt
+from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.aggregate import aggregate
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -62,7 +62,7 @@ class Chain:
         """Return the result; None if the executor must compute it."""
         key = self.key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
-        id_ = spelt(value, self.key_type)
+        id_ = id_of_key(value, self.key_type)
         if id_ is None and value is not None:
             return None
         with watching(context.watch):

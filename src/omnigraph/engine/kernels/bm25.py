@@ -61,7 +61,7 @@ def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit([_TWO(_NORMS, _I64, boolean, _NORMS)], nogil=True, cache=True)
-def standing(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
+def rank_counts(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
     """Return for each wanted score how many scores are higher, and how many are equal."""
     above = np.zeros(len(wanted), np.int64)
     equal = np.zeros(len(wanted), np.int64)

@@ -15,7 +15,7 @@ _Q = types.Array(int16, 1, "C", readonly=True)
 
 
 @njit([int64[::1](_BLOCK, _Q, float64, float32, _I64, boolean, int64)], nogil=True, cache=True)
-def promising(block, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
+def candidates(block, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
     """Return the positions of the rows that can be among the `wanted` nearest, ties included.
 
     `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.

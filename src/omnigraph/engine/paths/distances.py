@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.bfs import levels_from, new_far
+from omnigraph.engine.adjacency.bfs import levels_from, new_neighbours
 from omnigraph.engine.adjacency.csr import Neighbours
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
@@ -110,13 +110,13 @@ def meeting(onward: Neighbours, backward: Neighbours, source: int, target: int, 
     while steps + known < most and len(ahead) and len(behind):
         checkpoint()
         if int(onward.degrees(ahead).sum()) <= int(backward.degrees(behind).sum()):
-            ahead = new_far(onward, ahead, lambda far: ~seen[far])
+            ahead = new_neighbours(onward, ahead, lambda far: ~seen[far])
             seen[ahead] = True
             steps += 1
             met = bool((left[ahead] <= known).any())
         else:
             known += 1
-            behind = new_far(backward, behind, partial(_beyond, left, known))
+            behind = new_neighbours(backward, behind, partial(_beyond, left, known))
             left[behind] = known
             met = bool(seen[behind].any())
         if met:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
-from omnigraph.engine.adjacency.union_expand import moved
+from omnigraph.engine.adjacency.union_expand import renumber
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.paths.path_table import Floats, RowSpace
@@ -51,11 +51,11 @@ class PathGraph:
 
     def inside(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert row numbers of a variable of a type to numbers of this graph."""
-        return numbers if type_name == self._name else moved(self._context, numbers, type_name, self._name)
+        return numbers if type_name == self._name else renumber(self._context, numbers, type_name, self._name)
 
     def outside(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert numbers of this graph to row numbers of a variable of a type."""
-        return numbers if type_name == self._name else moved(self._context, numbers, self._name, type_name)
+        return numbers if type_name == self._name else renumber(self._context, numbers, self._name, type_name)
 
     def incident_edges(self, step: ir.PathStep, direction: ir.Direction) -> IncidentEdges:
         """Return the edges that a step may follow in a direction."""

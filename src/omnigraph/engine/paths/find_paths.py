@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.engine.adjacency.bfs import new_far
-from omnigraph.engine.adjacency.csr import in_slices
+from omnigraph.engine.adjacency.bfs import new_neighbours
+from omnigraph.engine.adjacency.csr import batched_ranges
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
@@ -56,7 +56,7 @@ class PathFinder:
         counts = np.searchsorted(known, rows, side="right") - starts
         self._context.check_size(int(counts.sum()), len(bindings.bound) + len(op.steps) + 2)
         result = bindings.take(np.repeat(np.arange(bindings.count), counts))
-        numbers = gather(order, in_slices(starts, counts))
+        numbers = gather(order, batched_ranges(starts, counts))
         for step in op.steps:
             if not step.dst_bound:
                 nodes = self._graph.outside(step.dst_type, found.nodes[step.dst_var][numbers])
@@ -136,7 +136,7 @@ class PathFinder:
         reached = np.zeros(self._graph.count, bool)
         frontier = sources
         for _ in range(step.max_hops):
-            frontier = new_far(neighbours, frontier, lambda far: ~reached[far])
+            frontier = new_neighbours(neighbours, frontier, lambda far: ~reached[far])
             if not len(frontier):
                 break
             reached[frontier] = True

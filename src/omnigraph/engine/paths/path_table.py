@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.adjacency.csr import NONE, ranges
+from omnigraph.engine.adjacency.csr import EMPTY, ranges
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
 from omnigraph.engine.exec.binding_table import Binding
@@ -237,4 +237,4 @@ def _objects(data: PathTable, part: str, type_: ListType, numbers: Numbers, miss
 
 def concatenated(parts: Sequence[Numbers]) -> Numbers:
     """Return the concatenation of arrays; empty for no arrays."""
-    return np.concatenate(parts) if parts else NONE
+    return np.concatenate(parts) if parts else EMPTY

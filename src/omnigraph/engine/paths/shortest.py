@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.csr import NONE, Neighbours, in_slices, offsets_of
+from omnigraph.engine.adjacency.csr import EMPTY, Neighbours, batched_ranges, offsets_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.native import batches, interruptible
@@ -135,7 +135,7 @@ class ShortestPaths:
         """Return the levels of some sources, and for each level the positions of the wanted ends."""
         known = _Visited(sources, self._count, wanted, weighted=self._weights is not None)
         nothing = None if self._weights is None else np.zeros(len(sources))
-        levels = [BfsLevel(np.arange(len(sources)), sources, nothing, NONE, NONE, NONE)]
+        levels = [BfsLevel(np.arange(len(sources)), sources, nothing, EMPTY, EMPTY, EMPTY)]
         held = 0
         for hops in range(1, (self._most if met is None else met.distance) + 1):
             level = levels[-1]
@@ -211,7 +211,7 @@ class ShortestPaths:
             counts = starts[places + 1] - starts[places]
             self._context.check_size(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
             rows = np.repeat(np.arange(len(places)), counts)
-            entries = order[in_slices(starts[places], counts)]
+            entries = order[batched_ranges(starts[places], counts)]
             places = level.back[entries]
             nodes = _longer(before.nodes[places], nodes, rows)
             edges = _longer(level.edges[entries], edges, rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.bfs import new_far
+from omnigraph.engine.adjacency.bfs import new_neighbours
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.native import slices
@@ -122,7 +122,7 @@ class SimplePaths:
         neighbours = self._graph.neighbours(step, REVERSED[step.direction])
         frontier = targets
         for distance in range(1, step.max_hops):
-            frontier = new_far(neighbours, frontier, lambda far: left[far] == step.max_hops)
+            frontier = new_neighbours(neighbours, frontier, lambda far: left[far] == step.max_hops)
             if not len(frontier):
                 break
             left[frontier] = distance

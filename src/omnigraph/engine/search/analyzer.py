@@ -93,7 +93,7 @@ def _fold(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
 
 
-def cut(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+def split_runs(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     """Split texts into runs of letters and digits: (distinct runs, index of each run among them, row of each run).
 
     Runs of ASCII texts are lowercased: they are found by scanning bytes, several times faster.
@@ -102,12 +102,12 @@ def cut(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
         texts = pc.fill_null(texts, "")
     plain = np.asarray(pc.string_is_ascii(texts).to_numpy(zero_copy_only=False), dtype=bool)
     if plain.all():
-        return _cut_plain(texts)
+        return _split_ascii(texts)
     if not plain.any():
-        return _cut_any(texts)
+        return _split_unicode(texts)
     rows = np.flatnonzero(plain), np.flatnonzero(~plain)
-    some, which, at = _cut_plain(texts.take(pa.array(rows[0])))
-    others, which_other, at_other = _cut_any(texts.take(pa.array(rows[1])))
+    some, which, at = _split_ascii(texts.take(pa.array(rows[0])))
+    others, which_other, at_other = _split_unicode(texts.take(pa.array(rows[1])))
     return (
         pa.concat_arrays([some, others]),
         np.concatenate([which, which_other + len(some)]),
@@ -115,7 +115,7 @@ def cut(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     )
 
 
-def _cut_any(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+def _split_unicode(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     parts = pc.split_pattern_regex(texts, pattern=_NOT_A_WORD)
     rows = pc.list_parent_indices(parts).to_numpy(zero_copy_only=False).astype(np.int64)
     runs = pc.list_flatten(parts)
@@ -124,7 +124,7 @@ def _cut_any(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), rows[some]
 
 
-def _cut_plain(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
+def _split_ascii(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
     _, ends, letters = texts.buffers()
     starts = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     size = int(starts[-1] - starts[0]) if len(texts) else 0

@@ -26,7 +26,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
 from omnigraph.engine.exec.native import interruptible
-from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, cut
+from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, split_runs
 
 _K1, _B = 1.2, 0.75
 WORDS = "bigrams"
@@ -144,7 +144,7 @@ class TextIndex:
         mask = np.zeros(len(self._lengths), bool)
         for word in paced(dict.fromkeys(words)):
             for rows, _, places in self._find(word):
-                mask[_left(rows, places)] = True
+                mask[_live(rows, places)] = True
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
@@ -165,7 +165,7 @@ class TextIndex:
         size = 0
         for word in paced(dict.fromkeys(words)):
             found = self._find(word)
-            holding = sum(len(_left(rows, places)) for rows, _, places in found)
+            holding = sum(len(_live(rows, places)) for rows, _, places in found)
             if not holding:
                 continue
             add_note(f"'{word}' in {holding:,} rows")
@@ -182,7 +182,7 @@ class TextIndex:
         return scores, np.sort(touched[:size])
 
 
-def _left(rows: RowNumbers, places: RowPositions | None) -> Any:
+def _live(rows: RowNumbers, places: RowPositions | None) -> Any:
     """Return the current rows of rows of a segment, without deleted ones."""
     if places is None:
         return rows
@@ -221,11 +221,11 @@ def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
         return places
 
 
-def standing(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[Numbers, Numbers]:
+def rank_counts(scores: Scores, numbers: Numbers | None, wanted: Scores) -> tuple[Numbers, Numbers]:
     """Return for each wanted score how many scores of `numbers` (None: all rows) are higher, and how many are equal."""
     loops = kernels.find("bm25")
     if loops is not None:
-        found: tuple[Numbers, Numbers] = loops.standing(
+        found: tuple[Numbers, Numbers] = loops.rank_counts(
             scores, _NO_ROWS if numbers is None else numbers, numbers is None, wanted
         )
         return found
@@ -255,12 +255,12 @@ def _stored_index(data: TableData, name: str) -> TextIndex:
     def make(fragments: Sequence[int] | None) -> InvertedIndex:
         return build_inverted_index(data.stream(name, fragments))
 
-    def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
         for label, array in _arrays(make(fragments)).items():
-            maker.put(label, array)
+            writer.put(label, array)
 
-    recipe = SegmentBuilder(WORDS, tuning.current.postings_disk_rows_min, make, write, _read_index)
-    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, recipe)))
+    builder = SegmentBuilder(WORDS, tuning.current.postings_disk_rows_min, make, write, _read_index)
+    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, builder)))
 
 
 def build_index(column: pa.Array) -> TextIndex:
@@ -275,7 +275,7 @@ def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
     rows: list[RowNumbers] = []
     lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
     start = 0
-    for texts in _larger(chunks):
+    for texts in _merged_chunks(chunks):
         checkpoint()
         found, places = _words(texts, codes)
         count = np.bincount(places, minlength=len(texts)).astype(np.int32)
@@ -303,7 +303,7 @@ def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
 
 def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
     """Return (term code, row) for every term of some texts; new terms are added to `codes`."""
-    runs, which, rows = cut(texts)
+    runs, which, rows = split_runs(texts)
     used = np.zeros(len(runs), bool)
     used[which] = True
     # The terms of all runs, concatenated, and the offset of each run.
@@ -318,7 +318,7 @@ def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
     return np.array(words, np.int64)[first + np.arange(len(first))], np.repeat(rows, per_token)
 
 
-def _larger(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
+def _merged_chunks(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
     """Combine chunks until they are large enough to process together."""
     waiting: list[pa.Array] = []
     for chunk in chunks:

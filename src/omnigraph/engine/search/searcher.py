@@ -20,13 +20,13 @@ from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.search.analyzer import Scores, analyse
-from omnigraph.engine.search.inverted_index import best, index_of, standing
+from omnigraph.engine.search.inverted_index import best, index_of, rank_counts
 from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery, vectors_of
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 
-NOWHERE = np.iinfo(np.int64).max
+UNRANKED = np.iinfo(np.int64).max
 """The position of rows that are not in a ranking: after all others."""
 
 _NONE = np.zeros(0, np.int64)
@@ -74,9 +74,9 @@ class Searcher:
         """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
         scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
-        places, numbers = _holding(bound, held)
+        positions, numbers = _holding(bound, held)
         found = best(scores, numbers, wanted)
-        return (found if places is None else places[found]), scores[numbers[found]]
+        return (found if positions is None else positions[found]), scores[numbers[found]]
 
     def _scores(self, rank: ir.Bm25, data: ColumnSource) -> tuple[Scores, Numbers]:
         """Return the score of every row of a table, and the rows with a score above 0."""
@@ -94,10 +94,10 @@ class Searcher:
         """Return the cosine distance of each row, equal for equal vectors, and a mask of the rows with a vector."""
         return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
 
-    def promising(self, rank: ir.Nearest, bound: Binding, limit: int) -> Numbers:
+    def candidates(self, rank: ir.Nearest, bound: Binding, limit: int) -> Numbers:
         """Return the rows that can be among the `limit` nearest, with ties."""
         numbers = None if bound.whole else bound.numbers
-        return self._vectors(rank, bound.data).promising(self._query(rank), numbers, limit)
+        return self._vectors(rank, bound.data).candidates(self._query(rank), numbers, limit)
 
     def _vectors(self, rank: ir.Nearest, data: ColumnSource) -> VectorColumn:
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
@@ -147,18 +147,18 @@ class Searcher:
         parts = np.zeros((len(rank.arms), len(chosen)))
         arms: list[Numbers] = []
         for arm, order, weight in zip(rank.arms, orders, self.weights(rank), strict=True):
-            places = np.full(len(chosen), NOWHERE)
-            places[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
+            positions = np.full(len(chosen), UNRANKED)
+            positions[np.searchsorted(chosen, order)] = np.arange(1, len(order) + 1)
             if isinstance(arm, ir.Bm25) and not whole:
-                missing = np.flatnonzero(places == NOWHERE)
-                places[missing] = self._places(arm, entities, chosen[missing])
-            held = places != NOWHERE
-            parts[len(arms)][held] = weight / (k + places[held])
-            arms.append(places)
+                missing = np.flatnonzero(positions == UNRANKED)
+                positions[missing] = self._positions(arm, entities, chosen[missing])
+            held = positions != UNRANKED
+            parts[len(arms)][held] = weight / (k + positions[held])
+            arms.append(positions)
         # Summed in order of size, so that equal positions in different rankings give bitwise equal scores.
         score = np.sort(parts, axis=0).sum(axis=0)
         rows, at = rows_of(chosen)
-        return rows, score[at], [places[at] for places in arms]
+        return rows, score[at], [positions[at] for positions in arms]
 
     def weights(self, rank: ir.Rrf) -> list[float]:
         """Return the weight of each ranking."""
@@ -172,7 +172,7 @@ class Searcher:
     def _arm(self, arm: ir.Nearest | ir.Bm25, bound: Binding, limit: int, *, whole: bool) -> Numbers:
         """Return the entities of one ranking, best first; of a text ranking only the best `limit`, unless `whole`."""
         if isinstance(arm, ir.Nearest):
-            rows = self.promising(arm, bound, limit)
+            rows = self.candidates(arm, bound, limit)
             keys, _ = self.distances(arm, bound.take(rows))
             cut: int | None = limit
         else:
@@ -180,24 +180,24 @@ class Searcher:
             keys, cut = -scores, None if whole else limit
         return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]
 
-    def _places(self, arm: ir.Bm25, bound: Binding, wanted: Numbers) -> Numbers:
+    def _positions(self, arm: ir.Bm25, bound: Binding, wanted: Numbers) -> Numbers:
         """Return the positions of a few entities in a text ranking without sorting it."""
         scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
         _, numbers = _holding(bound, held)
-        above, equal = standing(scores, numbers, own)
-        places = np.where(own > 0, above + 1, NOWHERE)
+        above, equal = rank_counts(scores, numbers, own)
+        positions = np.where(own > 0, above + 1, UNRANKED)
         for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
             # Ties are ordered by id.
             tied = np.flatnonzero(own == score)
             others = Binding(bound.data, numbers[scores[numbers] == score])
             mine = bound.take(wanted[tied])
             if bound.data.union is not None:
-                places[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
+                positions[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
                 continue
             ids = others.column("id")
-            places[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]
-        return places
+            positions[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]
+        return positions
 
     def constant(self, expr: ir.Expr | None) -> Any:
         """Return the value of a constant or parameter."""

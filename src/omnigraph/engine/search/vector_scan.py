@@ -90,27 +90,27 @@ class VectorBlock:
         """Return the block with the vectors of some rows removed."""
         return replace(self, errors=np.where(gone, np.float32(np.nan), self.errors))
 
-    def promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
+    def candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """Return the positions of the rows (None: all) that can be among the `wanted` nearest, with ties."""
-        found = self._found(query, rows, wanted)
+        found = self._candidates(query, rows, wanted)
         add_note(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
         return found
 
-    def _found(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
+    def _candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         loops = kernels.find("vectors")
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
             slack = query.error * 1.01 + 8 * _F32
             block = (self.codes, self.scales, self.errors)
             numbers: Numbers = interruptible(
-                lambda: loops.promising(block, query.codes, query.step, slack, some, rows is None, wanted),
+                lambda: loops.candidates(block, query.codes, query.step, slack, some, rows is None, wanted),
                 (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
             )
             return numbers
         with kernels.timed_fallback():
-            return self._promising(query, rows, wanted)
+            return self._candidates_numpy(query, rows, wanted)
 
-    def _promising(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
+    def _candidates_numpy(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """The numpy fallback, with the query in 32-bit floats instead of integers."""
         count = len(self.codes) if rows is None else len(rows)
         unit = query.unit.astype(np.float32)
@@ -155,16 +155,16 @@ class VectorColumn:
         for start in range(0, len(numbers), tuning.current.vector_batch_rows):
             some = slice(start, start + tuning.current.vector_batch_rows)
             checkpoint()
-            for block, places, rows in self._parts(numbers[some]):
-                norms[some][places] = block.norms[rows]
+            for block, positions, rows in self._parts(numbers[some]):
+                norms[some][positions] = block.norms[rows]
                 # Row by row: a matrix product rounds a row differently depending on its position.
-                dots[some][places] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
+                dots[some][positions] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
         scale = norms * query.length
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
         return distances, ~np.isnan(norms)
 
-    def promising(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
+    def candidates(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
         """Return the positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties."""
         if not wanted:
             return _NO_ROWS
@@ -172,17 +172,17 @@ class VectorColumn:
         if count <= max(wanted, tuning.current.vector_exact_rows_max) or not query.has_direction:
             return self._known(np.arange(count) if numbers is None else numbers)
         if numbers is None:
-            return self._all_promising(query, wanted)
+            return self._all_candidates(query, wanted)
         found = [
-            found + places.start if isinstance(places, slice) else places[found]
-            for block, places, rows in self._parts(numbers)
-            for found in (block.promising(query, rows, wanted),)
+            found + positions.start if isinstance(positions, slice) else positions[found]
+            for block, positions, rows in self._parts(numbers)
+            for found in (block.candidates(query, rows, wanted),)
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def _all_promising(self, query: VectorQuery, wanted: int) -> Numbers:
+    def _all_candidates(self, query: VectorQuery, wanted: int) -> Numbers:
         parts = zip(self._left, self.view.starts, strict=True)
-        known = np.concatenate([block.promising(query, None, wanted) + start for block, start in parts])
+        known = np.concatenate([block.candidates(query, None, wanted) + start for block, start in parts])
         row_of = self.view.row_of
         return known if row_of is None else np.sort(row_of[known]).astype(np.int64)
 
@@ -198,8 +198,8 @@ class VectorColumn:
     def _known(self, numbers: Numbers) -> Numbers:
         """Return the positions of the rows that have a vector."""
         norms = np.empty(len(numbers))
-        for block, places, rows in self._parts(numbers):
-            norms[places] = block.norms[rows]
+        for block, positions, rows in self._parts(numbers):
+            norms[positions] = block.norms[rows]
         return np.flatnonzero(~np.isnan(norms))
 
     def _parts(self, numbers: Numbers) -> Iterator[tuple[VectorBlock, Numbers | slice, Numbers]]:
@@ -218,9 +218,9 @@ class VectorColumn:
             return
         part = np.searchsorted(np.array(self.view.starts), known, side="right") - 1
         for at, (block, start) in enumerate(zip(self.view.bodies, self.view.starts, strict=True)):
-            places = np.flatnonzero(part == at)
-            if len(places):
-                yield block, places, known[places] - start
+            positions = np.flatnonzero(part == at)
+            if len(positions):
+                yield block, positions, known[positions] - start
 
 
 def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
@@ -241,28 +241,28 @@ def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
 
 
 def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
-    def write(fragments: Sequence[int] | None, maker: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
         with ExitStack() as files:
-            matrix = files.enter_context(maker.rows("matrix", (rows, dim), np.dtype(np.float32)))
-            codes = files.enter_context(maker.rows("codes", (rows, dim), np.dtype(np.int8)))
+            matrix = files.enter_context(writer.rows("matrix", (rows, dim), np.dtype(np.float32)))
+            codes = files.enter_context(writer.rows("codes", (rows, dim), np.dtype(np.int8)))
             for block in _blocks(data.stream(name, fragments), dim):
                 matrix.write(block.matrix.tobytes())
                 codes.write(block.codes.tobytes())
                 for label, parts in small.items():
                     parts.append(getattr(block, label))
         for label, parts in small.items():
-            maker.put(label, np.concatenate(parts))
+            writer.put(label, np.concatenate(parts))
 
-    recipe = SegmentBuilder(
+    builder = SegmentBuilder(
         "vectors",
         max(tuning.current.vector_disk_bytes_min // (dim * 4), 1),
         lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
         lambda arrays, rows: _read_block(arrays, rows, dim),
     )
-    return data.derived(f"vectors:{data.field_id(name)}", lambda: VectorColumn(segments_of(data, name, recipe)))
+    return data.derived(f"vectors:{data.field_id(name)}", lambda: VectorColumn(segments_of(data, name, builder)))
 
 
 def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> VectorBlock:

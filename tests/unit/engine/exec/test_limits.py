@@ -378,7 +378,7 @@ def test_slices_and_batches(tune, seed):
     values, places = random.integers(0, 99, 50), random.integers(0, 50, 200)
     assert native.gather(values, places).tolist() == values[places].tolist()
     starts = random.integers(0, 50, len(costs))
-    assert csr.in_slices(starts, costs).tolist() == csr.ranges(starts, costs).tolist()
+    assert csr.batched_ranges(starts, costs).tolist() == csr.ranges(starts, costs).tolist()
     column = pa.array([None if value % 7 == 0 else int(value) for value in values])
     counting = Counting()
     with watching(Watch(None, counting)):

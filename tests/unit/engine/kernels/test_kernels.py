@@ -51,7 +51,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(kernel_loader, compiled, s
             distances, known = whole.distances(query, numbers)
             for wanted in (1, 10, 600):
                 last = np.sort(distances[known])[wanted - 1]
-                found = made.promising(query, rows, wanted)
+                found = made.candidates(query, rows, wanted)
                 assert set(np.flatnonzero(known & (distances <= last)).tolist()) <= set(found.tolist())
                 assert known[found].all()
                 assert np.array_equal(found, np.unique(found))
@@ -62,9 +62,9 @@ def test_codes_rule_most_vectors_out(kernel_loader):
     matrix = random.standard_normal((20_000, 64)).astype(np.float32)
     made = vector_scan._measured(matrix, np.ones(len(matrix), bool))
     query = VectorQuery.of(random.standard_normal(64))
-    assert len(made.promising(query, None, 10)) < 100
+    assert len(made.candidates(query, None, 10)) < 100
     kernels.load()
-    assert len(made.promising(query, None, 10)) < 100
+    assert len(made.candidates(query, None, 10)) < 100
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -82,10 +82,10 @@ def test_scores_and_the_best_of_them(kernel_loader, seed):
     slow = index.bm25(asked)
     best_slow = {(w, r is None): inverted_index.best(slow, r, w) for w in (0, 1, 10, 1_000) for r in (None, rows)}
     own = slow[[3, 4, 5, 6, 7]]
-    standing_slow = [inverted_index.standing(slow, r, own) for r in (None, rows)]
+    standing_slow = [inverted_index.rank_counts(slow, r, own) for r in (None, rows)]
     assert kernels.load()
     for r, (above, equal) in zip((None, rows), standing_slow, strict=True):
-        found = inverted_index.standing(slow, r, own)
+        found = inverted_index.rank_counts(slow, r, own)
         held = own > 0
         assert (found[0][held].tolist(), found[1][held].tolist()) == (above[held].tolist(), equal[held].tolist())
     assert standing_slow[0][0][own > 0].tolist() == [int((slow > score).sum()) for score in own if score > 0]
@@ -115,7 +115,7 @@ def _ranked(seed: int) -> list[bytes]:
     scores, rows = index.scored([f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]])
     made, _ = block(seed, 17)
     whole, query = vector_scan.VectorColumn(SegmentView((made,), (0,))), VectorQuery.of(random.standard_normal(17))
-    near = whole.promising(query, None, 50)
+    near = whole.candidates(query, None, 50)
     distances = whole.distances(query, near)[0]
     nearest = near[np.lexsort((near, distances))[:50]]
     return [scores.tobytes(), rows.tobytes(), nearest.tobytes(), whole.distances(query, nearest)[0].tobytes()]

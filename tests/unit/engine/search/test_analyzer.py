@@ -71,8 +71,8 @@ def test_every_stop_word_is_dropped_and_no_other():
 def test_a_run_ends_where_letters_and_digits_end():
     """Checks every character that Python knows, because different libraries split stored texts and queries."""
     known = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
-    joined_segments = [f"q{character}q" for character in known]
-    index = build_index(pa.array(joined_segments, pa.utf8()))
+    spaced = [f"q{character}q" for character in known]
+    index = build_index(pa.array(spaced, pa.utf8()))
     cut = index.matching(["q"])
     for character, apart in zip(known, cut, strict=True):
         assert apart == (not character.isalnum() or is_cjk(character)), ascii(character)
