@@ -44,8 +44,8 @@ def input_table(name: str, data: Any, source: str | None, integers: frozenset[st
             f"'{name}': cannot load a {type(data).__name__}", hint="give an Arrow table, or a pandas or polars frame"
         )
     if is_of_pandas(data.schema):
-        data = _whole_numbers(data, integers)
-    return _checked(data, source)
+        data = _integral_floats(data, integers)
+    return _validated(data, source)
 
 
 def column_names(schema: pa.Schema, source: str | None) -> list[str]:
@@ -53,7 +53,7 @@ def column_names(schema: pa.Schema, source: str | None) -> list[str]:
     try:
         names = list(schema.names)
     except UnicodeDecodeError:
-        raise InputError(f"{_place(source)}a column name is not valid UTF-8", code="unreadable_file") from None
+        raise InputError(f"{_prefix(source)}a column name is not valid UTF-8", code="unreadable_file") from None
     return [name for name in names if not (name.startswith(_INDEX) and is_of_pandas(schema))]
 
 
@@ -68,10 +68,10 @@ def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> Ar
         raise InputError(f"cannot load a {type(frame).__name__} of pandas", hint="give a DataFrame")
     arrays: list[pa.Array] = []
     values: dict[str, list[Any]] = {}
-    for place, name in enumerate(frame.columns):
+    for position, name in enumerate(frame.columns):
         if not isinstance(name, str):
-            raise InputError(f"{_place(source)}a column name must be text, not {type(name).__name__}")
-        series = frame.iloc[:, place]
+            raise InputError(f"{_prefix(source)}a column name must be text, not {type(name).__name__}")
+        series = frame.iloc[:, position]
         try:
             array = pa.array(series, from_pandas=True)
             arrays.append(one_array(array))
@@ -79,7 +79,7 @@ def _from_pandas(frame: Any, source: str | None, integers: frozenset[str]) -> Ar
             arrays.append(pa.nulls(len(frame)))
             values[name] = [None if _is_missing(value) else value for value in series.tolist()]
     table = pa.Table.from_arrays(arrays, names=list(frame.columns))
-    checked = _checked(_whole_numbers(table, integers), source)
+    checked = _validated(_integral_floats(table, integers), source)
     return ArrowInput(checked.table, {**checked.values, **values})
 
 
@@ -87,22 +87,22 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _whole_numbers(table: pa.Table, integers: frozenset[str]) -> pa.Table:
+def _integral_floats(table: pa.Table, integers: frozenset[str]) -> pa.Table:
     """Convert floats to integers where pandas uses floats because a value is missing."""
-    for place, column in enumerate(table.schema):
+    for position, column in enumerate(table.schema):
         if column.name not in integers or not pa.types.is_floating(column.type):
             continue
-        values = table.column(place)
+        values = table.column(position)
         known = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values) if len(values) else values
         try:
             whole = known.cast(pa.int64())
         except pa.ArrowInvalid:
             continue
-        table = table.set_column(place, column.name, whole)
+        table = table.set_column(position, column.name, whole)
     return table
 
 
-def _checked(table: pa.Table, source: str | None) -> ArrowInput:
+def _validated(table: pa.Table, source: str | None) -> ArrowInput:
     """Validate the buffers of a table; columns with invalid UTF-8 become Python values."""
     values: dict[str, list[Any]] = {}
     names = column_names(table.schema, source)
@@ -111,9 +111,9 @@ def _checked(table: pa.Table, source: str | None) -> ArrowInput:
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             # A DateTime is a `date64` with a time of day, which full validation refuses.
-            column.validate(full=not _holds(column.type, pa.date64()))
+            column.validate(full=not _contains(column.type, pa.date64()))
         except pa.ArrowInvalid:
-            values[name] = _decoded(column, name, source)
+            values[name] = _decoded_values(column, name, source)
     if values:
         named = zip(table.column_names, table.columns, strict=True)
         kept = [pa.nulls(table.num_rows) if name in values else column for name, column in named]
@@ -121,18 +121,18 @@ def _checked(table: pa.Table, source: str | None) -> ArrowInput:
     return ArrowInput(table, values)
 
 
-def _holds(type_: pa.DataType, wanted: pa.DataType) -> bool:
-    return type_ == wanted or any(_holds(type_.field(n).type, wanted) for n in range(type_.num_fields))
+def _contains(type_: pa.DataType, wanted: pa.DataType) -> bool:
+    return type_ == wanted or any(_contains(type_.field(n).type, wanted) for n in range(type_.num_fields))
 
 
-def _decoded(column: pa.ChunkedArray, name: str, source: str | None) -> list[Any]:
+def _decoded_values(column: pa.ChunkedArray, name: str, source: str | None) -> list[Any]:
     """Return the values of a column, text decoded one by one; raise `InputError` if it is damaged otherwise."""
     try:
         chunks = [_as_bytes(chunk) for chunk in column.chunks]
         for chunk in chunks:
             chunk.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(f"{_place(source)}column '{name}' is damaged", code="unreadable_file") from None
+        raise InputError(f"{_prefix(source)}column '{name}' is damaged", code="unreadable_file") from None
     return [_text(value) for chunk in chunks for value in chunk.to_pylist()]
 
 
@@ -163,5 +163,5 @@ def _text(value: Any) -> Any:
         return InvalidText()
 
 
-def _place(source: str | None) -> str:
+def _prefix(source: str | None) -> str:
     return f"{source}: " if source else ""

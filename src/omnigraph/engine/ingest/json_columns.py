@@ -39,13 +39,13 @@ def build_column(
     Python types of the values, if known; `fetch` reads the references of a Blob column.
     """
     try:
-        column = _whole(values, type_, kinds)
+        column = _convert_column(values, type_, kinds)
     except _ARROW_ERRORS:
         column = None
-    return column if column is not None else _one_by_one(values, type_, bad, fetch)
+    return column if column is not None else _convert_values(values, type_, bad, fetch)
 
 
-def _whole(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None = None) -> pa.Array | None:
+def _convert_column(values: Sequence[Any], type_: PropertyType, kinds: set[type] | None = None) -> pa.Array | None:
     types = set(map(type, values)) if kinds is None else kinds
     if types == {_NONE}:
         return pa.nulls(len(values), arrow_type(type_))
@@ -96,7 +96,7 @@ def _lists(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
     items = list(chain.from_iterable(v for v in values if v is not None))
     if not set(map(type, items)) <= item.kind.json_types:
         return None
-    flat = _whole(items, item)
+    flat = _convert_column(items, item)
     if flat is None:
         return None
     offsets: list[int | None] = []
@@ -117,7 +117,7 @@ def _vectors(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
     if any(len(v) != dim for v in present):
         return None
     items = list(chain.from_iterable(present))
-    flat = _whole(items, PropertyType("F32"))
+    flat = _convert_column(items, PropertyType("F32"))
     if flat is None or flat.null_count:
         return None
     if len(present) == len(values):
@@ -125,7 +125,7 @@ def _vectors(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
     return pa.array([None if v is None else [float(x) for x in v] for v in values], arrow_type(type_))
 
 
-def _one_by_one(values: Sequence[Any], type_: PropertyType, bad: BadValue, fetch: Fetch | None = None) -> pa.Array:
+def _convert_values(values: Sequence[Any], type_: PropertyType, bad: BadValue, fetch: Fetch | None = None) -> pa.Array:
     nullable = type_.with_nullable(True)
     stored: list[Any] = []
     for position, value in enumerate(values):

@@ -191,7 +191,7 @@ def _given(values: list[Any], otherwise: Any) -> tuple[list[Any], int, set[type]
     return filled, sum(mask), kinds - {msgspec.UnsetType} | {type(otherwise)}, pa.array(mask)
 
 
-def cut_blocks(text: bytes) -> Iterator[bytes]:
+def split_blocks(text: bytes) -> Iterator[bytes]:
     """Split the text into blocks of complete lines."""
     start = 0
     while start < len(text):

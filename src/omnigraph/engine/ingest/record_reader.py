@@ -15,7 +15,7 @@ import msgspec
 
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import BOM
-from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, cut_blocks
+from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, split_blocks
 from omnigraph.engine.ingest.records import ENDS, AnyType, EndTypes, Faults, Records, RecordSet, end_id, end_types
 from omnigraph.errors import RecordError, ValueFormatError
 from omnigraph.scalar_types.describe import describe_json
@@ -37,13 +37,13 @@ def read_text(
     reader = BlockReader(catalog, source)
     found: dict[str, list[RecordSet]] = {}
     number = first
-    for block in cut_blocks(text.removeprefix(BOM)):
+    for block in split_blocks(text.removeprefix(BOM)):
         parts: Iterable[RecordSet]
         columns = reader.read(block, number)
         if columns is not None:
             parts, count = columns, sum(len(part.lines) for part in columns)
         else:
-            sorter = _Sorter(catalog, faults, source)
+            sorter = _RecordSorter(catalog, faults, source)
             _read_lines(iterate_lines(block), number, sorter)
             parts, count = sorter.records.values(), block.count(b"\n")
         for part in parts:
@@ -56,12 +56,12 @@ def read_jsonl(
     lines: Iterable[bytes], catalog: Catalog, faults: Faults, source: str | None = None
 ) -> dict[str, Records]:
     """Return table key → records of JSON lines. Blank lines and lines that begin with `//` are skipped."""
-    sorter = _Sorter(catalog, faults, source)
+    sorter = _RecordSorter(catalog, faults, source)
     _read_lines(lines, 1, sorter)
     return sorter.records
 
 
-def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
+def _read_lines(lines: Iterable[bytes], first: int, sorter: _RecordSorter) -> None:
     decode = msgspec.json.Decoder().decode
     for number, line in enumerate(lines, first):
         text = line.strip() if number > 1 else line.removeprefix(BOM).strip()
@@ -81,7 +81,7 @@ def _read_lines(lines: Iterable[bytes], first: int, sorter: _Sorter) -> None:
 
 def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict[str, Records]:
     """Return table key → records of dicts, numbered from 1."""
-    sorter = _Sorter(catalog, faults, None)
+    sorter = _RecordSorter(catalog, faults, None)
     for number, record in enumerate(records, 1):
         try:
             sorter.add(number, record)
@@ -90,7 +90,7 @@ def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict
     return sorter.records
 
 
-def _check_size(text: bytes, number: int, sorter: _Sorter) -> None:
+def _check_size(text: bytes, number: int, sorter: _RecordSorter) -> None:
     limit = tuning.current.record_bytes_max
     if len(text) > limit:
         raise sorter.error(number, f"a line may have at most {limit} bytes, this one has {len(text)}")
@@ -99,7 +99,7 @@ def _check_size(text: bytes, number: int, sorter: _Sorter) -> None:
         raise sorter.error(number, f"a line may have at most {STRUCTURE_MAX} brackets, commas and colons")
 
 
-def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _Sorter) -> None:
+def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _RecordSorter) -> None:
     """Raise an error if an object has a member twice. The decoder silently keeps the last one.
 
     If every `":` in the text belongs to a member, no member is repeated. Otherwise (white space before a colon, or `":`
@@ -113,7 +113,7 @@ def _refuse_repeats(text: bytes, record: Any, number: int, sorter: _Sorter) -> N
     json.loads(text, object_pairs_hook=_unique_members(number, sorter))
 
 
-def _unique_members(number: int, sorter: _Sorter) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+def _unique_members(number: int, sorter: _RecordSorter) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
@@ -125,7 +125,7 @@ def _unique_members(number: int, sorter: _Sorter) -> Callable[[list[tuple[str, A
     return hook
 
 
-class _Sorter:
+class _RecordSorter:
     """Checks the shape of records and sorts them by type."""
 
     def __init__(self, catalog: Catalog, faults: Faults, source: str | None) -> None:
@@ -158,18 +158,18 @@ class _Sorter:
             raise self.error(number, f"'data' is an object, not {describe_json(data)}", type_name=name)
         members = (1 if kind == "type" else 3) + ("data" in record)
         if len(record) != members or (ends and not ("from" in record and "to" in record)):
-            raise self._members(number, kind, record)
+            raise self._wrong_members(number, kind, record)
         if not data.keys() <= allowed:
             raise self._unknown_property(number, records.type, data, allowed)
         if ends:
-            src, dst = (self._end(number, record, word, ends[end]) for end, word in ENDS)
+            src, dst = (self._end_id(number, record, word, ends[end]) for end, word in ENDS)
             records.src.append(src)
             records.dst.append(dst)
         records.lines.append(number)
         records.data.append(data)
         records.size += size
 
-    def _end(self, number: int, record: Mapping[str, Any], word: str, key: PropertyType) -> str:
+    def _end_id(self, number: int, record: Mapping[str, Any], word: str, key: PropertyType) -> str:
         value = record[word]
         if type(value) is str:
             return value
@@ -178,14 +178,14 @@ class _Sorter:
         except ValueFormatError:
             raise self._not_an_end(number, record, word) from None
 
-    def _members(self, number: int, kind: str, record: Mapping[str, Any]) -> RecordError:
+    def _wrong_members(self, number: int, kind: str, record: Mapping[str, Any]) -> RecordError:
         allowed = {"type", "data"} if kind == "type" else {"edge", "from", "to", "data"}
-        strange = [name for name in record if name not in allowed]
-        if strange:
+        unknown = [name for name in record if name not in allowed]
+        if unknown:
             hint = "properties go inside 'data'"
             if kind == "edge" and not ("from" in record and "to" in record):
                 hint = 'the ends of an edge are \'from\' and \'to\': {"edge": "Name", "from": "id", "to": "id"}'
-            return self.error(number, f"'{strange[0]}' does not belong in a record", hint=hint)
+            return self.error(number, f"'{unknown[0]}' does not belong in a record", hint=hint)
         return self._not_an_end(number, record, "from" if "from" not in record else "to")
 
     def _not_an_end(self, number: int, record: Mapping[str, Any], end: str) -> RecordError:

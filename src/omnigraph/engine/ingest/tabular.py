@@ -99,7 +99,7 @@ def read_table_file(
             yield type_.table_key, part
         return
     with _opened(file) as table:
-        meanings = _meanings(type_, table.names, file.name)
+        columns_of = _columns_of(type_, table.names, file.name)
         ends = end_types(type_, catalog)
         integers = _integer_columns(type_, ends)
         first = split.first if split is not None else 1
@@ -107,7 +107,7 @@ def read_table_file(
         for number in numbers:
             for batch in table.batches(number):
                 rows = input_table(type_.name, batch, file.name, integers)
-                yield type_.table_key, _read_rows(type_, rows, meanings, first, faults, file.name, ends)
+                yield type_.table_key, _read_rows(type_, rows, columns_of, first, faults, file.name, ends)
                 first += batch.num_rows
         if not numbers:
             yield type_.table_key, Records(type_, file.name)
@@ -122,8 +122,8 @@ def read_arrow(
     type_ = find_type(name, catalog)
     ends = end_types(type_, catalog)
     rows = input_table(name, data, source, _integer_columns(type_, ends))
-    meanings = _meanings(type_, rows.table.column_names, source)
-    return {type_.table_key: _read_rows(type_, rows, meanings, first, faults, source, ends)}
+    columns_of = _columns_of(type_, rows.table.column_names, source)
+    return {type_.table_key: _read_rows(type_, rows, columns_of, first, faults, source, ends)}
 
 
 def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
@@ -137,35 +137,35 @@ def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[st
 def _read_rows(
     type_: NodeType | EdgeType,
     rows: ArrowInput,
-    meanings: dict[str, str],
+    columns_of: dict[str, str],
     first: int,
     faults: Faults,
     source: str | None,
     ends: EndTypes,
 ) -> RecordSet:
     table = rows.table
-    columns = _direct_columns(type_, table, meanings, ends) if not rows.values else None
+    columns = _direct_columns(type_, table, columns_of, ends) if not rows.values else None
     lines = range(first, first + table.num_rows)
     if columns is not None:
         return RecordColumns(type_, source, lines, columns)
     values = {
-        meaning: rows.values[given]
+        property_name: rows.values[given]
         if given in rows.values
-        else _json_values(table[given], ends.get(meaning) or _type_of(type_, meaning))
-        for meaning, given in meanings.items()
+        else _json_values(table[given], ends.get(property_name) or _type_of(type_, property_name))
+        for property_name, given in columns_of.items()
     }
     return _records(type_, values, list(lines), faults, source, ends)
 
 
 def _direct_columns(
-    type_: NodeType | EdgeType, table: pa.Table, meanings: dict[str, str], ends: EndTypes
+    type_: NodeType | EdgeType, table: pa.Table, columns_of: dict[str, str], ends: EndTypes
 ) -> dict[str, pa.Array] | None:
     """Return the columns without conversion if every value fits its property; None if values must be converted."""
     fields: dict[str, pa.Array] = {}
     for name in ("id", *ends, *type_.properties):
-        if name not in meanings:
+        if name not in columns_of:
             continue
-        given = table[meanings[name]]
+        given = table[columns_of[name]]
         if name in ends and ends[name].is_integer and pa.types.is_integer(given.type):
             key = _direct(given, ends[name])
             column = None if key is None else key.cast(pa.utf8())
@@ -282,19 +282,24 @@ def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faul
             if file.delimiter is None and reader.delimiter != ",":
                 faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
             header = _without_index(reader.header, source, faults)
-            meanings = _meanings(type_, [name for name in header if name is not None], source)
-            places = [
-                (meaning, header.index(given), ends.get(meaning) or _type_of(type_, meaning), meaning in ends)
-                for meaning, given in meanings.items()
+            columns_of = _columns_of(type_, [name for name in header if name is not None], source)
+            sources = [
+                (
+                    property_name,
+                    header.index(given),
+                    ends.get(property_name) or _type_of(type_, property_name),
+                    property_name in ends,
+                )
+                for property_name, given in columns_of.items()
             ]
             rows = _csv_rows(reader, len(header), type_, faults)
             for number in count():
-                chunk = list(_some(rows))
+                chunk = list(_next_batch(rows))
                 if not chunk and number:
                     return
                 columns = {
-                    meaning: [(_end if is_end else _cell)(row[at], kind) for _, row in chunk]
-                    for meaning, at, kind, is_end in places
+                    property_name: [(_end_value if is_end else _cell_value)(row[at], kind) for _, row in chunk]
+                    for property_name, at, kind, is_end in sources
                 }
                 records = _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
                 records.size = sum(len(cell) for _, cells in chunk for cell in cells if cell is not None)
@@ -311,7 +316,7 @@ def _without_index(header: list[str], source: str, faults: Faults) -> list[str |
     return list(header)
 
 
-def _some(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
+def _next_batch(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
     """Yield the rows of one batch."""
     size = 0
     for number, (line, cells) in enumerate(rows, 1):
@@ -366,7 +371,7 @@ def _records(
     return records
 
 
-def _cell(text: str | None, type_: PropertyType) -> Any:
+def _cell_value(text: str | None, type_: PropertyType) -> Any:
     """Convert a cell to a JSON value. A cell that cannot be converted stays text and is refused later with its line."""
     if text is None:
         return None
@@ -378,7 +383,7 @@ def _cell(text: str | None, type_: PropertyType) -> Any:
     return type_.kind.from_cell(text)
 
 
-def _end(text: str | None, key: PropertyType) -> str | None:
+def _end_value(text: str | None, key: PropertyType) -> str | None:
     """Return the id in a cell; an integer key may be written as a float, as pandas does if a value is missing."""
     if text is not None and key.is_integer and _WHOLE_FLOAT.fullmatch(text):
         return text.partition(".")[0]
@@ -400,15 +405,15 @@ def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType 
     return found
 
 
-def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
+def _columns_of(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
     """Return property (and `id`, `src`, `dst`) → the column that contains it."""
     found: dict[str, str] = {}
     ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
     known = {"id": "id", **ends, **{name: name for name in type_.properties}}
-    folded = _folded(known)
+    normalized = _unique_normalized(known)
     for name in given:
-        meaning = known.get(name) or folded.get(_fold(name))
-        if meaning is None:
+        property_name = known.get(name) or normalized.get(_normalized(name))
+        if property_name is None:
             raise RecordError(
                 f"{type_.kind} type '{type_.name}' has no property '{name}'",
                 source=source,
@@ -417,10 +422,10 @@ def _meanings(type_: NodeType | EdgeType, given: list[str], source: str | None) 
                 rule="unknown_property",
                 hint=_column_hint(type_, name, given, known),
             )
-        if meaning in found:
-            message = f"columns '{found[meaning]}' and '{name}' mean the same"
+        if property_name in found:
+            message = f"columns '{found[property_name]}' and '{name}' mean the same"
             raise RecordError(message, source=source, type_name=type_.name, rule="columns")
-        found[meaning] = name
+        found[property_name] = name
     for end, word in (("src", "from"), ("dst", "to")) if ends else ():
         if end not in found:
             message = f"edge {type_.name}: there is no column '{word}'"
@@ -444,26 +449,26 @@ def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known:
     return f"{properties}remove the column, or add the property to the schema"
 
 
-def _fold(name: str) -> str:
+def _normalized(name: str) -> str:
     """Normalize a column name to the form of a property name: `Sepal Length (cm)` is `sepal_length_cm`."""
     return _NO_NAME.sub("_", name.lower()).strip("_")
 
 
-def _folded(known: dict[str, str]) -> dict[str, str]:
+def _unique_normalized(known: dict[str, str]) -> dict[str, str]:
     """Return normalized name → property, for names that are unique when normalized."""
-    folds = Counter(map(_fold, known))
-    return {_fold(name): meaning for name, meaning in known.items() if folds[_fold(name)] == 1}
+    folds = Counter(map(_normalized, known))
+    return {_normalized(name): property_name for name, property_name in known.items() if folds[_normalized(name)] == 1}
 
 
-def _type_of(type_: NodeType | EdgeType, meaning: str) -> PropertyType:
-    return type_.properties[meaning].type if meaning in type_.properties else _TEXT
+def _type_of(type_: NodeType | EdgeType, property_name: str) -> PropertyType:
+    return type_.properties[property_name].type if property_name in type_.properties else _TEXT
 
 
 def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
     """Return the values in the form that JSON would have for a property of the wanted type."""
     type_ = column.type
     if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
-        return _moments(column, wanted)
+        return _timestamps(column, wanted)
     if wanted.scalar == "Blob":
         encoded = (("base64:" + base64.b64encode(v).decode()) if type(v) is bytes else v for v in column.to_pylist())
         return list(encoded)
@@ -474,16 +479,16 @@ def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _moments(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
+def _timestamps(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
     """Convert dates and times to days or milliseconds for the wanted type; to text for any other type."""
     type_ = column.type
     times, by = (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
     numbers = column.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist()
-    moments = [None if number is None else number * times // by for number in numbers]
+    timestamps = [None if number is None else number * times // by for number in numbers]
     if wanted.scalar == "DateTime":
-        return moments
+        return timestamps
     if wanted.scalar == "Date":
-        return [None if moment is None else moment // DAY_MS for moment in moments]
+        return [None if timestamp is None else timestamp // DAY_MS for timestamp in timestamps]
     if pa.types.is_date32(type_):
-        return [None if moment is None else format_date(moment // DAY_MS) for moment in moments]
-    return [None if moment is None else format_datetime(moment) for moment in moments]
+        return [None if timestamp is None else format_date(timestamp // DAY_MS) for timestamp in timestamps]
+    return [None if timestamp is None else format_datetime(timestamp) for timestamp in timestamps]

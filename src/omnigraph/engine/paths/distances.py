@@ -44,7 +44,7 @@ class Targets:
         asked[self.pairs[1][self.pairs[0] == source]] = True
         return asked
 
-    def few(self, sources: int) -> list[tuple[int, int]] | None:
+    def few_pairs(self, sources: int) -> list[tuple[int, int]] | None:
         """Return the pairs (source position, end) if there are few; else None."""
         pairs_max = tuning.current.bidirectional_pairs_max
         if self.pairs is not None:
@@ -70,10 +70,10 @@ def distances(
     onward: Neighbours, backward: Neighbours, sources: Numbers, wanted: Targets, most: int
 ) -> Iterator[Distances]:
     """Yield the least number of edges from each source to its ends."""
-    few = wanted.few(len(sources))
-    if few is not None:
-        met = [meeting(onward, backward, int(sources[at]), end, most) for at, end in few]
-        found = [(*pair, one.distance) for pair, one in zip(few, met, strict=True) if one is not None]
+    few_pairs = wanted.few_pairs(len(sources))
+    if few_pairs is not None:
+        met = [meeting(onward, backward, int(sources[at]), end, most) for at, end in few_pairs]
+        found = [(*pair, one.distance) for pair, one in zip(few_pairs, met, strict=True) if one is not None]
         yield Distances(*np.array(found, np.int64).reshape(-1, 3).T)
         return
     for at, source in enumerate(sources.tolist()):

@@ -49,11 +49,11 @@ class PathGraph:
         self.count = int(self.nodes.offsets[-1])
         """The number of nodes."""
 
-    def inside(self, type_name: str, numbers: Numbers) -> Numbers:
+    def to_numbers(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert row numbers of a variable of a type to numbers of this graph."""
         return numbers if type_name == self._name else renumber(self._context, numbers, type_name, self._name)
 
-    def outside(self, type_name: str, numbers: Numbers) -> Numbers:
+    def to_rows(self, type_name: str, numbers: Numbers) -> Numbers:
         """Convert numbers of this graph to row numbers of a variable of a type."""
         return numbers if type_name == self._name else renumber(self._context, numbers, self._name, type_name)
 

@@ -47,7 +47,7 @@ class PathFinder:
     def run(self, bindings: BindingTable, passing: Callable[[Binding], Numbers | None]) -> BindingTable:
         """Join each row with its paths; `passing` returns the paths that satisfy the path predicates, None for all."""
         op = self._op
-        rows, found = self._every(bindings) if op.kind == "path" else self._shortest(bindings)
+        rows, found = self._all_simple(bindings) if op.kind == "path" else self._shortest(bindings)
         kept = passing(Binding(found.data))
         kept = np.arange(len(found.keys)) if kept is None else kept
         order = kept[np.argsort(found.keys[kept], kind="stable")]
@@ -59,18 +59,18 @@ class PathFinder:
         numbers = gather(order, batched_ranges(starts, counts))
         for step in op.steps:
             if not step.dst_bound:
-                nodes = self._graph.outside(step.dst_type, found.nodes[step.dst_var][numbers])
+                nodes = self._graph.to_rows(step.dst_type, found.nodes[step.dst_var][numbers])
                 result = result.bind(step.dst_var, self._context.table(TableKey.node(step.dst_type)), nodes)
         return result.bind(op.var, found.data, numbers)
 
     def _nodes_of(self, bindings: BindingTable) -> dict[str, Numbers]:
         """Return the nodes of the bound variables, in numbers of the path graph."""
         types = {self._op.src_var: self._op.src_type, **{step.dst_var: step.dst_type for step in self._op.steps}}
-        return {var: self._graph.inside(types[var], bindings.bound[var].numbers) for var in self._op.bound_vars}
+        return {var: self._graph.to_numbers(types[var], bindings.bound[var].numbers) for var in self._op.bound_vars}
 
     # -- all simple paths ------------------------------------------------------------------------
 
-    def _every(self, bindings: BindingTable) -> tuple[Numbers, FoundPaths]:
+    def _all_simple(self, bindings: BindingTable) -> tuple[Numbers, FoundPaths]:
         """Find all simple paths. Rows with equal bound variables have the same paths, so each combination is searched
         once.
         """
@@ -128,7 +128,7 @@ class PathFinder:
             return np.unique(far)
         if not step.filters and not step.across:
             return None
-        return np.sort(self._graph.inside(step.dst_type, self._candidates(step)))
+        return np.sort(self._graph.to_numbers(step.dst_type, self._candidates(step)))
 
     def _reaching(self, step: ir.PathStep, sources: Numbers) -> Numbers:
         """Return the nodes that a path to one of the sources can start from."""

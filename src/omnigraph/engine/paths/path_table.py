@@ -55,18 +55,18 @@ class RowSpace:
         which = self.which(numbers)
         if name == "type":
             return pa.array([one.name for one in self.types]).take(pa.array(which))
-        pieces: list[pa.Array] = []
-        places: list[Numbers] = []
+        values: list[pa.Array] = []
+        positions: list[Numbers] = []
         for at, table in enumerate(self.tables):
             rows = np.flatnonzero(which == at)
-            places.append(rows)
+            positions.append(rows)
             if name in _SYSTEM or name in self.types[at].properties:
                 found = table.take(_SYSTEM.get(name, name), numbers[rows] - self.offsets[at])
-                pieces.append(found.cast(arrow_type(type_), safe=False))
+                values.append(found.cast(arrow_type(type_), safe=False))
             else:
-                pieces.append(pa.nulls(len(rows), arrow_type(type_)))
-        order = np.argsort(np.concatenate(places), kind="stable")
-        return pa.concat_arrays(pieces).take(pa.array(order))
+                values.append(pa.nulls(len(rows), arrow_type(type_)))
+        order = np.argsort(np.concatenate(positions), kind="stable")
+        return pa.concat_arrays(values).take(pa.array(order))
 
     def ranks(self, numbers: Numbers) -> Numbers:
         """Return numbers that sort like the ids of the rows, then by type name."""
@@ -214,8 +214,8 @@ def shown(expr: ir.PathPart, bound: Binding) -> pa.Array:
             columns.append(_objects(data, name, type_, numbers, missing))
         else:
             known = data.take(ir.LENGTH if name == "length" else ir.WEIGHT, numbers)
-            places = np.cumsum(~missing) - 1
-            columns.append(known.take(pa.array(places, mask=missing)))
+            positions = np.cumsum(~missing) - 1
+            columns.append(known.take(pa.array(positions, mask=missing)))
     names = [name for name, _ in expr.type.fields]
     return pa.StructArray.from_arrays(columns, names=names, mask=pa.array(missing))
 

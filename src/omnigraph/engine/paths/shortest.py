@@ -105,11 +105,11 @@ class ShortestPaths:
 
     def _sums(self, sources: Numbers, wanted: Targets) -> Iterator[Distances]:
         for first, levels, found in self._in_turn(sources, wanted):
-            for number, places in enumerate(found, 1):
+            for number, positions in enumerate(found, 1):
                 level = levels[number]
                 assert level.sums is not None
-                lengths = np.full(len(places), number)
-                yield Distances(level.at[places] + first, level.nodes[places], lengths, level.sums[places])
+                lengths = np.full(len(positions), number)
+                yield Distances(level.at[positions] + first, level.nodes[positions], lengths, level.sums[positions])
 
     # -- search ----------------------------------------------------------------------------------
 
@@ -117,9 +117,9 @@ class ShortestPaths:
         """Yield, per batch of sources or per pair: (position of the first source, levels, positions of the ends in each
         level).
         """
-        few = wanted.few(len(sources)) if self._weights is None else None
-        if few is not None:
-            for at, end in few:
+        pairs = wanted.few_pairs(len(sources)) if self._weights is None else None
+        if pairs is not None:
+            for at, end in pairs:
                 met = meeting(*self._both(), int(sources[at]), end, self._most)
                 if met is not None:
                     yield at, *self._walk(sources[at : at + 1], np.array([end]), met)
@@ -154,7 +154,7 @@ class ShortestPaths:
         keys = level.at[positions] * self._count + nodes
         sums: Floats | None = None
         if self._weights is None:
-            new = known.first_met(keys)
+            new = known.unvisited(keys)
             if met is not None:
                 new &= met.left[nodes] <= met.distance - hops
         else:
@@ -163,7 +163,7 @@ class ShortestPaths:
             new = known.lightest(keys, sums, level.at[positions], ties=self._every)
             sums = sums[new]
         positions, edges, nodes = positions[new], edges[new], nodes[new]
-        first, into = known.note(keys[new])
+        first, into = known.mark(keys[new])
         sums = None if sums is None else sums[first]
         return BfsLevel(level.at[positions[first]], nodes[first], sums, into, positions, edges)
 
@@ -172,12 +172,12 @@ class ShortestPaths:
     def _read(self, levels: list[BfsLevel], found: list[Numbers], held: int) -> Iterator[PathBatch]:
         levels = _needed(levels, found)
         if not self._every:
-            levels = self._smallest(levels)
-        for number, places in enumerate(found, 1):
-            if len(places):
-                yield self._back(levels[: number + 1], places, held)
+            levels = self._smallest_ids(levels)
+        for number, positions in enumerate(found, 1):
+            if len(positions):
+                yield self._read_back(levels[: number + 1], positions, held)
 
-    def _smallest(self, levels: list[BfsLevel]) -> list[BfsLevel]:
+    def _smallest_ids(self, levels: list[BfsLevel]) -> list[BfsLevel]:
         """Keep one edge into each node: the one on the path with the smallest edge ids.
 
         Paths of equal length are compared edge by edge. The nodes of a level are therefore in the order of their paths
@@ -198,28 +198,28 @@ class ShortestPaths:
             place[level.into[first[np.lexsort((ids[first], before[first]))]]] = np.arange(len(first))
         return chosen
 
-    def _back(self, levels: list[BfsLevel], places: Numbers, held: int) -> PathBatch:
+    def _read_back(self, levels: list[BfsLevel], positions: Numbers, held: int) -> PathBatch:
         """Return the paths that end at some nodes of the last level."""
-        owners, weights = levels[-1].at[places], levels[-1].sums
-        sums = None if weights is None else weights[places]
-        nodes = levels[-1].nodes[places].reshape(-1, 1)
-        edges = np.zeros((len(places), 0), np.int64)
+        owners, weights = levels[-1].at[positions], levels[-1].sums
+        sums = None if weights is None else weights[positions]
+        nodes = levels[-1].nodes[positions].reshape(-1, 1)
+        edges = np.zeros((len(positions), 0), np.int64)
         for number in range(len(levels) - 1, 0, -1):
             level, before = levels[number], levels[number - 1]
             order = interruptible(partial(np.argsort, level.into, kind="stable"), len(level.into))
             starts = offsets_of(level.into, len(level.nodes))
-            counts = starts[places + 1] - starts[places]
+            counts = starts[positions + 1] - starts[positions]
             self._context.check_size(held + int(counts.sum()), nodes.shape[1] + edges.shape[1] + 4)
-            rows = np.repeat(np.arange(len(places)), counts)
-            entries = order[batched_ranges(starts[places], counts)]
-            places = level.back[entries]
-            nodes = _longer(before.nodes[places], nodes, rows)
-            edges = _longer(level.edges[entries], edges, rows)
+            rows = np.repeat(np.arange(len(positions)), counts)
+            entries = order[batched_ranges(starts[positions], counts)]
+            positions = level.back[entries]
+            nodes = _prepended(before.nodes[positions], nodes, rows)
+            edges = _prepended(level.edges[entries], edges, rows)
             owners, sums = owners[rows], None if sums is None else sums[rows]
             if self._every and self._weights is not None:
                 # Edges of weight 0 can form a cycle.
                 unique = ~(nodes[:, 1:] == nodes[:, :1]).any(axis=1)
-                places, nodes, edges, owners = places[unique], nodes[unique], edges[unique], owners[unique]
+                positions, nodes, edges, owners = positions[unique], nodes[unique], edges[unique], owners[unique]
                 sums = None if sums is None else sums[unique]
         return PathBatch(nodes, edges, owners, nodes[:, :0], sums)
 
@@ -253,7 +253,7 @@ class _Visited:
         """True if all wanted ends were reached; with weights they may still get lighter, and it stays False."""
         return not self._missing
 
-    def first_met(self, keys: Numbers) -> Mask:
+    def unvisited(self, keys: Numbers) -> Mask:
         """Return a mask of the keys that no earlier level visited."""
         return ~self._seen[keys]
 
@@ -278,7 +278,7 @@ class _Visited:
         np.maximum.at(limit, self._wanted // self._count, best[self._wanted])
         return limit
 
-    def note(self, keys: Numbers) -> tuple[Numbers, Numbers]:
+    def mark(self, keys: Numbers) -> tuple[Numbers, Numbers]:
         """Mark the keys of a level as visited; return (position of each key's first occurrence, index of each key among
         them).
         """
@@ -299,7 +299,7 @@ class _Visited:
         return np.flatnonzero(right)
 
 
-def _longer(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
+def _prepended(first: Numbers, others: Numbers, rows: Numbers) -> Numbers:
     """Prepend a number to some rows of a matrix."""
     found = np.empty((len(rows), others.shape[1] + 1), np.int64)
     for some in batches(len(rows), tuning.current.batch_rows):
@@ -321,8 +321,8 @@ def _needed(levels: list[BfsLevel], found: list[Numbers]) -> list[BfsLevel]:
     return kept
 
 
-def _repeats(places: Numbers) -> bool:
-    return bool(len(places)) and int(np.bincount(places).max()) > 1
+def _repeats(positions: Numbers) -> bool:
+    return bool(len(positions)) and int(np.bincount(positions).max()) > 1
 
 
 def _firsts(ordered: Numbers) -> Mask:

@@ -62,11 +62,11 @@ class SimplePaths:
         """Extend the paths by one hop; paths of equal length form one batch."""
         by_length: dict[int, list[PathBatch]] = {}
         for batch in batches:
-            for longer in self._longer(batch, step, ends):
-                by_length.setdefault(longer.edges.shape[1], []).append(longer)
-        return [_together(by_length[length]) for length in sorted(by_length)]
+            for extended in self._extended(batch, step, ends):
+                by_length.setdefault(extended.edges.shape[1], []).append(extended)
+        return [_merged(by_length[length]) for length in sorted(by_length)]
 
-    def _longer(self, batch: PathBatch, step: ir.PathStep, ends: EndFilter) -> Iterator[PathBatch]:
+    def _extended(self, batch: PathBatch, step: ir.PathStep, ends: EndFilter) -> Iterator[PathBatch]:
         """Yield the paths extended by the edges of one hop.
 
         Batches are processed depth first. The number of waiting batches is bounded by the length of the hop, not by the
@@ -81,15 +81,15 @@ class SimplePaths:
                 continue
             first, *rest = _portions(batch, incident_edges)
             waiting.extend((hops, portion) for portion in reversed(rest))
-            longer = self._one_edge(first, incident_edges, left, step.max_hops - hops - 1)
-            if not len(longer.owners):
+            extended = self._one_edge(first, incident_edges, left, step.max_hops - hops - 1)
+            if not len(extended.owners):
                 continue
-            waiting.append((hops + 1, longer))
+            waiting.append((hops + 1, extended))
             if hops + 1 >= step.min_hops:
-                nodes = longer.nodes[:, -1]
-                arrived = ends.fit(longer.owners, nodes)
+                nodes = extended.nodes[:, -1]
+                arrived = ends.fit(extended.owners, nodes)
                 chosen = slice(None) if arrived is None else np.flatnonzero(arrived)
-                found = _chosen(longer, chosen)
+                found = _chosen(extended, chosen)
                 found = replace(found, stops=np.column_stack([found.stops, nodes[chosen]]))
                 if len(found.owners):
                     self._held += len(found.owners)
@@ -148,7 +148,7 @@ def _chosen(batch: PathBatch, rows: Numbers | slice) -> PathBatch:
     return PathBatch(batch.nodes[rows], batch.edges[rows], batch.owners[rows], batch.stops[rows])
 
 
-def _together(batches: list[PathBatch]) -> PathBatch:
+def _merged(batches: list[PathBatch]) -> PathBatch:
     if len(batches) == 1:
         return batches[0]
     return PathBatch(

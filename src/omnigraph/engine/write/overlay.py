@@ -95,9 +95,9 @@ class TableOverlay:
         self.deleted = pa.concat_arrays([self.deleted, new])
         return len(new)
 
-    def matching(self, meant: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
+    def matching(self, condition: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the visible rows that satisfy a condition."""
-        selection = Selection((meant,)) if isinstance(meant, Test) else meant
+        selection = Selection((condition,)) if isinstance(condition, Test) else condition
         wanted = [*columns] if columns is not None else self.schema.names
         needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
         stored = self._visible(self.committed.read(needed, filter=selection.sql()))

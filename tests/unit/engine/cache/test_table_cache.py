@@ -165,4 +165,4 @@ def test_threads_evict_and_replace_entries():
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(work, thread) for thread in range(4)]:
             done.result()
-    assert cache.bytes == sum(size for _, size in cache._kept.values()) <= 64 * 1024
+    assert cache.bytes == sum(size for _, size in cache._entries.values()) <= 64 * 1024

@@ -130,8 +130,8 @@ def test_both_conversions_give_the_same_column(name):
     assert len(good) > 50
     for size in (0, 1, 2, len(good)):
         values = random.sample(good, size)
-        whole = json_columns._whole(values, type_)
-        slow = json_columns._one_by_one(values, type_, lambda position, error: pytest.fail(f"{position}: {error}"))
+        whole = json_columns._convert_column(values, type_)
+        slow = json_columns._convert_values(values, type_, lambda position, error: pytest.fail(f"{position}: {error}"))
         if type_.scalar != "Blob":
             assert whole is not None
             assert repr(whole.to_pylist() if "Date" not in name else stored(whole, type_)) == repr(
