@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from omnigraph import older_names
 from omnigraph.embedding.local import choose_model
-from omnigraph.embedding.rate_limit import NO_LIMITS, Limits
+from omnigraph.embedding.rate_limit import NO_LIMITS, RateLimits
 from omnigraph.errors import EmbeddingError, ModelMismatch
 
 Provider = Literal["gemini", "openai", "openai-compatible", "mock", "local"]
@@ -100,7 +100,7 @@ class EmbeddingConfig:
     attempts: int = ATTEMPTS
     backoff_ms: int = BACKOFF_MS
     deadline_ms: int = DEADLINE_MS
-    limits: Limits = NO_LIMITS
+    limits: RateLimits = NO_LIMITS
 
     def __post_init__(self) -> None:
         if self.provider in _SERVICES:
@@ -140,7 +140,7 @@ def find_config(environ: Mapping[str, str]) -> EmbeddingConfig | None:
         attempts=_number(variables, "RETRY_ATTEMPTS", ATTEMPTS),
         backoff_ms=_number(variables, "RETRY_BACKOFF_MS", BACKOFF_MS),
         deadline_ms=_integer(variables.get(DEADLINE_VARIABLE), DEADLINE_MS, least=0),
-        limits=Limits.of(variables),
+        limits=RateLimits.of(variables),
     )
 
 

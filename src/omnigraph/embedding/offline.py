@@ -83,7 +83,7 @@ class WrongLine(Exception):
 
 
 @dataclass
-class Counts:
+class EmbeddingCounts:
     """What was done so far."""
 
     rows: int = 0
@@ -91,8 +91,8 @@ class Counts:
     embedded: int = 0
     cleaned: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
+    def __add__(self, other: EmbeddingCounts) -> EmbeddingCounts:
+        return EmbeddingCounts(
             self.rows + other.rows,
             self.selected + other.selected,
             self.embedded + other.embedded,
@@ -134,7 +134,7 @@ class Rewriting:
         self.mode: Mode = "reembed_selected" if selectors else "fill_missing"
         if mode != "fill":
             self.mode = mode
-        self.counts = Counts()
+        self.counts = EmbeddingCounts()
 
     def run(self, lines: Iterable[bytes], *, at_start: bool = True) -> Iterator[str]:
         """The lines of the output, in order; only at the start of a text a byte order mark is one."""

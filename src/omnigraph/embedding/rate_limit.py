@@ -28,7 +28,7 @@ _TOKENS_PER_TEXT_MAX = 8_192
 
 
 @dataclass(frozen=True)
-class Limits:
+class RateLimits:
     """What may be asked; 0 is no limit."""
 
     requests_per_minute: int = 0
@@ -36,7 +36,7 @@ class Limits:
     requests_at_once: int = 0
 
     @classmethod
-    def of(cls, variables: Mapping[str, str]) -> Limits:
+    def of(cls, variables: Mapping[str, str]) -> RateLimits:
         """The limits the variables set; a value that is no number is refused, because it was meant to be a limit."""
         names = (REQUESTS_VARIABLE, TOKENS_VARIABLE, AT_ONCE_VARIABLE)
         return cls(*(_limit(name, variables.get(name, "").strip()) for name in names))
@@ -46,10 +46,10 @@ class Limits:
         long_texts = max(1, self.tokens_per_minute // _TOKENS_PER_TEXT_MAX) if self.tokens_per_minute else 0
         return min([wanted, *filter(None, (self.requests_per_minute, self.requests_at_once, long_texts))])
 
-    def shared_by(self, workers: int) -> Limits:
+    def shared_by(self, workers: int) -> RateLimits:
         """What one of so many workers may ask."""
         given = (self.requests_per_minute, self.tokens_per_minute, self.requests_at_once)
-        return Limits(*(max(1, limit // workers) if limit else 0 for limit in given))
+        return RateLimits(*(max(1, limit // workers) if limit else 0 for limit in given))
 
     def to_variables(self) -> dict[str, str]:
         """The limits as `of` reads them."""
@@ -61,12 +61,12 @@ class Limits:
         return {name: str(limit) for name, limit in given.items() if limit}
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = RateLimits()
 
 
 def share_settings(settings: Mapping[str, str], workers: int) -> tuple[dict[str, str], int | None]:
     """The settings of each worker of a job, and how many may work at a time; None is as many as there are."""
-    limits = Limits.of(settings)
+    limits = RateLimits.of(settings)
     if limits == NO_LIMITS:
         return dict(settings), None
     workers = limits.workers(workers)
@@ -96,7 +96,7 @@ class Turn:
 class Pace:
     """Decides when a request may go, so that no minute has more than its limits. Thread-safe."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: RateLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
         self._lock = threading.Lock()

@@ -21,7 +21,7 @@ from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import get_config
 from omnigraph.embedding.jsonl_rows import Selector
 from omnigraph.embedding.offline import (
-    Counts,
+    EmbeddingCounts,
     EmbedReport,
     RequestedMode,
     Rewriting,
@@ -88,7 +88,7 @@ class Embedded:
     """
 
     lines: int
-    counts: Counts
+    counts: EmbeddingCounts
     part: str
     wrong: tuple[int, PackedError] | None = None
 
@@ -142,7 +142,7 @@ def embed_lines(
     finally:
         temporary.unlink(missing_ok=True)
         shutil.rmtree(parts, ignore_errors=True)
-    counts = sum((one.counts for one in done), Counts())
+    counts = sum((one.counts for one in done), EmbeddingCounts())
     return counts.report(file.name, str(request.output), job.rewriting().mode, request.specification, client)
 
 

@@ -33,7 +33,7 @@ SYSTEM_FIELDS: Mapping[TypeKind, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Note:
+class Metadata:
     """An annotation kept as metadata; `arguments` are its keyword arguments, by name."""
 
     name: str
@@ -103,18 +103,18 @@ class Property:
 
     name: str
     type: PropertyType
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Metadata, ...] = ()
     embed: Embed | None = None
     injected_from: tuple[str, ...] = ()
     rename_from: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
-class _Type:
+class _DeclaredType:
     name: str
     properties: Mapping[str, Property]
     constraints: tuple[Constraint, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Metadata, ...] = ()
     rename_from: str | None = field(default=None, compare=False, kw_only=True)
 
     @cached_property
@@ -146,14 +146,14 @@ class _Type:
 
 
 @dataclass(frozen=True)
-class InterfaceType(_Type):
+class InterfaceType(_DeclaredType):
     """A property contract; it has no table."""
 
     kind: Literal["interface"] = field(default="interface", init=False)
 
 
 @dataclass(frozen=True)
-class NodeType(_Type):
+class NodeType(_DeclaredType):
     """A node type: one table, `id` and then the properties."""
 
     implements: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class Cardinality:
 
 
 @dataclass(frozen=True)
-class EdgeType(_Type):
+class EdgeType(_DeclaredType):
     """An edge type: one table, `id`, `src`, `dst` and then the properties."""
 
     from_type: str = ""

@@ -41,8 +41,8 @@ from omnigraph.schema.catalog import (
     Index,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     Property,
     Range,
     TypeKind,
@@ -374,9 +374,9 @@ class _Checker:
 
     # -- annotations -----------------------------------------------------------------------------
 
-    def notes(self, annotations: Iterable[Annotation], *, on_property: bool) -> tuple[Note, ...]:
+    def notes(self, annotations: Iterable[Annotation], *, on_property: bool) -> tuple[Metadata, ...]:
         """The annotations that stay metadata, in canonical order."""
-        notes: set[Note] = set()
+        notes: set[Metadata] = set()
         seen: set[str] = set()
         for annotation in annotations:
             word = annotation.name.text
@@ -394,7 +394,7 @@ class _Checker:
                     self.say("S17", f"'@{word}' is written twice", annotation.span)
                 seen.add(word)
             arguments = tuple(sorted((key.text, value.text) for key, value in annotation.arguments))
-            notes.add(Note(word, annotation.value.text if annotation.value else None, arguments))
+            notes.add(Metadata(word, annotation.value.text if annotation.value else None, arguments))
         # An absent value and an empty one are different notes, and must not tie.
         return tuple(sorted(notes, key=lambda n: (n.name, n.value is not None, n.value or "", n.arguments)))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from omnigraph.schema.catalog import Cardinality, Check, Constraint, Note, Range, TypeKind
+from omnigraph.schema.catalog import Cardinality, Check, Constraint, Metadata, Range, TypeKind
 from omnigraph.types import PropertyType
 
 IDENTITY_MAX = 2**63 - 1
@@ -84,7 +84,7 @@ class IRProperty:
     id: int
     name: str
     type: PropertyType
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Metadata, ...] = ()
     embed: IREmbed | None = None
     injected: bool = False
     satisfies: tuple[Link, ...] = ()
@@ -167,7 +167,7 @@ class IRNode(_IRType):
     """A node type; `incarnation_id` is its table's, and a dropped and re-added type gets a new one."""
 
     incarnation_id: int
-    notes: tuple[Note, ...]
+    notes: tuple[Metadata, ...]
     implements: tuple[Ref, ...]
     kind: Literal["node"] = field(default="node", init=False)
 
@@ -188,7 +188,7 @@ class IREdge(_IRType):
     """An edge type; `incarnation_id` is its table's."""
 
     incarnation_id: int
-    notes: tuple[Note, ...]
+    notes: tuple[Metadata, ...]
     from_type: Ref
     to_type: Ref
     cardinality: Cardinality
@@ -214,6 +214,6 @@ KINDS: tuple[TypeKind, ...] = ("interface", "node", "edge")
 """The order in which kinds are numbered, compared and listed."""
 
 
-def note_order(note: Note) -> tuple[object, ...]:
+def note_order(note: Metadata) -> tuple[object, ...]:
     """The canonical order of annotations: name, then without a value before with one, then the rest."""
     return note.name, note.value is not None, note.value or "", note.arguments

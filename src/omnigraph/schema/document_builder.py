@@ -18,8 +18,8 @@ from omnigraph.schema.catalog import (
     Embed,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     TypeKind,
     constraint_columns,
 )
@@ -181,7 +181,7 @@ class _Builder:
         return Ref(self.numbers.properties[type_.kind, type_.name, name], name)
 
 
-def _notes(notes: tuple[Note, ...]) -> tuple[Note, ...]:
+def _notes(notes: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
     # JSON keeps one value per keyword, so a repeated one would not survive being stored.
-    once = (Note(note.name, note.value, tuple(sorted(dict(note.arguments).items()))) for note in notes)
+    once = (Metadata(note.name, note.value, tuple(sorted(dict(note.arguments).items()))) for note in notes)
     return tuple(sorted(set(once), key=note_order))

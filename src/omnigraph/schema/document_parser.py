@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from omnigraph.errors import SchemaChangeError
 from omnigraph.scalar_types.describe import describe_json
-from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Note, Range, Unique
+from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Metadata, Range, Unique
 from omnigraph.schema.document import (
     IDENTITY_MAX,
     Column,
@@ -257,7 +257,7 @@ def _parse_enum_value(at: At) -> str:
     return at.matching(_ENUM_VALUE, "an enum value")
 
 
-def _parse_note(at: At) -> Note:
+def _parse_note(at: At) -> Metadata:
     members = at.object("name", "value", optional="kwargs")
     arguments: list[tuple[str, str]] = []
     if "kwargs" in members:
@@ -266,7 +266,7 @@ def _parse_note(at: At) -> Note:
         for key, value in members["kwargs"].value.items():
             at_key = At(key, f"{members['kwargs'].path} key")
             arguments.append((at_key.property_name(), At(value, f"{at.path}.kwargs.{key}").text()))
-    return Note(members["name"].property_name(), members["value"].optional(At.text), tuple(sorted(arguments)))
+    return Metadata(members["name"].property_name(), members["value"].optional(At.text), tuple(sorted(arguments)))
 
 
 def _parse_embed(at: At) -> IREmbed:

@@ -18,7 +18,7 @@ from omnigraph.schema.catalog import (
     Check,
     Index,
     Key,
-    Note,
+    Metadata,
     Range,
     Unique,
     constraint_order,
@@ -106,7 +106,7 @@ def _check_ref(what: str, ref: Ref, names: Mapping[int, str]) -> None:
         raise bad_document(f"{what} calls id {ref.id} '{ref.name}', but its name is '{names[ref.id]}'")
 
 
-def _check_notes(what: str, notes: Sequence[Note]) -> None:
+def _check_notes(what: str, notes: Sequence[Metadata]) -> None:
     _ascending(f"the annotations of {what}", [note_order(note) for note in notes])
 
 

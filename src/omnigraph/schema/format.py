@@ -30,15 +30,15 @@ def format_schema(text: str, name: str = "<schema>") -> str:
     """Return `text` in canonical layout, or raise `ParseError`."""
     source = Source(text, name)
     tree, comments = parse_source(source)
-    return _Formatter(Printer(source, comments)).file(tree)
+    return _SchemaFormatter(Printer(source, comments)).file(tree)
 
 
 def print_schema(tree: SchemaFile) -> str:
     """Return the text of a tree that need not come from any source."""
-    return _Formatter(Printer()).file(tree)
+    return _SchemaFormatter(Printer()).file(tree)
 
 
-class _Formatter:
+class _SchemaFormatter:
     def __init__(self, printer: Printer) -> None:
         self.printer = printer
 

@@ -29,8 +29,8 @@ from omnigraph.schema.catalog import (
     Embed,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     Property,
     TypeKind,
     constraint_to_json,
@@ -184,7 +184,7 @@ def _members_shape(type_: AnyType) -> dict[str, Any]:
     }
 
 
-def _notes_shape(notes: tuple[Note, ...]) -> list[dict[str, Any]]:
+def _notes_shape(notes: tuple[Metadata, ...]) -> list[dict[str, Any]]:
     return [note.to_json() for note in sorted(notes, key=note_order)]
 
 

@@ -23,8 +23,8 @@ from omnigraph.schema.catalog import (
     Embed,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     Property,
     Range,
     TypeKind,
@@ -70,26 +70,26 @@ class MergedSchema:
 
 
 @dataclass
-class _Type:
+class _MergedType:
     """A merged type, its references still numbers."""
 
     kind: TypeKind
     id: int
     incarnation: int | None
     name: str
-    properties: dict[int, _Property]
+    properties: dict[int, _MergedProperty]
     constraints: list[IRConstraint]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Metadata, ...] = ()
     implements: tuple[int, ...] = ()
     ends: tuple[int, int] | None = None
     edge: IREdge | None = None
 
 
 @dataclass
-class _Property:
+class _MergedProperty:
     name: str
     type: PropertyType
-    notes: tuple[Note, ...]
+    notes: tuple[Metadata, ...]
     embed: tuple[object, ...] | None
     injected: bool
     interfaces: tuple[int, ...]
@@ -145,9 +145,9 @@ class _Merge:
             self.clashes.append(Clash(entity, f"{what} changed differently: {_show(ours)} here, {_show(theirs)} there"))
         return theirs
 
-    def types(self) -> list[_Type]:
+    def types(self) -> list[_MergedType]:
         """Every type that is left, merged."""
-        found: list[_Type] = []
+        found: list[_MergedType] = []
         for kind in KINDS:
             sides: list[dict[int, IRType]] = [
                 {type_.id: type_ for type_ in ir.of_kind(kind)} for ir in (self.base, self.ours, self.theirs)
@@ -175,17 +175,17 @@ class _Merge:
             self.clashes.append(Clash(entity(left), f"{who[0]} dropped it, {who[1]} changed it"))
         return None
 
-    def type(self, base: IRType, ours: IRType, theirs: IRType) -> _Type:
+    def type(self, base: IRType, ours: IRType, theirs: IRType) -> _MergedType:
         """One type both sides have."""
         entity = f"{ours.kind}:{ours.name}"
         name = self.decide(entity, "the name", base.name, ours.name, theirs.name)
         sides = [{p.id: p for p in type_.properties} for type_ in (base, ours, theirs)]
-        properties: dict[int, _Property] = {}
+        properties: dict[int, _MergedProperty] = {}
         for id_ in {**sides[0], **sides[1], **sides[2]}:
             kept = self.present(id_, sides, lambda property_: f"{entity}.{property_.name}")
             if kept is not None:
                 properties[id_] = self.property(f"{entity}.{kept[1].name}", *kept)
-        merged = _Type(ours.kind, ours.id, None, name, properties, _union(base, ours, theirs))
+        merged = _MergedType(ours.kind, ours.id, None, name, properties, _union(base, ours, theirs))
         if (
             not isinstance(ours, IRInterface)
             and not isinstance(theirs, IRInterface)
@@ -201,9 +201,9 @@ class _Merge:
             merged.ends, merged.edge = ends, replace(ours, cardinality=card)
         return merged
 
-    def property(self, entity: str, base: IRProperty, ours: IRProperty, theirs: IRProperty) -> _Property:
+    def property(self, entity: str, base: IRProperty, ours: IRProperty, theirs: IRProperty) -> _MergedProperty:
         """One property both sides have."""
-        return _Property(
+        return _MergedProperty(
             self.decide(entity, "the name", base.name, ours.name, theirs.name),
             self.property_type(entity, base.type, ours.type, theirs.type),
             self.decide(entity, "annotations", base.notes, ours.notes, theirs.notes),
@@ -228,7 +228,7 @@ class _Merge:
 
     # -- back to a catalog -----------------------------------------------------------------------
 
-    def catalog(self, types: list[_Type]) -> Catalog:
+    def catalog(self, types: list[_MergedType]) -> Catalog:
         """The merged types under their names; numbers are noted on the way."""
         names = {type_.id: type_.name for type_ in types}
         taken: dict[tuple[TypeKind, str], int] = {}
@@ -266,7 +266,7 @@ class _Merge:
                     )
                     self.clashes.append(Clash(f"node:{node.name}.{name}", message))
 
-    def named(self, entity: str, type_: _Type, names: dict[int, str]) -> AnyType:
+    def named(self, entity: str, type_: _MergedType, names: dict[int, str]) -> AnyType:
         """A type with its references spelt out."""
         columns = {id_: p.name for id_, p in type_.properties.items()}
         properties: dict[str, Property] = {}
@@ -305,7 +305,7 @@ class _Merge:
             self.clashes.append(Clash(entity, "one side dropped the text it is made from"))
         return Embed(name or "", None if model is None else str(model))
 
-    def constraints(self, entity: str, type_: _Type, columns: dict[int, str]) -> Iterator[Constraint]:
+    def constraints(self, entity: str, type_: _MergedType, columns: dict[int, str]) -> Iterator[Constraint]:
         for constraint in type_.constraints:
             missing = [
                 column.name for column in constraint.fields if isinstance(column, Ref) and column.id not in columns
@@ -337,7 +337,7 @@ def _entity_of_type(type_: IRType) -> str:
     return f"{type_.kind}:{type_.name}"
 
 
-def _type_notes(type_: IRType) -> tuple[Note, ...]:
+def _type_notes(type_: IRType) -> tuple[Metadata, ...]:
     return () if isinstance(type_, IRInterface) else type_.notes
 
 
@@ -354,7 +354,7 @@ def _meaning(embed: IREmbed | None) -> tuple[object, ...] | None:
 
 
 def _show(fact: object) -> str:
-    if isinstance(fact, tuple) and all(isinstance(note, Note) for note in fact):
+    if isinstance(fact, tuple) and all(isinstance(note, Metadata) for note in fact):
         text = " ".join(spell_note(note) for note in fact) or "none"
     else:
         text = str(fact)

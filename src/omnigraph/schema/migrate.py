@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.schema.annotations import TEXTS, misspelt
-from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Note
+from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Metadata
 from omnigraph.schema.document import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
 from omnigraph.schema.migration_steps import (
@@ -310,20 +310,20 @@ def _entity(type_: IRType, property_: IRProperty | None = None) -> str:
     return f"{type_.kind}:{type_.name}" + (f".{property_.name}" if property_ else "")
 
 
-def _texts(notes: Sequence[Note]) -> frozenset[Note]:
+def _texts(notes: Sequence[Metadata]) -> frozenset[Metadata]:
     return frozenset(note for note in notes if _may_change(note))
 
 
-def _others(notes: Sequence[Note]) -> frozenset[Note]:
+def _others(notes: Sequence[Metadata]) -> frozenset[Metadata]:
     return frozenset(note for note in notes if not _may_change(note))
 
 
-def _may_change(note: Note) -> bool:
+def _may_change(note: Metadata) -> bool:
     """Texts may change; a misspelt annotation of an older schema can be removed, because no text may contain it now."""
     return note.name in TEXTS or misspelt(note.name) is not None
 
 
-def _notes_reason(old: Sequence[Note], new: Sequence[Note]) -> str:
+def _notes_reason(old: Sequence[Metadata], new: Sequence[Metadata]) -> str:
     removed, added = _others(old) - _others(new), _others(new) - _others(old)
     changes = [f"{spell_note(note)} is removed" for note in old if note in removed]
     changes += [f"{spell_note(note)} is added" for note in new if note in added]

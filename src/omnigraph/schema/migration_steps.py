@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.scalar_types.floats import spell_float
-from omnigraph.schema.catalog import Check, Constraint, Note, Range, TypeKind, constraint_to_json
+from omnigraph.schema.catalog import Check, Constraint, Metadata, Range, TypeKind, constraint_to_json
 from omnigraph.types import PropertyType
 
 DropMode = Literal["soft", "hard"]
@@ -166,7 +166,7 @@ class UpdateTypeMetadata:
 
     type_kind: TypeKind
     name: str
-    annotations: tuple[Note, ...]
+    annotations: tuple[Metadata, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The form of plans."""
@@ -189,7 +189,7 @@ class UpdatePropertyMetadata:
     type_kind: TypeKind
     type_name: str
     property_name: str
-    annotations: tuple[Note, ...]
+    annotations: tuple[Metadata, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The form of plans."""
@@ -304,7 +304,7 @@ def spell_constraint(constraint: Constraint) -> str:
             return f"@{type(constraint).__name__.lower()}({', '.join(constraint.columns)})"
 
 
-def spell_note(note: Note) -> str:
+def spell_note(note: Metadata) -> str:
     """The annotation as a schema writes it."""
     if note.value is None:
         return f"@{note.name}"
@@ -316,7 +316,7 @@ def _spell_property(kind: TypeKind, type_name: str, name: str) -> str:
     return f"{word} {type_name}.{name}"
 
 
-def _describe_notes(what: str, notes: Sequence[Note]) -> str:
+def _describe_notes(what: str, notes: Sequence[Metadata]) -> str:
     if not notes:
         return f"remove the annotations of {what}"
     return f"set the annotations of {what} to {' '.join(map(spell_note, notes))}"

@@ -54,12 +54,12 @@ def parse_schema(text: str, name: str = "<schema>") -> SchemaFile:
 
 def parse_source(source: Source) -> tuple[SchemaFile, list[Comment]]:
     """Return the tree and the comments, which only a formatter wants."""
-    parser = _Parser(source)
+    parser = _SchemaParser(source)
     declarations, comments = parser.parse(parser.declaration, _at_declaration)
     return SchemaFile(declarations), comments
 
 
-class _Parser(FileParser[Declaration]):
+class _SchemaParser(FileParser[Declaration]):
     # -- declarations ----------------------------------------------------------------------------
 
     def declaration(self) -> Declaration:

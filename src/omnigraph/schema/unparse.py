@@ -32,8 +32,8 @@ from omnigraph.schema.catalog import (
     Index,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     Property,
     Range,
     Unique,
@@ -117,7 +117,7 @@ def _rules(type_: AnyType, constraints: list[Constraint]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _notes(notes: tuple[Note, ...]) -> tuple[Annotation, ...]:
+def _notes(notes: tuple[Metadata, ...]) -> tuple[Annotation, ...]:
     return tuple(
         Annotation(
             Name(note.name),

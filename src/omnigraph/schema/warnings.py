@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.schema.annotations import TEXTS
-from omnigraph.schema.catalog import Catalog, InterfaceType, Note
+from omnigraph.schema.catalog import Catalog, InterfaceType, Metadata
 
 _KEY = "write '@key' to name the property that identifies a node"
 _INDEX = "write '@index'"
@@ -69,6 +69,6 @@ def unknown_annotations(catalog: Catalog) -> Iterator[UnknownAnnotation]:
                 yield from _unknown(property_.notes, type_.name, property_.name)
 
 
-def _unknown(notes: tuple[Note, ...], type_name: str, property_name: str | None) -> Iterator[UnknownAnnotation]:
+def _unknown(notes: tuple[Metadata, ...], type_name: str, property_name: str | None) -> Iterator[UnknownAnnotation]:
     for name in sorted({note.name for note in notes if note.name not in TEXTS}):
         yield UnknownAnnotation(name, type_name, property_name)

@@ -1,4 +1,4 @@
-"""Limits of a provider: kept by one process, and by many that share them."""
+"""Rate limits of a provider: kept by one process, and by many that share them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from omnigraph.embedding.rate_limit import (
     NO_LIMITS,
     REQUESTS_VARIABLE,
     TOKENS_VARIABLE,
-    Limits,
     Pace,
+    RateLimits,
     share_settings,
     tokens_of,
 )
@@ -33,7 +33,7 @@ def take(pace, tokens, fake_time):
 @pytest.mark.parametrize("seed", range(30))
 def test_no_minute_has_more_than_its_limits(fake_time, seed):
     random = Random(seed)
-    limits = Limits(random.choice([0, 1, 3, 10]), random.choice([0, 50, 200]))
+    limits = RateLimits(random.choice([0, 1, 3, 10]), random.choice([0, 50, 200]))
     pace = Pace(limits, fake_time.clock)
     sent = []
     for _ in range(60):
@@ -49,7 +49,7 @@ def test_no_minute_has_more_than_its_limits(fake_time, seed):
 
 
 def test_nobody_waits_without_need(fake_time):
-    pace = Pace(Limits(3, 100), fake_time.clock)
+    pace = Pace(RateLimits(3, 100), fake_time.clock)
     for tokens in (40, 40, 20):
         assert take(pace, tokens, fake_time) == 0
     fake_time.now += 10
@@ -66,12 +66,20 @@ def test_a_pace_without_limits_keeps_only_what_it_is_told(fake_time):
 
 @pytest.mark.parametrize("workers", [1, 2, 7, 64])
 @pytest.mark.parametrize(
-    "limits", [Limits(3), Limits(500), Limits(0, 100_000), Limits(0, 10), Limits(0, 0, 4), Limits(60, 1_000_000, 16)]
+    "limits",
+    [
+        RateLimits(3),
+        RateLimits(500),
+        RateLimits(0, 100_000),
+        RateLimits(0, 10),
+        RateLimits(0, 0, 4),
+        RateLimits(60, 1_000_000, 16),
+    ],
 )
 def test_shares_are_never_more_than_the_whole(limits, workers):
     settings, at_once = share_settings({**limits.to_variables(), "OPENAI_API_KEY": "k"}, workers)
     assert at_once is not None
-    share = Limits.of(settings)
+    share = RateLimits.of(settings)
     assert 1 <= at_once <= workers
     for name in ("requests_per_minute", "tokens_per_minute", "requests_at_once"):
         assert getattr(share, name) * at_once <= getattr(limits, name)
@@ -98,7 +106,7 @@ def test_a_limit_that_is_none_is_refused(variable, value):
 
 def test_requests_are_no_larger_than_a_minute(connect, provider):
     texts = ["a" * 30, "b" * 30, "c" * 900, "d", "e"]
-    client = connect(limits=Limits(tokens_per_minute=25))
+    client = connect(limits=RateLimits(tokens_per_minute=25))
     assert len(client.embed(texts, 4)) == 5
     assert [seen.body["input"] for seen in provider.seen] == [texts[:2], [texts[2]], texts[3:]]
     assert all(sum(map(tokens_of, seen.body["input"])) <= 25 or len(seen.body["input"]) == 1 for seen in provider.seen)
@@ -107,7 +115,7 @@ def test_requests_are_no_larger_than_a_minute(connect, provider):
 @pytest.mark.parametrize(("name", "at_once"), [("openai", 3), ("gemini", 2), ("openai", 1)])
 def test_requests_at_once_are_those_of_all_threads(connect, provider, name, at_once):
     provider.delay_s = 0.05
-    client = connect(name, limits=Limits(requests_at_once=at_once))
+    client = connect(name, limits=RateLimits(requests_at_once=at_once))
     threads = [threading.Thread(target=client.embed, args=([f"{n}-{m}" for m in range(3)], 4)) for n in range(4)]
     for thread in threads:
         thread.start()

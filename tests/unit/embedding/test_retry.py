@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from omnigraph.embedding.config import EmbeddingConfig
-from omnigraph.embedding.rate_limit import Limits, Pace
+from omnigraph.embedding.rate_limit import Pace, RateLimits
 from omnigraph.embedding.retry import Abandoned, Caller, TryFailed
 from omnigraph.errors import EmbeddingError
 
@@ -166,7 +166,7 @@ def test_hints(fake_time, status, hint):
 
 
 def test_waiting_for_a_turn_is_no_part_of_the_deadline(fake_time):
-    config = EmbeddingConfig("mock", "m-1", deadline_ms=1_000, limits=Limits(requests_per_minute=1))
+    config = EmbeddingConfig("mock", "m-1", deadline_ms=1_000, limits=RateLimits(requests_per_minute=1))
     caller = Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
     for _ in range(3):
         assert caller.call(Attempts(fake_time, [busy()]), threading.Event()) == "done"

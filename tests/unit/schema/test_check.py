@@ -15,8 +15,8 @@ from omnigraph.schema.catalog import (
     Index,
     InterfaceType,
     Key,
+    Metadata,
     NodeType,
-    Note,
     Property,
     Range,
     Unique,
@@ -488,7 +488,10 @@ def test_an_injected_property_brings_everything_with_it() -> None:
     assert found.indices == (("name",), ("text",), ("vec",))
     assert found.embeds == {"vec": Embed("text", "m")}
     assert found.properties["name"] == Property(
-        "name", PropertyType("String"), (Note("description", "x"), Note("other")), injected_from=("I",)
+        "name",
+        PropertyType("String"),
+        (Metadata("description", "x"), Metadata("other")),
+        injected_from=("I",),
     )
     assert found.properties["own"].injected_from == ()
     assert found.properties["old"].rename_from is None
@@ -502,7 +505,7 @@ def test_a_redeclared_property_keeps_only_its_own_annotations() -> None:
     """)
     assert found.constraints == ()
     assert found.embeds == {}
-    assert found.properties["a"] == Property("a", PropertyType("I32"), (Note("z"),))
+    assert found.properties["a"] == Property("a", PropertyType("I32"), (Metadata("z"),))
     assert found.properties["a"].injected_from == ()
 
 
@@ -558,13 +561,13 @@ def test_values_are_kept_as_text() -> None:
         r'node A @s("a\n\"") @n(01.50) @i(007) @b(true) @w(word) @none @q(1, z="y", a=2.0, m=false) { p: I32 }'
     )
     assert found.notes == (
-        Note("b", "true"),
-        Note("i", "007"),
-        Note("n", "01.50"),
-        Note("none"),
-        Note("q", "1", (("a", "2.0"), ("m", "false"), ("z", "y"))),
-        Note("s", 'a\n"'),
-        Note("w", "word"),
+        Metadata("b", "true"),
+        Metadata("i", "007"),
+        Metadata("n", "01.50"),
+        Metadata("none"),
+        Metadata("q", "1", (("a", "2.0"), ("m", "false"), ("z", "y"))),
+        Metadata("s", 'a\n"'),
+        Metadata("w", "word"),
     )
 
 
@@ -580,8 +583,13 @@ def test_a_misspelt_annotation_is_told_with_the_one_that_is_meant() -> None:
 
 def test_other_annotations_may_repeat_and_equal_ones_count_once() -> None:
     found = node('node A @x @x @x("") @x("b") @x("a") @x("a") { p: I32 @x(2) @x(1) }')
-    assert found.notes == (Note("x"), Note("x", ""), Note("x", "a"), Note("x", "b"))
-    assert found.properties["p"].notes == (Note("x", "1"), Note("x", "2"))
+    assert found.notes == (
+        Metadata("x"),
+        Metadata("x", ""),
+        Metadata("x", "a"),
+        Metadata("x", "b"),
+    )
+    assert found.properties["p"].notes == (Metadata("x", "1"), Metadata("x", "2"))
 
 
 def test_typed_annotations_are_not_notes() -> None:
@@ -598,10 +606,10 @@ def test_description_and_instruction_are_notes() -> None:
         node A @instruction("do") @description("d") { p: I32 @description("p") }
         edge E: A -> A @description("e") @instruction("i") { q: I32 @description("q") }
     """)
-    assert catalog.nodes["A"].notes == (Note("description", "d"), Note("instruction", "do"))
-    assert catalog.edges["E"].notes == (Note("description", "e"), Note("instruction", "i"))
-    assert catalog.nodes["A"].properties["p"].notes == (Note("description", "p"),)
-    assert catalog.edges["E"].properties["q"].notes == (Note("description", "q"),)
+    assert catalog.nodes["A"].notes == (Metadata("description", "d"), Metadata("instruction", "do"))
+    assert catalog.edges["E"].notes == (Metadata("description", "e"), Metadata("instruction", "i"))
+    assert catalog.nodes["A"].properties["p"].notes == (Metadata("description", "p"),)
+    assert catalog.edges["E"].properties["q"].notes == (Metadata("description", "q"),)
 
 
 @pytest.mark.parametrize("source", ['"t"', "t"])
@@ -633,7 +641,7 @@ def test_the_canonical_form() -> None:
                 "A",
                 {"k": Property("k", PropertyType("String")), "o": Property("o", PropertyType("I32"))},
                 (Key(("k",)), Index(("k",))),
-                (Note("a"), Note("b")),
+                (Metadata("a"), Metadata("b")),
             ),
             "B": NodeType(
                 "B",

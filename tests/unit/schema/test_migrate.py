@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from omnigraph.errors import SchemaChangeError
-from omnigraph.schema.catalog import Check, Index, Key, Note, Range, Unique
+from omnigraph.schema.catalog import Check, Index, Key, Metadata, Range, Unique
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import new_identity, resolve_identity
 from omnigraph.schema.migrate import OFFLINE_DOMAIN, plan_between, plan_schema
@@ -153,12 +153,18 @@ SUPPORTED = {
     "new description": (
         'node A @description("one") @x {}',
         'node A @description("two") @instruction("do") @x {}',
-        [UpdateTypeMetadata("node", "A", (Note("description", "two"), Note("instruction", "do"), Note("x")))],
+        [
+            UpdateTypeMetadata(
+                "node",
+                "A",
+                (Metadata("description", "two"), Metadata("instruction", "do"), Metadata("x")),
+            )
+        ],
     ),
     "new description of a property": (
         "node A { a: I32 }",
         "node A { a: I32 @description(d) }",
-        [UpdatePropertyMetadata("node", "A", "a", (Note("description", "d"),))],
+        [UpdatePropertyMetadata("node", "A", "a", (Metadata("description", "d"),))],
     ),
     "removed description": (
         "node A {} edge E: A -> A @description(d)",
@@ -421,7 +427,7 @@ def test_a_difference_without_a_step_is_refused_as_a_whole():
 def test_a_misspelt_annotation_of_an_older_schema_can_be_removed():
     catalog = compile_schema("node A {}")
     accepted = new_identity(catalog, OFFLINE_DOMAIN).ir
-    older = replace(accepted, nodes=(replace(accepted.nodes[0], notes=(Note("kye"),)),))
+    older = replace(accepted, nodes=(replace(accepted.nodes[0], notes=(Metadata("kye"),)),))
     assert plan_schema(older, catalog).supported
 
 
@@ -552,7 +558,7 @@ FORMS = [
         "extend the enum of property A.a by x, y",
     ),
     (
-        UpdateTypeMetadata("edge", "E", (Note("description", 'a "b"'), Note("x", "1", (("k", "v"),)))),
+        UpdateTypeMetadata("edge", "E", (Metadata("description", 'a "b"'), Metadata("x", "1", (("k", "v"),)))),
         {
             "kind": "update_type_metadata",
             "type_kind": "edge",
@@ -624,7 +630,7 @@ def test_a_constraint_is_spelt_as_in_a_schema(constraint, text):
 
 
 def test_a_bare_annotation_has_no_parentheses():
-    assert spell_note(Note("x")) == "@x"
+    assert spell_note(Metadata("x")) == "@x"
 
 
 def test_a_plan_is_spelt():
