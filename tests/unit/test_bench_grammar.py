@@ -1,10 +1,10 @@
-"""The parser written by hand and a generated one accept the same texts.
+"""The hand-written parser and a generated parser accept the same texts.
 
-The oracle is `bench/query.lark`, the grammar of the language as it was first described: what it accepts stays
-accepted, and what only ours accepts uses something that came later. The corpus is every example query, and the
-same queries with one token deleted, repeated, swapped with another or replaced by one from elsewhere. The two may
-differ only in what is listed here: `LENIENT` is left to the type checker by ours and refused by the grammar, `STRICT`
-is beyond a grammar and refused by ours while parsing.
+The oracle is `bench/query.lark`, the grammar of the first version of the language. Our parser accepts every text that
+the grammar accepts; a text that only our parser accepts uses a later construct. The corpus is every example query, and
+the same queries with one token deleted, repeated, swapped or replaced. Permitted differences are listed here: `LENIENT`
+constructs are rejected by the grammar and left to the type checker by our parser; `STRICT` constructs cannot be
+expressed in the grammar and are rejected by our parser.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ query words_are_not_reserved($query: String) {
 
 
 def empty_assignment(query: QueryDefinition) -> bool:
-    """`insert T {}`: the type checker says T10."""
+    """`insert T {}`: the type checker reports T10."""
     return isinstance(query.body, Write) and any(
         isinstance(statement, InsertStatement | UpdateStatement) and not statement.assigns
         for statement in query.body.statements
@@ -103,12 +103,12 @@ def empty_assignment(query: QueryDefinition) -> bool:
 
 
 def unknown_parameter_type(query: QueryDefinition) -> bool:
-    """`$p: Person`, `$p: [Vector]`: any type name parses, and the type checker knows which exist."""
+    """`$p: Person`, `$p: [Vector]`: any type name parses; the type checker reports unknown ones."""
     return any(param.dim is None and param.type_name.text not in SCALARS for param in query.params)
 
 
 def free_arms(query: QueryDefinition) -> bool:
-    """`rrf($x.p, 3)`: any expression parses as an arm, and the type checker says T21."""
+    """`rrf($x.p, 3)`: any expression parses as an arm; the type checker reports T21."""
     return any(
         call.function == "rrf"
         and not all(isinstance(arm, CallExpr) and arm.function in ("nearest", "bm25") for arm in call.arguments[:2])
@@ -117,7 +117,7 @@ def free_arms(query: QueryDefinition) -> bool:
 
 
 def beyond_the_seeds(query: QueryDefinition) -> bool:
-    """The query uses what the language has learnt since; the grammar is that of its first description."""
+    """Return whether the query uses a construct that was added after the first version of the language."""
     return any(map(is_addition, nodes(query)))
 
 
@@ -164,7 +164,7 @@ def is_atom(expr: object) -> bool:
 
 
 def nodes(tree: object) -> Iterator[object]:
-    """Every node of a tree."""
+    """Yield every node of a tree."""
     yield tree
     if is_dataclass(tree):
         for field in fields(tree):
@@ -262,7 +262,7 @@ def oracle() -> Lark:
 
 
 def ours(text: str) -> QueryFile | str:
-    """The tree, or why there is none."""
+    """Return the tree, or the error."""
     try:
         return parse_queries(text)
     except ParseError as error:
@@ -278,7 +278,7 @@ def accepts(oracle: Lark, text: str) -> bool:
 
 
 def verdict(oracle: Lark, text: str) -> str:
-    """`both`, `neither`, or the name of the listed difference; fails when there is none."""
+    """Return `both`, `neither`, or the name of the listed difference; fail if the difference is not listed."""
     found = ours(text)
     expected = accepts(oracle, text)
     if isinstance(found, str):

@@ -1,4 +1,4 @@
-"""The benchmark of search checks its answers: against the plainest computation, and so that a wrong one is seen."""
+"""The search benchmark compares its answers with a brute-force computation and detects wrong ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from bench.search.corpus import generate, questions
 from bench.search.systems import WORKLOADS, build_graph, ours
 
 
-def test_every_workload_is_answered_exactly_and_timed():
+def test_every_workload_is_exact_and_timed():
     found = side_by_side.figures(posts=1_500, asked=3, rounds=2)
     assert {f"{workload}, omnigraph ms" for workload in WORKLOADS} < found.keys()
     assert "BM25 top 10, sqlite ms" in found
 
 
-def test_a_wrong_answer_is_seen(tmp_path):
+def test_wrong_answer_is_detected(tmp_path):
     corpus = generate(600, 16)
     asking = questions(corpus, 2)
     system = ours(build_graph(tmp_path / "graph", corpus), corpus)

@@ -1,4 +1,4 @@
-"""The benchmark of the store runs and gives its ratios; what they are is not a test's business."""
+"""The storage benchmark runs and reports its ratios; their values are not tested."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bench():
         ("among_branches", {"crowded_to_alone_ratio"}),
     ],
 )
-def test_every_part_gives_its_ratios(bench, part, ratios):
+def test_every_part_reports_its_ratios(bench, part, ratios):
     tiny = bench.Sizes(rounds=2, short=2, long=4, listed=8, branches=3)
     found = getattr(bench, part)(tiny)
     assert ratios <= set(found)

@@ -1,4 +1,4 @@
-"""Who does bulk work, and what `Graph` makes of it."""
+"""Choice of the executor of bulk work, and its results through `Graph`."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def graph(tmp_path):
 
 @pytest.fixture
 def steps(monkeypatch):
-    """Nothing is small: every file is a job in this process, whose steps are noted."""
+    """Make every file a job in this process, and record its steps."""
     monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
     monkeypatch.setattr(engine_choice, "SPARK_BYTES", 1 << 60)
     return []
 
 
-def test_a_small_file_is_no_job(graph, tmp_path):
+def test_small_file_is_loaded_in_memory(graph, tmp_path):
     told = []
     graph.load(write_jsonl(tmp_path / "x.jsonl", [shelf("c")]), mode="append", watch=told.append)
     assert told == []
 
 
-def test_a_larger_file_is_a_job(graph, tmp_path, steps):
+def test_larger_file_is_loaded_by_a_job(graph, tmp_path, steps):
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("c"), beside("c", "a")])
     result = graph.load(path, mode="append", message="all of it", watch=steps.append)
     assert {told.step for told in steps} >= {"read", "check"}
@@ -42,14 +42,14 @@ def test_a_larger_file_is_a_job(graph, tmp_path, steps):
     assert graph.commit(result.commit_id).message == "all of it"
 
 
-def test_records_are_no_job(graph, steps):
+def test_records_are_loaded_in_memory(graph, steps):
     graph.load([shelf("c")], mode="append", watch=steps.append)
     assert steps == []
     with pytest.raises(InputError, match="loads only files"):
         graph.load([shelf("c")], mode="append", engine="spark")
 
 
-def test_ingest_makes_the_branch_and_says_so_when_it_fails(graph, tmp_path, steps):
+def test_ingest_creates_the_branch_and_reports_it(graph, tmp_path, steps):
     result = graph.ingest(write_jsonl(tmp_path / "x.jsonl", [shelf("c")]), branch="new")
     assert (result.branch_created, result.base_branch) == (True, "main")
     with pytest.raises(ConstraintViolation, match="branch 'other' was created from 'new' and stays there"):
@@ -57,7 +57,7 @@ def test_ingest_makes_the_branch_and_says_so_when_it_fails(graph, tmp_path, step
 
 
 @pytest.mark.parametrize("engine", ["memory", "auto"])
-def test_the_same_job_twice(graph, tmp_path, steps, engine):
+def test_same_job_id_loads_once(graph, tmp_path, steps, engine):
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("c")])
     first = graph.load(path, mode="append", job_id="night-1", engine=engine)
     before = everything(graph)
@@ -68,7 +68,7 @@ def test_the_same_job_twice(graph, tmp_path, steps, engine):
 
 
 @pytest.mark.parametrize("name", ["aside.jsonl", "aside.parquet"])
-def test_rejects_are_a_file(graph, tmp_path, name):
+def test_rejects_are_written_to_a_file(graph, tmp_path, name):
     graph.load([shelf("c"), shelf("c"), beside("c", "nobody")], mode="append", rejects=tmp_path / name)
     if name.endswith("jsonl"):
         found = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
@@ -80,7 +80,7 @@ def test_rejects_are_a_file(graph, tmp_path, name):
     ]
 
 
-def test_vectors_can_be_left_out(tmp_path, steps):
+def test_embed_false_leaves_vectors_null(tmp_path, steps):
     schema = 'node N { id2: String @key  text: String  v: Vector(4)? @embed("text") }'
     graph = og.init(tmp_path / "g", schema, sync=False, environ={"OMNIGRAPH_EMBEDDINGS_MOCK": "1"})
     lines = [{"type": "N", "data": {"id2": str(n), "text": f"t{n % 2}"}} for n in range(4)]
@@ -104,18 +104,18 @@ def test_vectors_can_be_left_out(tmp_path, steps):
         (BulkOptions("memory"), 1 << 40, 8, "inline"),
     ],
 )
-def test_who_runs_the_tasks(monkeypatch, options, size, cores, expected):
+def test_choice_of_runner(monkeypatch, options, size, cores, expected):
     monkeypatch.setattr(engine_choice.os, "cpu_count", lambda: cores)
     assert choose_runner(options, size) == expected
 
 
-def test_without_pyspark_the_tasks_run_here(monkeypatch):
+def test_without_pyspark_tasks_run_in_process(monkeypatch):
     monkeypatch.setattr(engine_choice.os, "cpu_count", lambda: 8)
     monkeypatch.setattr(engine_choice, "find_spec", lambda _: None)
     assert choose_runner(BulkOptions(), 1 << 40) == "inline"
 
 
-def test_engines_have_names():
+def test_unknown_engine_is_rejected():
     with pytest.raises(InputError, match="there is no engine 'fast'"):
         BulkOptions("fast")
     with pytest.raises(InputError, match="does not accept a Spark session"):

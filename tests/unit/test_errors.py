@@ -22,7 +22,7 @@ def tree(root: type[OmniGraphError]) -> Iterator[type[OmniGraphError]]:
 CLASSES = list(tree(OmniGraphError))
 
 
-def test_every_error_hangs_on_the_tree() -> None:
+def test_every_error_is_in_the_class_tree() -> None:
     defined = {
         value
         for value in vars(errors).values()
@@ -43,17 +43,17 @@ def test_no_two_errors_share_a_code() -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_every_error_is_drawn_in_the_tree(cls: type[OmniGraphError]) -> None:
+def test_every_error_is_in_the_module_docstring(cls: type[OmniGraphError]) -> None:
     assert re.search(rf"\b{cls.__name__}\b", errors.__doc__ or "")
     assert cls.__doc__
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_no_error_knows_a_surface(cls: type[OmniGraphError]) -> None:
+def test_errors_do_not_depend_on_an_interface(cls: type[OmniGraphError]) -> None:
     assert not re.search(r"http|status|exit", inspect.getsource(cls), re.IGNORECASE)
 
 
-def test_the_module_imports_nothing_of_the_program() -> None:
+def test_module_imports_no_other_module_of_the_package() -> None:
     imported = {
         name.name if isinstance(node, ast.Import) else node.module
         for node in ast.walk(ast.parse(inspect.getsource(errors)))
@@ -86,7 +86,7 @@ def diagnostic(**changes: object) -> Diagnostic:
     return Diagnostic(**fields)  # type: ignore[arg-type]
 
 
-def test_a_compile_error_shows_the_caret_and_the_hint() -> None:
+def test_compile_error_shows_caret_and_hint() -> None:
     error = ParseError([diagnostic(hint="a body opens with a brace", subject="node 'A'")])
     assert str(error) == (
         "parse error: expected '{', found '}'\n"
@@ -101,7 +101,7 @@ def test_a_compile_error_shows_the_caret_and_the_hint() -> None:
     assert error.span == (30, 31)
 
 
-def test_a_compile_error_shows_every_problem_and_is_named_by_the_first() -> None:
+def test_compile_error_shows_every_diagnostic_and_has_the_code_of_the_first() -> None:
     first = diagnostic(kind="catalog", code="S20", message="declared twice")
     error = SchemaError([first, diagnostic(line=9)])
     assert error.code == "S20"
@@ -124,7 +124,7 @@ def test_headline(what: tuple[str, str], headline: str) -> None:
     assert diagnostic(kind=what[0], code=what[1], message="no").headline == headline
 
 
-def test_a_compile_error_needs_a_diagnostic() -> None:
+def test_compile_error_requires_a_diagnostic() -> None:
     with pytest.raises(AssertionError):
         TypeCheckError([])
 
@@ -134,11 +134,11 @@ def test_compile_errors_are_input_errors(cls: type[CompileError]) -> None:
     assert issubclass(cls, errors.InputError)
 
 
-def test_what_an_error_carries() -> None:
+def test_attributes_of_errors() -> None:
     assert errors.MergeConflict("no", ["a", "b"]).conflicts == ("a", "b")
     assert errors.Denied("no", ["a"], hint="ask").reasons == ("a",)
 
 
-def test_diagnostics_can_leave_the_process() -> None:
+def test_diagnostics_can_be_pickled() -> None:
     one = diagnostic()
     assert pickle.loads(pickle.dumps(one)) == one

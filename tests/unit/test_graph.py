@@ -1,4 +1,4 @@
-"""The embedded face, as far as it writes: signatures, handles, and rows in the order of the schema."""
+"""`Graph`: signatures, handles, writes, and rows in schema order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_signatures(name):
     assert BY_NAME.get(name, set()) <= set(kinds.get(inspect.Parameter.KEYWORD_ONLY, []))
 
 
-def test_every_public_method_says_what_it_does_and_types_everything():
+def test_every_public_method_has_docstring_and_annotations():
     for name, method in inspect.getmembers(Graph, inspect.isfunction):
         if not name.startswith("_"):
             assert method.__doc__, name
@@ -98,7 +98,7 @@ def test_init_from_text_or_file(tmp_path):
     assert not (tmp_path / "two").exists()
 
 
-def test_open_is_bound_to_a_branch_and_an_actor(graph):
+def test_open_binds_branch_and_actor(graph):
     graph.branch_create("side")
     with og.open(graph.uri, branch="side", actor="act-ana", sync=False, environ={}) as other:
         other.load([shelf("z")], mode="append")
@@ -111,7 +111,7 @@ def test_open_is_bound_to_a_branch_and_an_actor(graph):
         og.open(graph.uri + "x", sync=False, environ={})
 
 
-def test_a_read_only_handle_writes_nothing(graph):
+def test_read_only_handle_rejects_writes(graph):
     reader = og.open(graph.uri, read_only=True, sync=False, environ={})
     before = everything(graph)
     for act in (
@@ -129,7 +129,7 @@ def test_a_read_only_handle_writes_nothing(graph):
     assert ids_of(reader, "Shelf") == ["a", "b"]
 
 
-def test_on_gives_the_same_graph_on_another_branch(tmp_path):
+def test_on_returns_a_handle_of_another_branch(tmp_path):
     graph = new_graph(tmp_path, SHELVES, shelf("a"), actor="act-ana")
     graph.branch_create("side")
     side = graph.on("side")
@@ -146,7 +146,7 @@ def test_on_gives_the_same_graph_on_another_branch(tmp_path):
         graph.on("gone")
 
 
-def test_a_handle_may_be_shared_between_threads(tmp_path):
+def test_handle_can_be_shared_between_threads(tmp_path):
     graph = new_graph(tmp_path)
     failures: list[Exception] = []
 
@@ -174,7 +174,7 @@ edge L: T -> T { w: I32? }
 """
 
 
-def test_arrow_columns_come_in_the_order_of_the_schema(tmp_path):
+def test_arrow_columns_have_schema_order(tmp_path):
     graph = new_graph(tmp_path, TYPED, node("T", z="1", m=1), edge("L", "1", "1"))
     assert graph.to_arrow("T").column_names == ["id", "a", "b", "days", "m", "times", "z"]
     assert graph.to_arrow("L").column_names == ["id", "src", "dst", "w"]
@@ -195,14 +195,14 @@ def test_arrow_columns_come_in_the_order_of_the_schema(tmp_path):
         graph.to_arrow("Tt")
 
 
-def test_a_name_of_both_kinds_means_the_node(tmp_path):
+def test_name_of_node_and_edge_type_means_the_node_type(tmp_path):
     graph = new_graph(
         tmp_path, "node Tie { v: I32? }\nedge Tie: Tie -> Tie\n", node("Tie", id_="n"), edge("Tie", "n", "n", id_="e")
     )
     assert graph.to_arrow("Tie")["id"].to_pylist() == ["n"]
 
 
-def test_an_entity_through_time(tmp_path):
+def test_entity_at_returns_past_states(tmp_path):
     graph = new_graph(
         tmp_path, TYPED, node("T", z="1", a="2024-01-02T03:04:05.678Z", days=[1], times=[7], b="base64:AA==")
     )
@@ -240,7 +240,7 @@ POINTS: dict[str, Callable[[Graph, Any], Any]] = {
 
 
 @pytest.mark.parametrize("read", POINTS.values(), ids=POINTS)
-def test_a_point_that_does_not_exist_is_not_found(graph, read):
+def test_unknown_point_is_not_found(graph, read):
     newest = graph.snapshot().version
     for at, message in (
         (newest + 92, f"branch 'main' has no version {newest + 92}; its versions are 1 to {newest}"),
@@ -259,11 +259,11 @@ def test_a_point_that_does_not_exist_is_not_found(graph, read):
     assert str(unknown.value.hint).startswith("a point is a branch, a tag, a commit id")
 
 
-def test_a_time_after_the_head_is_the_head(graph):
+def test_time_after_the_head_means_the_head(graph):
     assert graph.snapshot(at=datetime.now(UTC) + timedelta(days=900)).commit_id == graph.snapshot().commit_id
 
 
-def test_history_of_what_was_written(graph):
+def test_commits_list_all_writes(graph):
     graph.load([shelf("c")], mode="append", message="one")
     graph.mutate('query q() { insert Shelf { code: "d" } }', message="two")
     graph.apply_schema(SHELVES + "node New {}\n", message="three")
@@ -286,7 +286,7 @@ def test_history_of_what_was_written(graph):
         graph.commit("nothing")
 
 
-def test_deleted_branches_and_their_commits(graph):
+def test_commits_of_deleted_branches_stay_readable(graph):
     graph.ingest([shelf("z")], branch="side")
     commit = graph.commits("side")[0]
     graph.branch_delete("side", force=True)
@@ -296,7 +296,7 @@ def test_deleted_branches_and_their_commits(graph):
         graph.load([shelf("y")], mode="append", branch="side")
 
 
-def test_an_id_is_a_str_or_an_int(tmp_path):
+def test_id_is_str_or_int(tmp_path):
     graph = og.init(tmp_path / "typed", "node P { k: I64 @key }", environ={}, sync=False)
     with pytest.raises(og.errors.InputError, match="an id is a str or an int") as caught:
         graph.entity_at("P", 5.0, None)

@@ -1,4 +1,4 @@
-"""Hints speak the language of the surface that shows them."""
+"""Hints have a text for each interface that shows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "node Person {\n    name: String @key\n}\n"
 SOURCE = Path(og.__file__).parent
 
 
-def test_a_hint_has_a_wording_for_each_surface():
+def test_hint_has_a_text_for_each_interface():
     hint = Hint("commits() lists them", cli="'omnigraph commit list' lists them", in_shell="':commits' lists them")
     assert hint == "commits() lists them"
     assert hint_for(hint, "cli") == "'omnigraph commit list' lists them"
@@ -26,12 +26,12 @@ def test_a_hint_has_a_wording_for_each_surface():
     assert hint_for(None, "cli") is None
 
 
-def test_a_hint_survives_a_process_boundary():
+def test_hint_can_be_pickled():
     error = pickle.loads(pickle.dumps(OmniGraphError("no", hint=Hint("a", cli="b"))))
     assert (error.hint, hint_for(error.hint, "cli")) == ("a", "b")
 
 
-def test_python_and_the_command_line(tmp_path, monkeypatch, capsys, clean_environment):
+def test_python_and_command_line_show_their_own_hint(tmp_path, monkeypatch, capsys, clean_environment):
     monkeypatch.chdir(tmp_path)
     graph = og.init("g.omni", SCHEMA)
     with pytest.raises(og.errors.NotFound) as caught:
@@ -41,8 +41,8 @@ def test_python_and_the_command_line(tmp_path, monkeypatch, capsys, clean_enviro
     assert "hint: 'omnigraph commit list' lists them" in capsys.readouterr().err
 
 
-def test_the_library_does_not_speak_of_commands():
-    """A hint outside the command line that names a command or an option gives the words of Python first."""
+def test_python_hints_name_no_commands():
+    """A hint outside `cli` that names a command or an option has a text for Python."""
     found = []
     for path in SOURCE.rglob("*.py"):
         if path.is_relative_to(SOURCE / "cli") or path.name == "version.py":

@@ -1,4 +1,4 @@
-"""Hostile paths, names and values at every door: a result or an `OmniGraphError`, no raw exception, no hang."""
+"""Hostile paths, names and values at every entry point give a result or an `OmniGraphError`, and no call hangs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ CALLS: dict[str, Callable[[Graph, str], Any]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_no_call_raises_anything_else(graph, case):
+def test_calls_raise_only_omnigraph_errors(graph, case):
     raw: dict[str, str] = {}
     for name, call in CALLS.items():
         try:
@@ -111,7 +111,7 @@ def test_no_call_raises_anything_else(graph, case):
 
 
 @pytest.mark.parametrize("case", ["an unpaired surrogate", "a long name", "a long path"])
-def test_no_command_raises_anything_else(graph, case, capsys):
+def test_commands_raise_only_omnigraph_errors(graph, case, capsys):
     text = HOSTILE[case]
     for words in (
         ["read", "-e", READ, "-p", f"k={text}", "g"],
@@ -141,21 +141,21 @@ def special(graph) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["pipe", "link", "socket", "folder"])
-def test_a_blob_is_a_regular_file(graph, special, name):
+def test_blob_source_must_be_a_regular_file(graph, special, name):
     reader = og.open("g", environ={}, blob_sources=[special])
     record = {"type": "T", "data": {"k": "z", "b": f"file://{special}/{name}"}}
     with pytest.raises(InputError, match="cannot be followed: it is not a regular file"):
         reader.load([record], mode="merge")
 
 
-def test_a_device_is_no_blob(graph):
+def test_device_is_rejected_as_blob(graph):
     reader = og.open("g", environ={}, blob_sources=["/dev"])
     with pytest.raises(InputError, match="it is not a regular file"):
         reader.load([{"type": "T", "data": {"k": "z", "b": "file:///dev/zero"}}], mode="merge")
 
 
 @pytest.mark.parametrize("name", ["pipe", "link", "socket"])
-def test_input_is_a_regular_file(graph, special, name):
+def test_input_must_be_a_regular_file(graph, special, name):
     with pytest.raises(InputError) as caught:
         graph.load(special / name, mode="merge")
     assert caught.value.code == "no_such_file"

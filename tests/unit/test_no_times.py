@@ -1,4 +1,4 @@
-"""No test asserts a time: a slow machine makes tests slow, not wrong."""
+"""No test asserts a duration, so tests pass on slow machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def reads_a_clock(node: ast.AST) -> bool:
 
 
 def times_in(function: ast.AST) -> set[str]:
-    """The names of a function that hold differences of clocks."""
+    """Return the variables of a function that hold clock differences."""
     return {
         target.id
         for node in ast.walk(function)
@@ -29,7 +29,7 @@ def times_in(function: ast.AST) -> set[str]:
 
 
 def asserted_times(source: str) -> list[int]:
-    """The lines of assertions that compare a time."""
+    """Return the lines of assertions that compare a duration."""
     lines: list[int] = []
     for function in ast.walk(ast.parse(source)):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -56,7 +56,7 @@ def test_hypothesis_has_no_deadline():
         ("def f():\n    end = time.monotonic() + 60\n    assert found", []),
     ],
 )
-def test_assertions_about_times_are_found(source, lines):
+def test_checker_finds_assertions_about_times(source, lines):
     assert asserted_times(source) == lines
 
 

@@ -1,4 +1,4 @@
-"""Values of Python's own types go in wherever their type fits, and what comes out goes in."""
+"""Values of built-in Python types are accepted for matching property types, and output values are accepted as input."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ FITTING: list[tuple[Any, PropertyType, Any]] = [
 
 
 @pytest.mark.parametrize(("value", "type_", "stored"), FITTING, ids=lambda value: str(value)[:30])
-def test_a_value_that_fits(value, type_, stored):
+def test_matching_python_value_is_accepted(value, type_, stored):
     found = read_json(value, type_)
     assert (found, type(found)) == (stored, type(stored))
     if type_.scalar != "Blob":
@@ -96,12 +96,12 @@ def test_a_value_that_fits(value, type_, stored):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_a_value_that_does_not_fit(value, type_):
+def test_mismatching_python_value_is_rejected(value, type_):
     with pytest.raises(ValueFormatError):
         read_json(value, type_)
 
 
-def test_what_comes_out_goes_in(tmp_path):
+def test_output_values_are_accepted_as_input(tmp_path):
     schema = "node T { k: String @key d: Date? at: DateTime? days: [Date]? f: F32? v: Vector(2)? }\n"
     records = [
         node("T", k="a", d=dt.date(2024, 1, 1), at=dt.datetime(2024, 1, 1, 3, tzinfo=CET), days=[dt.date(1999, 1, 1)]),

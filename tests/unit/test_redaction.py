@@ -46,7 +46,7 @@ SCHEMA = "node Shelf { code: String @key }"
         ("./people.omni", "./people.omni"),
     ],
 )
-def test_an_address_is_shown_without_its_secrets(uri, shown):
+def test_uri_is_shown_without_secrets(uri, shown):
     assert redact_uri(uri) == shown
     assert redact(f"no answer from '{uri}', twice") == f"no answer from '{shown}', twice"
 
@@ -58,7 +58,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clean_environment
     monkeypatch.chdir(tmp_path)
 
 
-def test_no_repr_holds_a_setting(tmp_path):
+def test_no_repr_contains_a_secret(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, environ=SECRETS)
     context: GraphContext = graph._context
     config = parse_config(f"graphs:\n  lab:\n    uri: {SERVER}\ncli:\n  graph: lab\n", tmp_path / "omnigraph.yaml")
@@ -116,7 +116,7 @@ def test_no_command_prints_a_secret(words, tmp_path, capsys, caplog):
         lambda environ, root: new_graph(root, SCHEMA, environ=environ).load([shelf("a"), shelf("a")], mode="append"),
     ],
 )
-def test_no_error_holds_a_secret(attempt: Callable[[dict[str, str], Path], object], tmp_path, caplog):
+def test_no_error_contains_a_secret(attempt: Callable[[dict[str, str], Path], object], tmp_path, caplog):
     with caplog.at_level(logging.DEBUG), pytest.raises(OmniGraphError) as caught:
         attempt(SECRETS, tmp_path)
     error: BaseException | None = caught.value

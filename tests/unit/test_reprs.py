@@ -1,4 +1,4 @@
-"""What a Python prompt shows for results: one short line."""
+"""The `repr` of results is one short line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def film(number, title):
     return {"type": "Film", "data": {"id_no": number, "title": title}}
 
 
-def test_results_are_one_short_line(tmp_path):
+def test_repr_of_results_is_one_short_line(tmp_path):
     graph = og.init(tmp_path / "g", SCHEMA, sync=False)
     loaded = graph.load([film(1, "Alien")], mode="merge")
     assert repr(loaded) == (

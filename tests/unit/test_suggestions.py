@@ -23,12 +23,12 @@ CANDIDATES = ("title", "age", "publishedAt", "description", "descriptionOfIt", "
 
 
 @pytest.mark.parametrize(("name", "expected"), NEAR.values(), ids=NEAR)
-def test_near(name: str, expected: str) -> None:
+def test_near_names_are_suggested(name: str, expected: str) -> None:
     assert closest(name, CANDIDATES) == expected
 
 
 @pytest.mark.parametrize("name", ["tie", "xyz", "ghtwei", "descript", "a", "wait", "title" * 20])
-def test_not_near(name: str) -> None:
+def test_distant_names_are_not_suggested(name: str) -> None:
     assert closest(name, CANDIDATES) is None
 
 
@@ -36,14 +36,14 @@ def test_no_candidates() -> None:
     assert closest("title", ()) is None
 
 
-def test_the_nearest_wins_then_the_alphabet() -> None:
+def test_nearest_wins_and_ties_are_alphabetical() -> None:
     assert closest("abcdef", ["abcxyf", "abcdxf", "abxdef"]) == "abcdxf"
     assert closest("abcdef", ["abzdef", "abxdef"]) == "abxdef"
     assert closest("abcdef", ["abcdee", "AB_CDEF"]) == "AB_CDEF"
 
 
 def osa(a: str, b: str) -> int:
-    """Optimal string alignment, straight from its definition."""
+    """Return the optimal string alignment distance by its recursive definition."""
 
     @cache
     def distance(i: int, j: int) -> int:
@@ -57,7 +57,7 @@ def osa(a: str, b: str) -> int:
     return distance(len(a), len(b))
 
 
-def test_against_the_definition() -> None:
+def test_distance_equals_its_definition() -> None:
     random = Random(7)
 
     def word() -> str:
@@ -73,7 +73,7 @@ def test_against_the_definition() -> None:
     assert found > 300
 
 
-def test_of_very_many_candidates_only_the_first_are_looked_at() -> None:
+def test_only_the_first_candidates_are_considered() -> None:
     def endless() -> Iterator[str]:
         number = 0
         while True:

@@ -76,14 +76,14 @@ BAD_JSON: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changes", BAD_JSON.values(), ids=BAD_JSON)
-def test_bad_json_is_refused(changes: dict[str, Any]) -> None:
+def test_bad_json_is_rejected(changes: dict[str, Any]) -> None:
     data = {"scalar": "String", "nullable": False, "list": False, "enum_values": None, **changes}
     with pytest.raises((ValueError, KeyError)):
         PropertyType.from_json(data)
 
 
 @pytest.mark.parametrize("missing", ["scalar", "nullable", "list", "enum_values"])
-def test_incomplete_json_is_refused(missing: str) -> None:
+def test_incomplete_json_is_rejected(missing: str) -> None:
     data = PropertyType("String").to_json()
     del data[missing]
     with pytest.raises(KeyError):
@@ -111,7 +111,7 @@ def test_kinds(scalar: Any, expected: tuple[bool, ...]) -> None:
     assert not any((of_them.is_integer, of_them.is_float, of_them.is_numeric, of_them.is_text))
 
 
-def test_an_enum_is_text_and_a_vector_no_number() -> None:
+def test_enum_is_text_and_vector_is_not_numeric() -> None:
     assert ENUM.is_text
     assert not VECTOR.is_numeric
 
@@ -141,6 +141,6 @@ def test_integer_ranges() -> None:
         {"scalar": "String", "is_list": True, "enum_values": ("a",)},
     ],
 )
-def test_impossible_types(fields: dict[str, Any]) -> None:
+def test_invalid_types_are_rejected(fields: dict[str, Any]) -> None:
     with pytest.raises(AssertionError):
         PropertyType(**fields)

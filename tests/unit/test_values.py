@@ -1,4 +1,4 @@
-"""Every row of §3 (accepted input, output) and §6 (canonical spellings) of the schema language."""
+"""Every row of §3 (accepted input, output) and §6 (canonical text) of the schema language."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ REFUSED: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(
     ("type_", "value"), REFUSED, ids=[f"{t} {'10**5000' if v is HUGE else repr(v):.40}" for t, v in REFUSED]
 )
-def test_refused(type_: str, value: Any) -> None:
+def test_rejected(type_: str, value: Any) -> None:
     message = refusal(value, TYPES[type_])
     assert message
     assert len(message) < 300
@@ -184,7 +184,7 @@ def test_null(type_: PropertyType) -> None:
     assert refusal(None, type_) == f"null, but {type_} is required"
 
 
-def test_a_list_is_not_its_absence() -> None:
+def test_empty_list_is_not_null() -> None:
     assert read_json([], TYPES["[I32]"].with_nullable(True)) == []
 
 
@@ -320,7 +320,7 @@ NO_DATES = [
 
 
 @pytest.mark.parametrize("text", NO_DATES, ids=[repr(text)[:30] for text in NO_DATES])
-def test_what_is_no_date(text: str) -> None:
+def test_invalid_dates_are_rejected(text: str) -> None:
     for type_ in ("Date", "DateTime"):
         refusal(text, TYPES[type_])
     with pytest.raises(ValueFormatError):
@@ -344,7 +344,7 @@ def f32(bits: int) -> float:
 
 
 def some_f32(count: int) -> list[float]:
-    """Finite positive 32-bit floats of every magnitude, with the awkward ones."""
+    """Return finite positive 32-bit floats of every magnitude, with boundary cases."""
     random = Random(3)
     awkward = [0x00000001, 0x00000002, 0x007FFFFF, 0x00800000, 0x00800001, 0x7F7FFFFF, 0x7F7FFFFE, 0x3F800000]
     powers = [exponent << 23 for exponent in range(1, 255)]
@@ -352,7 +352,7 @@ def some_f32(count: int) -> list[float]:
 
 
 def nearest_f32(exact: Fraction) -> float | None:
-    """The 32-bit float nearest to a positive number, ties to even; None when that is infinite."""
+    """Return the 32-bit float nearest to a positive number, ties to even; None if it is infinite."""
     low, high = 0, 0x7F800000
     while high - low > 1:
         middle = (low + high) // 2
@@ -384,7 +384,7 @@ def test_rounding_to_f32_against_exact_arithmetic() -> None:
 
 
 def shortest(value: float) -> int:
-    """How many significant digits are needed to identify a positive 32-bit float."""
+    """Return the number of significant digits that identify a positive 32-bit float."""
     exact = Fraction(value)
     exponent = Decimal(value).adjusted()
     for digits in range(1, 12):
@@ -474,17 +474,17 @@ def test_spelling_of_f64_is_exact_and_shortest() -> None:
         spelling = spell_float(value, single=False)
         check_positional(spelling)
         assert float(spelling) == value
-        # `repr` is the shortest that reads back, by the language's promise.
+        # Python specifies that `repr` is the shortest text that reads back.
         assert Decimal(spelling) == Decimal(repr(value))
 
 
-def test_equal_keys_and_only_they_are_spelt_alike() -> None:
+def test_only_equal_keys_have_equal_text() -> None:
     values = sorted({*some_f32(300), *(-value for value in some_f32(50))})
     assert len({spell_float(value, single=True) for value in values}) == len(values)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_non_finite_keys_are_refused(value: float) -> None:
+def test_non_finite_keys_are_rejected(value: float) -> None:
     for single in (False, True):
         with pytest.raises(ValueFormatError):
             spell_float(value, single=single)

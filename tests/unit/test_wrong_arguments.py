@@ -1,4 +1,4 @@
-"""Arguments of wrong types and missing arguments: typed errors that say what to give instead."""
+"""Missing arguments and arguments of wrong types raise typed errors with a hint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def graph(tmp_path_factory):
     return og.init(tmp_path_factory.mktemp("graphs") / "g", SCHEMA, sync=False)
 
 
-def test_a_file_name_as_a_str_is_read(tmp_path, monkeypatch):
+def test_str_that_names_a_file_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("films.pg").write_text(SCHEMA)
     Path("q.gq").write_text(QUERY)
@@ -38,13 +38,13 @@ def test_a_file_name_as_a_str_is_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("data", [pd.DataFrame({"id_no": [1]}), pa.table({"id_no": [1]})], ids=["pandas", "arrow"])
-def test_a_table_without_its_type_is_refused(graph, data):
+def test_table_without_type_is_rejected(graph, data):
     with pytest.raises(InputError, match="without the name of its type") as caught:
         graph.load(data, mode="merge")
     assert caught.value.hint == "name the type: load({'Person': data}, …)"
 
 
-def test_a_load_needs_a_mode(graph):
+def test_load_requires_a_mode(graph):
     with pytest.raises(InputError, match="a load needs a mode") as caught:
         graph.load([])
     assert "mode='merge'" in caught.value.hint
@@ -75,7 +75,7 @@ def test_signature_errors_name_the_graph(graph):
         (lambda g: g.commits(limit=-1), "the limit must be a non-negative integer (got '-1')"),
     ],
 )
-def test_arguments_of_wrong_types(graph, call, message):
+def test_arguments_of_wrong_types_are_rejected(graph, call, message):
     with pytest.raises(InputError) as caught:
         call(graph)
     assert caught.value.message == message

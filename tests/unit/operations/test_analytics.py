@@ -1,4 +1,4 @@
-"""Algorithms on stored graphs: what is looked at, what is written, and what is refused."""
+"""Algorithms on stored graphs: selection of types, written values, and rejected requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def values(graph, type_name, property_):
     return dict(zip(found["id"].to_pylist(), found[property_].to_pylist(), strict=True))
 
 
-def test_an_analysis_reads_and_writes_nothing_by_itself(graph):
+def test_analysis_writes_nothing_by_default(graph):
     before = graph.snapshot().commit_id
     found = graph.analyze("components")
     assert found.commit_id == graph.snapshot().commit_id == before
@@ -42,7 +42,7 @@ def test_an_analysis_reads_and_writes_nothing_by_itself(graph):
     assert found.to_json()["stats"] == {"nodes": 6, "edges": 4, "components": 3}
 
 
-def test_values_are_written_as_one_commit_and_once(graph):
+def test_values_are_written_once_as_one_commit(graph):
     written = graph.analyze("components", write="part", message="parts", actor="act-ana")
     assert written.rows_written == 6
     assert (graph.commit(written.commit_id).message, graph.commit(written.commit_id).actor) == ("parts", "act-ana")
@@ -70,12 +70,12 @@ def test_rank_flows_along_chosen_edges_by_weight(graph):
     assert set(plain) == {"Person"}
     ranks = dict(zip(plain["Person"]["id"].to_pylist(), plain["Person"]["pagerank"].to_pylist(), strict=True))
     assert ranks["a"] > ranks["b"] > ranks["c"] == ranks["d"]
-    # Without a weight of its own, the edge from a to b carries nothing.
+    # The edge from a to b has no weight, so it transfers no rank.
     weighted = graph.analyze("pagerank", edges=["Knows"], weight="weight").tables["Person"].to_pydict()
     assert weighted["pagerank"][1] == weighted["pagerank"][2]
 
 
-def test_the_past_and_other_branches_can_be_looked_at(graph):
+def test_analysis_of_past_states_and_other_branches(graph):
     past = graph.snapshot().commit_id
     graph.branch_create("more")
     graph.load([edge("LivesIn", "a", "x")], mode="append", branch="more")
@@ -85,7 +85,7 @@ def test_the_past_and_other_branches_can_be_looked_at(graph):
         graph.analyze("components", at=past, write="part")
 
 
-REFUSALS = [
+REJECTED = [
     ({"algorithm": "pagerang"}, InputError, "no algorithm 'pagerang'"),
     ({"algorithm": "pagerank", "nodes": ["Persn"]}, TypeNotFound, "no node type 'Persn'"),
     ({"algorithm": "pagerank", "edges": ["Know"]}, TypeNotFound, "no edge type 'Know'"),
@@ -105,21 +105,21 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "error", "message"), REFUSALS)
-def test_what_makes_no_sense_is_refused_and_nothing_is_written(graph, asked, error, message):
+@pytest.mark.parametrize(("asked", "error", "message"), REJECTED)
+def test_invalid_requests_are_rejected_and_write_nothing(graph, asked, error, message):
     before = graph.snapshot().commit_id
     with pytest.raises(error, match=message):
         graph.analyze(**asked)
     assert graph.snapshot().commit_id == before
 
 
-def test_negative_weights_are_refused(graph):
+def test_negative_weights_are_rejected(graph):
     graph.load([edge("Knows", "d", "c", weight=-1.0)], mode="append")
     with pytest.raises(InputError, match="below zero"):
         graph.analyze("pagerank", edges=["Knows"], weight="weight")
 
 
-def test_the_rules_of_the_schema_hold_for_what_is_written(tmp_path):
+def test_written_values_are_validated(tmp_path):
     graph = new_graph(
         tmp_path,
         "node Person { name: String @key  incoming: I64?  @range(incoming, 0..1) }\nedge Knows: Person -> Person",

@@ -1,4 +1,4 @@
-"""Changes by query: what each statement does, what it counts, and what a failing one leaves behind."""
+"""Mutations: effects and counts of each statement, and failures that write nothing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def people(*names: str, **values: Any) -> list[dict[str, Any]]:
 def change(
     graph: Graph, statements: str, params: dict[str, Any] | None = None, declared: str = "", **options: Any
 ) -> Any:
-    """Run statements as one query; (nodes, edges) counted."""
+    """Run statements as one query; return the counts of nodes and edges."""
     result = graph.mutate(f"query q({declared}) {{ {statements} }}", params=params, **options)
     return result.affected_nodes, result.affected_edges
 
@@ -78,7 +78,7 @@ def change(
 # -- insert ------------------------------------------------------------------------------------------
 
 
-def test_an_insert_of_an_existing_key_is_a_conflict(graph):
+def test_insert_of_existing_key_is_a_conflict(graph):
     assert change(graph, 'insert Person { name: "ada", age: 7, city: "Ulm" }') == (1, 0)
     before = everything(graph)
     with pytest.raises(KeyConflict) as caught:
@@ -112,7 +112,7 @@ def test_a_deleted_key_can_be_inserted_again(graph):
     assert graph.verify() == []
 
 
-def test_an_insert_that_lost_a_race_for_its_key_is_a_conflict(graph, monkeypatch):
+def test_insert_that_loses_a_race_for_its_key_is_a_conflict(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: change(other, 'insert Person { name: "a", age: 1 }'))
     with pytest.raises(KeyConflict, match="Person 'a' already exists"):
@@ -120,14 +120,14 @@ def test_an_insert_that_lost_a_race_for_its_key_is_a_conflict(graph, monkeypatch
     assert rows_of(graph, "Person")["a"]["age"] == 1
 
 
-def test_an_insert_that_lost_a_race_to_another_key_lands(graph, monkeypatch):
+def test_insert_that_loses_a_race_to_another_key_is_retried(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: change(other, 'insert Person { name: "a", age: 1 }'))
     assert change(graph, 'insert Person { name: "b", age: 2 }') == (1, 0)
     assert ids_of(graph, "Person") == ["a", "b"]
 
 
-def test_a_repeated_request_is_no_conflict(graph):
+def test_repeated_request_is_not_a_conflict(graph):
     for _ in range(2):
         assert change(graph, 'insert Person { name: "a" }', idempotency_key="k") == (1, 0)
     assert ids_of(graph, "Person") == ["a"]
@@ -136,7 +136,7 @@ def test_a_repeated_request_is_no_conflict(graph):
 # -- upsert ------------------------------------------------------------------------------------------
 
 
-def test_an_upsert_sets_only_the_properties_it_names(graph):
+def test_upsert_sets_only_named_properties(graph):
     graph.load(people("a", age=3, city="x"), mode="append")
     assert change(graph, 'upsert Person { name: "a", age: 4 }') == (1, 0)
     assert rows_of(graph, "Person")["a"] == {"age": 4, "city": "x", "name": "a", "seen": None}
@@ -152,7 +152,7 @@ def test_assignments_beside_the_key_apply_to_new_and_existing_rows(graph):
     assert rows_of(graph, "Person")["a"] == {"age": 11, "city": "x", "name": "a", "seen": None}
 
 
-def test_an_upsert_without_new_updates_rows_and_cannot_insert_without_required_properties(tmp_path):
+def test_upsert_without_new_branch_updates_rows_and_requires_properties_to_insert(tmp_path):
     graph = new_graph(tmp_path, "node P { k: String @key  req: I32  opt: I32? }", node("P", k="a", req=1))
     assert change(graph, 'upsert P { k: "a", opt: 2 }') == (1, 0)
     assert rows_of(graph, "P") == {"a": {"k": "a", "opt": 2, "req": 1}}
@@ -171,7 +171,7 @@ def test_a_property_beside_the_key_and_in_a_branch_is_an_error(graph, branch):
     assert f"'age' is assigned beside the key and in '{branch}'" in caught.value.message
 
 
-def test_a_part_of_a_composite_key_is_not_enough(tmp_path):
+def test_upsert_requires_the_whole_composite_key(tmp_path):
     graph = new_graph(tmp_path, "node Bed { ward: String  no: I32  soft: Bool?  @key(ward, no) }")
     with pytest.raises(CompileError) as caught:
         change(graph, "upsert Bed { no: 7, soft: true }")
@@ -180,7 +180,7 @@ def test_a_part_of_a_composite_key_is_not_enough(tmp_path):
     assert rows_of(graph, "Bed") == {'["7","n"]': {"no": 7, "soft": True, "ward": "n"}}
 
 
-def test_an_insert_without_a_key_is_always_new(graph):
+def test_insert_of_keyless_type_always_adds_a_row(graph):
     for _ in range(2):
         assert change(graph, 'insert Team { label: "x" }') == (1, 0)
     first, second = ids_of(graph, "Team")
@@ -188,7 +188,7 @@ def test_an_insert_without_a_key_is_always_new(graph):
     assert len(first) == len(second) == 26
 
 
-def test_an_edge_is_always_new(graph):
+def test_edge_insert_always_adds_a_row(graph):
     graph.load(people("a", "b"), mode="append")
     statement = 'insert Knows { from: "a", to: "b", since: date("2024-01-01") }'
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_an_edge_is_always_new(graph):
     assert [row["since"] for row in rows_of(graph, "Knows").values()] == [19_723, 19_723]
 
 
-def test_an_edge_to_nodes_of_the_same_query_before_or_after(graph):
+def test_edge_can_refer_to_nodes_inserted_before_or_after_it(graph):
     assert change(
         graph,
         'insert Knows { from: "a", to: "b" } insert Person { name: "a" } insert Person { name: "b" } '
@@ -207,7 +207,7 @@ def test_an_edge_to_nodes_of_the_same_query_before_or_after(graph):
     assert ends_of(graph, "Likes") == [("b", "a")]
 
 
-def test_the_same_row_written_twice_counts_twice(graph):
+def test_row_written_twice_counts_twice(graph):
     assert change(graph, 'insert Person { name: "a", age: 1, city: "x" } upsert Person { name: "a", age: 2 }') == (2, 0)
     assert rows_of(graph, "Person")["a"] == {"age": 2, "city": "x", "name": "a", "seen": None}
 
@@ -222,7 +222,7 @@ def test_composite_and_numeric_keys(tmp_path):
 # -- update ------------------------------------------------------------------------------------------
 
 
-def test_update_rewrites_what_is_assigned_in_rows_that_match(graph):
+def test_update_sets_assigned_properties_of_matching_rows(graph):
     graph.load([*people("a", "b", age=3, city="x"), *people("c", age=4)], mode="append")
     assert change(graph, 'update Person set { city: "y" } where age = 3') == (2, 0)
     assert {id_: (row["age"], row["city"]) for id_, row in rows_of(graph, "Person").items()} == {
@@ -232,7 +232,7 @@ def test_update_rewrites_what_is_assigned_in_rows_that_match(graph):
     }
 
 
-def test_update_sees_the_rows_of_the_query(graph):
+def test_update_sees_rows_inserted_by_the_query(graph):
     graph.load(people("old", age=1), mode="append")
     statements = (
         'insert Person { name: "new", age: 1 } update Person set { age: 2 } where age = 1 '
@@ -242,7 +242,7 @@ def test_update_sees_the_rows_of_the_query(graph):
     assert {id_: row["age"] for id_, row in rows_of(graph, "Person").items()} == {"new": 3, "old": 3}
 
 
-def test_update_does_not_see_what_the_query_replaced(graph):
+def test_update_does_not_see_replaced_values(graph):
     graph.load(people("a", age=1), mode="append")
     assert change(graph, 'upsert Person { name: "a", age: 9 } update Person set { city: "x" } where age = 1') == (1, 0)
     assert rows_of(graph, "Person")["a"]["city"] is None
@@ -278,7 +278,7 @@ def test_hops_see_updated_edges(graph):
     assert [row["since"] for row in rows_of(graph, "Knows").values() if row["from"] == "a"] == [19_723]
 
 
-def test_update_of_edges_of_the_same_query_keeps_the_rules(tmp_path):
+def test_update_of_edges_inserted_by_the_query_is_validated(tmp_path):
     schema = """
     node P { k: String @key }
     edge E: P -> P { no: I32  note: String?  @unique(src, no) }
@@ -296,7 +296,7 @@ def test_update_of_edges_of_the_same_query_keeps_the_rules(tmp_path):
         change(graph, 'insert E { from: "a", to: "a", no: 2 }')
 
 
-def test_update_to_null_and_by_null(graph):
+def test_update_sets_and_compares_null(graph):
     graph.load([*people("a", age=1), *people("b")], mode="append")
     assert change(graph, 'update Person set { age: $n } where name = "a"', {"n": None}, "$n: I32?") == (1, 0)
     assert rows_of(graph, "Person")["a"]["age"] is None
@@ -336,7 +336,7 @@ def test_where(graph, where, hit):
 
 @pytest.fixture
 def web(graph):
-    """Everybody knows everybody, themselves included; teams on both sides."""
+    """A complete graph of Knows edges with self loops, and teams at both ends."""
     names = ("a", "b", "c")
     records = [*people(*names), node("Team", id_="t1", label="x"), node("Team", id_="t2", label="y")]
     records += [edge("Knows", src, dst, id_=f"k{src}{dst}") for src in names for dst in names]
@@ -346,8 +346,8 @@ def web(graph):
     return graph
 
 
-def test_delete_takes_every_incident_edge_of_every_type(web):
-    # Five of Knows (the self edge once), one each of Likes, In and Owns.
+def test_delete_removes_all_incident_edges(web):
+    # Five Knows edges (the self loop once), and one each of Likes, In and Owns.
     assert change(web, 'delete Person where name = "a"') == (1, 8)
     assert ids_of(web, "Person") == ["b", "c"]
     assert ids_of(web, "Knows") == ["kbb", "kbc", "kcb", "kcc"]
@@ -357,7 +357,7 @@ def test_delete_takes_every_incident_edge_of_every_type(web):
     assert web.verify() == []
 
 
-def test_delete_of_the_other_type(web):
+def test_delete_cascades_from_the_target_type(web):
     assert change(web, 'delete Team where label = "x"') == (1, 3)
     assert ids_of(web, "In") == []
     assert ids_of(web, "Owns") == ["o2"]
@@ -372,7 +372,7 @@ def test_delete_of_edges_by_end_and_by_property(web):
     assert ids_of(web, "In") == ["i1", "i2"]
 
 
-def test_a_node_without_edges_can_be_deleted_and_written_again(graph):
+def test_node_without_edges_can_be_deleted_and_inserted_again(graph):
     graph.load(people("a"), mode="append")
     assert change(graph, 'delete Person where name = "a"') == (1, 0)
     assert change(graph, 'insert Person { name: "a" }') == (1, 0)
@@ -381,24 +381,24 @@ def test_a_node_without_edges_can_be_deleted_and_written_again(graph):
 
 def test_overlapping_deletes_count_each_row_once(web):
     statements = 'delete Person where name = "a" delete Person where name <= "b" delete Knows where from = "b"'
-    # a takes eight; b then takes its own four of what is left (bb, bc, cb; i2, o2); nothing is left for the last.
+    # The first delete removes eight edges, the second the remaining edges of b (bb, bc, cb; i2, o2), the last none.
     assert change(web, statements) == (2, 8 + 5)
     assert ids_of(web, "Knows") == ["kcc"]
     assert ids_of(web, "Person") == ["c"]
 
 
-def test_edges_first_then_their_nodes(web):
+def test_delete_of_edges_before_their_nodes(web):
     assert change(web, 'delete Knows where from = "a" delete Person where name = "a"') == (1, 3 + 5)
 
 
-def test_a_row_the_earlier_predicate_did_not_know_counts_for_the_later(graph):
+def test_later_delete_sees_rows_the_earlier_predicate_did_not_match(graph):
     graph.load([*people("a", age=5), *people("b"), edge("Knows", "b", "a")], mode="append")
     assert change(graph, 'delete Person where age > 1 delete Person where name != "zz"') == (2, 1)
     assert ids_of(graph, "Person") == []
     assert ids_of(graph, "Knows") == []
 
 
-def test_deletes_of_many(graph):
+def test_delete_of_many_rows(graph):
     names = [f"p{number:04}" for number in range(2_500)]
     graph.load([*people(*names), *(edge("Knows", name, names[0]) for name in names)], mode="append")
     assert change(graph, 'delete Person where name != "p0000"') == (2_499, 2_499)
@@ -430,7 +430,7 @@ NO_EFFECT = named(
 
 
 @pytest.mark.parametrize("statements", [statements for (statements,) in NO_EFFECT.values()], ids=NO_EFFECT)
-def test_no_effect_is_no_commit_and_leaves_no_trace(web, statements):
+def test_mutation_without_effect_makes_no_commit(web, statements):
     before, files = everything(web), manifest_files(web)
     result = web.mutate(f"query q() {{ {statements} }}")
     assert result == MutationResult(0, 0, None)
@@ -475,7 +475,7 @@ FAILING = named(
 
 
 @pytest.mark.parametrize(("statements", "message"), FAILING.values(), ids=FAILING)
-def test_a_failing_statement_leaves_nothing(web, statements, message):
+def test_failing_statement_writes_nothing(web, statements, message):
     before, files = everything(web), manifest_files(web)
     with pytest.raises(ConstraintViolation) as caught:
         change(web, statements, {"r": "boss"}, "$r: String")
@@ -484,7 +484,7 @@ def test_a_failing_statement_leaves_nothing(web, statements, message):
     assert manifest_files(web) == files
 
 
-def test_unique_by_mutation(tmp_path):
+def test_unique_is_enforced(tmp_path):
     graph = new_graph(tmp_path, "node P { k: String @key  mail: String? @unique  a: I32?  b: String?  @unique(a, b) }")
     change(graph, 'insert P { k: "1", mail: "x", a: 1, b: "p|q" } insert P { k: "2", a: 1, b: "p" }')
     with pytest.raises(ConstraintViolation, match=r"^@unique violation on P.mail: value 'x' is held by '1' and '3'$"):
@@ -493,7 +493,7 @@ def test_unique_by_mutation(tmp_path):
         ConstraintViolation, match=r"^@unique violation on P.\(a, b\): value '\(1, p\)' is held by '2' and '3'$"
     ):
         change(graph, 'insert P { k: "3", a: 1, b: "p" }')
-    # Its own row, a value that is given away in the same query, and one that is free.
+    # A row's own value, a value released in the same query, and an unused value.
     assert change(graph, 'upsert P { k: "1", mail: "x" }') == (1, 0)
     assert change(graph, 'update P set { mail: "y" } where k = "1" insert P { k: "3", mail: "x" }') == (2, 0)
     with pytest.raises(ConstraintViolation, match=r"value 'z' is held by"):
@@ -502,7 +502,7 @@ def test_unique_by_mutation(tmp_path):
     assert change(graph, 'insert P { k: "4", mail: "x" }') == (1, 0)
 
 
-def test_a_minimum_is_kept_by_deletes(tmp_path):
+def test_delete_keeps_minimum_cardinality(tmp_path):
     graph = new_graph(tmp_path, "node P { k: String @key } edge E: P -> P @card(1..)", *(node("P", k=k) for k in "abc"))
     graph.load(
         [edge("E", "a", "b", id_="1"), edge("E", "b", "c", id_="2"), edge("E", "b", "a", id_="3")], mode="append"
@@ -510,7 +510,7 @@ def test_a_minimum_is_kept_by_deletes(tmp_path):
     before = everything(graph)
     with pytest.raises(ConstraintViolation, match=r"^@card violation on edge E: source 'a' has 0 edges \(min 1\)$"):
         change(graph, 'delete E where from = "a"')
-    # The cascade, too, may not leave somebody else short.
+    # A cascade must not violate the minimum of another node.
     with pytest.raises(ConstraintViolation, match=r"source 'a' has 0 edges \(min 1\)"):
         change(graph, 'delete P where k = "b"')
     assert everything(graph) == before
@@ -567,7 +567,7 @@ VALUES = named([
 
 
 @pytest.mark.parametrize(("name", "declared", "given", "stored"), VALUES.values(), ids=VALUES)
-def test_a_value_is_stored_in_its_column(typed, name, declared, given, stored):
+def test_values_are_stored_in_their_column_type(typed, name, declared, given, stored):
     for statement in (
         f'upsert All {{ k: "x", must: 1, {name}: $v }}',
         f'update All set {{ {name}: $v }} where k = "x"',
@@ -635,7 +635,7 @@ BAD = named(
 
 
 @pytest.mark.parametrize(("name", "declared", "given", "kind", "message"), BAD.values(), ids=BAD)
-def test_a_value_that_does_not_fit_changes_nothing(typed, name, declared, given, kind, message):
+def test_mismatching_value_writes_nothing(typed, name, declared, given, kind, message):
     before = everything(typed)
     values = {"k": '"y"', "must": "1"} | {name: "$v"}
     assigned = ", ".join(f"{key}: {value}" for key, value in values.items())
@@ -672,8 +672,8 @@ def test_update_keeps_every_other_value(tmp_path):
         ("DateTime", "2024-01-01T00:00:00.001Z", "1704067200001"),
     ],
 )
-def test_a_key_of_any_type_means_its_row(tmp_path, type_, given, id_):
-    """Insert, edge, where and cascade: by the id that a load would derive."""
+def test_keys_of_every_type_find_their_row(tmp_path, type_, given, id_):
+    """Insert, edge, where and cascade use the id that a load derives."""
     graph = new_graph(tmp_path, f"node P {{ order: {type_} @key  groupBy: I32? }}\nedge E: P -> P\n")
     params, declared = {"v": given, "id": id_}, f"$v: {type_}, $id: String"
     assert change(graph, "insert P { order: $v, groupBy: 1 }", params, declared) == (1, 0)
@@ -693,12 +693,12 @@ def test_a_key_of_any_type_means_its_row(tmp_path, type_, given, id_):
     assert change(graph, "delete P where order >= $v", params, declared) == (1, 1)
 
 
-def test_a_literal_reference_is_refused_by_its_property(typed):
+def test_blob_reference_is_rejected_by_property(typed):
     with pytest.raises(InputError, match=r"^'All.blob': 's3://b/k' is a reference to somewhere else"):
         change(typed, 'insert All { k: "y", must: 1, blob: "s3://b/k" }')
 
 
-def test_a_missing_parameter(graph):
+def test_missing_parameter_is_rejected(graph):
     with pytest.raises(ParameterError, match=r"parameter 'n' \(String\) is missing"):
         change(graph, "insert Person { name: $n }", {}, "$n: String")
 
@@ -715,7 +715,7 @@ def test_a_missing_parameter(graph):
         ('query q() { insert Knows { from: 1, to: "b" } }', "T3"),
     ],
 )  # fmt: skip
-def test_what_does_not_compile_changes_nothing(graph, text, code):
+def test_compile_error_writes_nothing(graph, text, code):
     before = everything(graph)
     with pytest.raises(TypeCheckError) as caught:
         graph.mutate(text)
@@ -740,8 +740,8 @@ def test_now_is_one_instant(tmp_path):
     assert moments.pop() % 1000 == 0
 
 
-def test_now_stays_when_the_branch_moved(tmp_path, monkeypatch):
-    """A write that has to start over keeps its instant, and sees what came in between."""
+def test_retry_keeps_the_value_of_now(tmp_path, monkeypatch):
+    """A retried write keeps its instant and sees the commit that was published in between."""
     schema = "node P { k: String @key  n: I32?  at: DateTime? }"
     graph = new_graph(tmp_path, schema, node("P", k="a", n=1))
     other = reopened(graph)
@@ -765,7 +765,7 @@ def test_actor_and_message_are_recorded(tmp_path):
     assert graph.commits()[0].actor == "act-bob"
 
 
-def test_a_branch_of_its_own(graph):
+def test_mutation_of_another_branch(graph):
     graph.branch_create("side")
     change(graph, 'insert Person { name: "a" }', branch="side")
     change(graph.on("side"), 'insert Person { name: "b" }')
@@ -793,7 +793,7 @@ def test_if_commit_is_not_retried(graph, monkeypatch):
     assert ids_of(graph, "Person") == ["first"]
 
 
-def test_an_idempotency_key_gives_the_same_answer(graph):
+def test_idempotency_key_returns_the_first_result(graph):
     query = "query q($n: String) { upsert Person { name: $n } insert Knows { from: $n, to: $n } }"
     first = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
     again = graph.mutate(query, params={"n": "a"}, idempotency_key="k1")
@@ -812,7 +812,7 @@ def test_an_idempotency_key_gives_the_same_answer(graph):
         {"branch": "side"},
     ],
 )
-def test_an_idempotency_key_is_for_one_request(graph, changed):
+def test_idempotency_key_is_bound_to_one_request(graph, changed):
     graph.branch_create("side")
     request = {
         "source": "query q($n: String) { insert Person { name: $n } }",
@@ -829,7 +829,7 @@ def test_an_idempotency_key_is_for_one_request(graph, changed):
 # -- sources -----------------------------------------------------------------------------------------
 
 
-def test_text_or_file_and_names(graph, tmp_path):
+def test_source_is_text_or_file_with_query_name(graph, tmp_path):
     text = 'query one() { insert Person { name: "1" } } query two() { insert Person { name: "2" } }'
     path = tmp_path / "changes.gq"
     path.write_text(text)
@@ -845,7 +845,7 @@ def test_text_or_file_and_names(graph, tmp_path):
     assert "query" in (caught.value.hint or "")
 
 
-def test_the_result_as_json(graph):
+def test_result_as_json(graph):
     result = graph.mutate('query q() { insert Person { name: "a" } }')
     assert result.to_json() == {"affected_nodes": 1, "affected_edges": 0, "commit_id": result.commit_id}
 
@@ -865,7 +865,7 @@ def vectors(graph: Graph) -> dict[str, Any]:
     return {id_: row["vec"] for id_, row in rows_of(graph, "P").items()}
 
 
-def test_an_insert_is_embedded_and_a_given_vector_wins(tmp_path):
+def test_insert_is_embedded_unless_a_vector_is_given(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     fake = FakeEmbedder()
     run(graph, 'insert P { k: "a", bio: "abc" } insert P { k: "b", bio: "abc", vec: [9, 9] } insert P { k: "c" }', fake)
@@ -873,7 +873,7 @@ def test_an_insert_is_embedded_and_a_given_vector_wins(tmp_path):
     assert fake.asked == ["abc"]
 
 
-def test_an_update_of_the_text_embeds_anew(tmp_path):
+def test_update_of_the_text_recomputes_the_vector(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     fake = FakeEmbedder()
     run(graph, 'insert P { k: "a", bio: "abc" } insert P { k: "b", bio: "abc" }', fake)
@@ -889,14 +889,14 @@ def test_an_update_of_the_text_embeds_anew(tmp_path):
     assert fake.asked == asked
 
 
-def test_without_a_provider_the_vector_waits(tmp_path):
+def test_without_provider_the_vector_stays_null(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     run(graph, 'insert P { k: "a", bio: "abc" }', GraphEmbedder({}))
     run(graph, 'insert P { k: "b", bio: "abc" }', FakeEmbedder(Unconfigured()))
     assert vectors(graph) == {"a": None, "b": None}
 
 
-def test_a_required_vector_needs_its_text_or_a_provider(tmp_path):
+def test_required_vector_needs_text_and_provider(tmp_path):
     graph = new_graph(tmp_path, 'node P { k: String @key  bio: String?  vec: Vector(2) @embed("bio") }')
     before = everything(graph)
     with pytest.raises(InputError, match=r"'P.vec' must be embedded from 'bio', and no provider is configured"):
@@ -909,7 +909,7 @@ def test_a_required_vector_needs_its_text_or_a_provider(tmp_path):
         run(graph, 'update P set { bio: "  " } where k = "a"', FakeEmbedder())
 
 
-def test_a_provider_that_is_down_leaves_no_trace(tmp_path):
+def test_failing_provider_writes_nothing(tmp_path):
     graph = new_graph(tmp_path, EMBEDDED)
     before, files = everything(graph), manifest_files(graph)
     with pytest.raises(EmbeddingError, match="the provider is down"):
@@ -922,7 +922,7 @@ def test_a_provider_that_is_down_leaves_no_trace(tmp_path):
     assert manifest_files(graph) == files
 
 
-def test_a_write_that_starts_over_asks_once(tmp_path, monkeypatch):
+def test_retry_embeds_each_text_once(tmp_path, monkeypatch):
     graph = new_graph(tmp_path, EMBEDDED)
     fake = FakeEmbedder()
     other = reopened(graph)

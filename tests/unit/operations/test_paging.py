@@ -1,4 +1,4 @@
-"""Pages of reads: one result at one commit, whatever is written between them, and cursors that fit nothing else."""
+"""Pages of reads: one result at one commit despite concurrent writes, and cursors bound to their query."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def graph(tmp_path_factory):
 
 @pytest.mark.parametrize("size", [1, 4, 7, 1000])
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
-def test_pages_put_together_are_the_result(graph, text, size):
+def test_concatenated_pages_equal_the_result(graph, text, size):
     params = {"n": 11, "s": 2}
     whole = graph.query(text, params=params).to_pylist()
     pages = [page.to_pylist() for page in graph.pages(text, params=params, page=size)]
@@ -67,7 +67,7 @@ def test_pages_stay_at_their_commit(tmp_path):
     assert len(instants) == len(commits) == 1
 
 
-def test_a_cursor_is_a_word_and_works_in_another_process_and_page_size(graph):
+def test_cursor_works_in_another_process_and_with_another_page_size(graph):
     first = graph.query(PLAIN, page=3)
     assert first.next is not None
     assert first.next.replace("-", "a").replace("_", "a").rstrip("=").isalnum()
@@ -78,7 +78,7 @@ def test_a_cursor_is_a_word_and_works_in_another_process_and_page_size(graph):
     assert graph.query(PLAIN).next is None
 
 
-def test_a_cursor_fits_its_query_its_parameters_and_its_commit_only(graph, tmp_path):
+def test_cursor_is_bound_to_query_parameters_and_commit(graph, tmp_path):
     query = "query q($g: I32) { match { $p: P } return { $p.k } order { $p.k } }"
     cursor = graph.query(query, params={"g": 1}, page=3).next
     assert len(graph.query(query, params={"g": 1, "unknown": 7}, page=3, after=cursor)) == 3
@@ -122,13 +122,13 @@ def test_a_cursor_fits_its_query_its_parameters_and_its_commit_only(graph, tmp_p
         ({"page": 5, "engine": "spark"}, "not_on_spark"),
     ],
 )
-def test_what_is_no_page_is_refused(graph, how, code):
+def test_invalid_page_arguments_are_rejected(graph, how, code):
     with pytest.raises(InputError) as caught:
         graph.query(PLAIN, **how)
     assert caught.value.code == code
 
 
-def test_a_cursor_belongs_to_its_branch(tmp_path):
+def test_cursor_is_bound_to_its_branch(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(node("P", k=number, g=1) for number in range(6)))
     graph.branch_create("other")
     cursor = graph.query(PLAIN, page=2).next
@@ -140,13 +140,13 @@ def test_a_cursor_belongs_to_its_branch(tmp_path):
     assert sum(len(page) for page in graph.pages(PLAIN, page=2, branch="other")) == 6
 
 
-def test_pages_need_an_order(graph):
+def test_pages_require_an_order(graph):
     with pytest.raises(InputError, match="query 'q' has no order, so it has no pages") as caught:
         graph.query("query q() { match { $p: P } return { $p.k } }", page=5)
     assert caught.value.code == "page_without_order"
 
 
-def test_pages_of_a_commit_that_was_cleaned_up(tmp_path):
+def test_pages_of_a_removed_commit_raise_page_gone(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *(node("P", k=k) for k in range(9)))
     cursor = graph.query(PLAIN, page=2).next
     commit = graph.commits()[0].id

@@ -1,4 +1,4 @@
-"""The story of a read: one snapshot, its own schema, parameters checked before anything runs."""
+"""Reads: one snapshot, its schema, and parameters that are checked before execution."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graph(tmp_path):
     return new_graph(tmp_path, SCHEMA, *(node("P", name=name, n=0) for name in "abcde"))
 
 
-def test_a_source_is_text_or_a_file(graph, tmp_path):
+def test_source_is_text_or_a_file(graph, tmp_path):
     file = tmp_path / "some.gq"
     file.write_text(NAMES + "\nquery none() { match { $p: P { n: 9 } } return { $p.name } }")
     assert len(graph.query(NAMES)) == len(graph.query(file, "names")) == 5
@@ -38,7 +38,7 @@ def test_a_source_is_text_or_a_file(graph, tmp_path):
     assert "names" in caught.value.hint
 
 
-def test_a_change_is_refused(graph):
+def test_query_rejects_a_mutation(graph):
     before = graph.commits()[0].id
     with pytest.raises(InputError, match="query 'q' changes the graph") as caught:
         graph.query('query q() { delete P where name = "a" }')
@@ -46,14 +46,14 @@ def test_a_change_is_refused(graph):
     assert graph.commits()[0].id == before
 
 
-def test_a_mistake_in_a_file_names_the_file(graph, tmp_path):
+def test_compile_error_names_the_file(graph, tmp_path):
     file = tmp_path / "wrong.gq"
     file.write_text("query q() { match { $p: Q } return { $p.name } }")
     with pytest.raises(TypeCheckError, match=r"wrong\.gq:1:"):
         graph.query(file)
 
 
-def test_a_plan_is_kept_as_long_as_its_schema(graph):
+def test_plan_is_cached_per_schema(graph):
     plans = PlanCache(CatalogCache())
 
     def plan(text: str = NAMES, name: str | None = None, **where: Any) -> object:
@@ -64,7 +64,7 @@ def test_a_plan_is_kept_as_long_as_its_schema(graph):
     assert plan(NAMES + " ") is not first
     assert plan(name="names") is not first
     graph.load([node("P", name="f")], mode="append")
-    assert plan() is first, "rows are not in a plan"
+    assert plan() is first, "a plan does not depend on rows"
     graph.apply_schema(SCHEMA.replace("n: I64?", "n: I64?  m: I64?"))
     second = plan()
     assert second is not first
@@ -87,7 +87,7 @@ def test_outcome_names_the_executor_that_ran(graph, executor, limits, ran):
     assert outcome.result.to_pylist() == [{"p.name": "a"}]
 
 
-def test_plans_are_forgotten_when_there_are_too_many(graph):
+def test_plan_cache_evicts_the_least_recently_used(graph):
     plans, snapshot = PlanCache(CatalogCache()), graph.snapshot()
     first = plans.get(snapshot, QueryText(NAMES))
     for number in range(512):
@@ -114,7 +114,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("params", "message"), WRONG)
-def test_wrong_parameters_are_named(graph, params, message):
+def test_wrong_parameters_are_rejected_by_name(graph, params, message):
     with pytest.raises(ParameterError) as caught:
         graph.query(PARAMETERS, params=params)
     assert caught.value.message.startswith(message)
@@ -126,7 +126,7 @@ def test_parameters(graph):
     assert graph.query(PARAMETERS, params={"n": 0, "name": "x"}).to_rows()[0] == {"p.name": "a", "name": "x"}
 
 
-def test_now_is_one_instant_of_the_graph_s_own_clock(graph):
+def test_now_is_one_instant_of_the_repository_clock(graph):
     graph.load([node("P", name="past", at=1_000), node("P", name="next", at=1_001)], mode="merge")
     graph._repository.clock = ManualClock(1_000_999)
     query = "query q() { match { $p: P $p.at <= now() } return { $p.name, now(), now() as then } }"
@@ -134,7 +134,7 @@ def test_now_is_one_instant_of_the_graph_s_own_clock(graph):
     assert graph.query(query).to_rows() == [{"p.name": "past", "now": moment, "then": moment}]
 
 
-def test_explain_runs_nothing_and_shows_the_plan(graph):
+def test_explain_shows_the_plan_without_running_it(graph):
     assert graph.explain(PARAMETERS).startswith("query q($n: I64, $name: String?)")
 
 
@@ -146,7 +146,7 @@ CHANGE = "query q($n: I64) { update P set { n: $n } where n >= 0 }"
 
 
 def test_every_result_belongs_to_one_commit(graph):
-    """Eight threads read while one changes every node and adds an edge: nobody sees half of it."""
+    """Eight threads read while one updates every node and adds an edge; no read sees a partial write."""
     rounds = 12
     graph.load([edge("Knows", "a", "b")], mode="append")
     made: dict[str, tuple[int, int]] = {graph.commits()[0].id: (0, 1)}
@@ -206,8 +206,8 @@ SERIAL_READS = (
 )
 
 
-def test_sixteen_readers_and_two_writers_agree_on_every_commit(tmp_path):
-    """Every commit gives all nodes its own number, adds a node and an edge: nobody sees a mixture of two."""
+def test_concurrent_readers_see_whole_commits_only(tmp_path):
+    """Every commit writes its number to all nodes and adds a node and an edge; no read mixes two commits."""
     graph = new_graph(tmp_path, SERIAL, node("P", name="a", n=0))
     rounds = 8
     seen: list[tuple[int, str, list[dict[str, Any]]]] = []

@@ -1,4 +1,4 @@
-"""Rows back from changes: what they show, which attempt they are of, and who gets them again."""
+"""Rows returned by mutations: content, retries, and repeated requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def returned(graph, body: str, **more):
     return graph.mutate(f"query q() {{ {body} }}", **more).rows.to_pylist()
 
 
-def test_a_generated_id_is_known_and_is_an_end(graph):
+def test_generated_id_is_returned_and_usable_as_edge_end(graph):
     body = """
         insert Note { text: "new" } as $n
         insert Person { name: "Cy" } as $p
@@ -42,7 +42,7 @@ def test_a_generated_id_is_known_and_is_an_end(graph):
     assert set(row["n"]) == {"id", "text"}
 
 
-def test_blobs_are_left_out(graph):
+def test_blobs_are_not_returned(graph):
     for body in (
         'update Person set { age: 4 } where name = "Ada" as $p',
         'upsert Person { name: "Ada" } as $p',
@@ -51,19 +51,19 @@ def test_blobs_are_left_out(graph):
         assert returned(graph, f"{body} return {{ $p }}") == [{"p": {"id": "Ada", "age": 4, "name": "Ada"}}]
 
 
-def test_a_result_knows_its_commit_and_its_query(graph):
+def test_result_has_commit_and_query_name(graph):
     done = graph.mutate('query add() { insert Person { name: "Cy" } as $p return { $p } }')
     assert (done.rows.query_name, done.rows.commit_id, done.rows.columns) == ("add", done.commit_id, ["p"])
     assert "Cy" in done.rows._repr_html_()
     assert done.to_json()["rows"] == [{"p": {"id": "Cy", "age": None, "name": "Cy"}}]
 
 
-def test_without_return_there_are_no_columns(graph):
+def test_without_return_the_result_has_no_columns(graph):
     done = graph.mutate('query add() { insert Person { name: "Cy" } as $p }')
     assert (done.rows.columns, done.rows.to_pylist(), "rows" in done.to_json()) == ([], [], False)
 
 
-def test_nothing_to_do_still_shows_the_row_and_makes_no_commit(graph):
+def test_mutation_without_effect_returns_rows_without_commit(graph):
     before = graph.commits()
     done = graph.mutate('query get() { upsert Person { name: "Ada" } new { age: 9 } as $p return { $p.age } }')
     assert (done.affected_nodes, done.commit_id, done.rows.to_pylist()) == (0, None, [{"p.age": 3}])
@@ -71,14 +71,14 @@ def test_nothing_to_do_still_shows_the_row_and_makes_no_commit(graph):
     assert done.rows.commit_id == before[0].id
 
 
-def test_the_rows_are_those_of_the_attempt_that_landed(graph, monkeypatch):
+def test_rows_are_those_of_the_published_attempt(graph, monkeypatch):
     other = reopened(graph)
     interfere(monkeypatch, lambda: other.mutate('query o() { update Person set { age: 30 } where name = "Ada" }'))
     body = 'update Person set { age: age + 1 } where name = "Ada" as $p return { $p.age }'
     assert returned(graph, body) == [{"p.age": 31}]
 
 
-def test_a_repeated_request_gets_the_same_rows(graph):
+def test_repeated_request_returns_the_same_rows(graph):
     query = 'query q() { insert Note { text: "x" } as $n return { $n, now() as at } }'
     first = graph.mutate(query, idempotency_key="k")
     again = graph.mutate(query, idempotency_key="k")
@@ -88,7 +88,7 @@ def test_a_repeated_request_gets_the_same_rows(graph):
     assert len(graph.to_arrow("Note")) == 1
 
 
-def test_rows_that_cannot_be_kept_are_refused_before_anything_lands(graph, monkeypatch):
+def test_rows_too_large_to_store_are_rejected_before_the_publish(graph, monkeypatch):
     monkeypatch.setattr(operation, "_ROWS_BYTES_MAX", 10)
     before = graph.commits()
     query = 'query q() { insert Note { text: "x" } as $n return { $n } }'
@@ -99,7 +99,7 @@ def test_rows_that_cannot_be_kept_are_refused_before_anything_lands(graph, monke
     assert graph.mutate(query).affected_nodes == 1
 
 
-def test_too_many_combinations_are_refused(graph, monkeypatch):
+def test_too_many_combinations_are_rejected(graph, monkeypatch):
     monkeypatch.setattr(returned_rows, "Limits", lambda: Limits(rows_max=3))
     body = "update Person set { age: 1 } where true as $a update Person set { age: 2 } where true as $b"
     with pytest.raises(LimitReached, match="the change would return 4 rows; the limit is 3"):
@@ -107,7 +107,7 @@ def test_too_many_combinations_are_refused(graph, monkeypatch):
     assert returned(graph, body) == []
 
 
-def test_every_mistake_is_told(graph):
+def test_every_error_is_reported(graph):
     body = """
         insert Persn { name: "a" } as $p
         insert Knows { from: $p, to: $q }

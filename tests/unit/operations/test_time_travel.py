@@ -1,4 +1,4 @@
-"""Every kind of query at every point in time, however the point is named, with the schema it had then."""
+"""Queries at past points, by every kind of name, with the schema of that point."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def answers(graph: Graph, column: str, **where: Any) -> list[Any]:
 
 
 def history(graph: Graph) -> Iterator[str]:
-    """Change the graph step by step; yield the name its text has after each."""
+    """Change the graph in steps; yield the name of its text property after each."""
     yield "text"
     graph.load(
         [node("Doc", name="x", text="red red", vec=[2, 1], n=1), edge("Cites", "x", "a", weight=5)], mode="append"
@@ -59,7 +59,7 @@ def history(graph: Graph) -> Iterator[str]:
     yield "body"
 
 
-def test_every_query_at_every_point_by_every_name(tmp_path):
+def test_query_at_every_point_by_every_kind_of_name(tmp_path):
     docs = [
         node("Doc", name="a", text="red river", vec=[1, 0], n=0),
         node("Doc", name="b", text="red stone", vec=[0, 1], n=1),
@@ -92,7 +92,7 @@ def test_every_query_at_every_point_by_every_name(tmp_path):
             assert reader.query(f"query q() {{ {QUERIES[0].replace('TEXT', column)} }}", **where).commit_id == commit
 
 
-def test_a_query_is_checked_against_the_schema_of_its_point(tmp_path):
+def test_query_is_checked_against_the_schema_of_its_snapshot(tmp_path):
     graph = new_graph(tmp_path, FIRST, node("Doc", name="a", text="red"))
     before = graph.commits()[0].id
     graph.apply_schema(SECOND)
@@ -107,14 +107,14 @@ def test_a_query_is_checked_against_the_schema_of_its_point(tmp_path):
 
 
 @pytest.mark.parametrize("at", [True, 1.0, float("nan"), b"1", date(2026, 1, 1), [1], {}], ids=str)
-def test_a_point_of_another_type_is_refused(tmp_path, at):
+def test_point_of_another_type_is_rejected(tmp_path, at):
     graph = new_graph(tmp_path, FIRST, node("Doc", name="a", text="red"))
     for use in (lambda: graph.snapshot(at=at), lambda: graph.get("Doc", "a", at=at), lambda: list(graph.export(at=at))):
         with pytest.raises(InputError, match="a point of history is"):
             use()
 
 
-def test_an_id_that_is_not_unicode_is_refused(tmp_path):
+def test_id_that_is_not_unicode_is_rejected(tmp_path):
     graph = new_graph(tmp_path, FIRST, node("Doc", name="a", text="red"))
     with pytest.raises(InputError, match="not valid Unicode"):
         graph.get("Doc", "\ud800")
