@@ -1,1 +1,1 @@
-"""Results and the graph inside them."""
+"""Results of queries."""

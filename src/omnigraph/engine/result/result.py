@@ -1,4 +1,4 @@
-"""What a query gives back: Arrow, and every form people ask for."""
+"""Query results and their conversion to Arrow, Python, pandas, polars and JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from omnigraph.versioning.compare.rows import python_values, with_instants
 _HTML_ROWS = 50
 _TEXT_ROWS = 20
 _UNCHANGED = frozenset({pa.utf8(), pa.bool_(), pa.int32(), pa.uint32()})
-"""Arrow types whose Python values are JSON values; converting them one by one takes time."""
+"""Arrow types whose Python values are JSON values; they are converted without a loop over the values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class ResultView:
 
 
 class Result:
-    """The rows of a query; iterate it for dicts.
+    """The rows of a query; iteration yields dicts.
 
-    The rows of a large result are known, but their properties are fetched as they are asked for: `batches`, iteration
-    and the Arrow stream never hold more than a batch; `to_arrow` and what builds on it hold everything.
+    The properties of a large result are fetched on demand. `batches`, iteration and the Arrow stream hold one batch in
+    memory; `to_arrow` and the conversions based on it hold all rows.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Result:
         self.commit_id = commit_id
         self.elapsed_ms = elapsed_ms
         self.next = next
-        """The cursor of the page behind this one; None where there is none, or where no page was asked for."""
+        """The cursor of the next page; None if there is none or no page was requested."""
 
     @classmethod
     def empty(cls) -> Result:
-        """No rows and no columns, of no query."""
+        """Return a result without rows and columns."""
         return cls(pa.table({}), query_name="", commit_id="", elapsed_ms=0.0)
 
     @property
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns; a name may occur twice."""
+        """The names of the columns; names may repeat."""
         return list(self._rows.names) if isinstance(self._rows, PythonRows) else list(self._rows.schema.names)
 
     @property
@@ -101,12 +101,12 @@ class Result:
 
     @property
     def numeric_columns(self) -> list[int]:
-        """The numbers of the columns that hold numbers."""
+        """The indexes of the numeric columns."""
         types = self.schema.types
         return [n for n, type_ in enumerate(types) if pa.types.is_integer(type_) or pa.types.is_floating(type_)]
 
     def __str__(self) -> str:
-        """A table of the first rows, within the width of the terminal."""
+        """Return a table of the first rows that fits the width of the terminal."""
         style = TableStyle(total_width=terminal_width())
         lines = [*table_lines(self.columns, self._first_rows(_TEXT_ROWS), style, right=self.numeric_columns)]
         if len(self) > _TEXT_ROWS:
@@ -117,7 +117,7 @@ class Result:
     __repr__ = __str__
 
     def _first_rows(self, count: int) -> list[list[Any]]:
-        """The first rows as columns of JSON values; only these are fetched."""
+        """Return the first rows as columns of JSON values; other rows are not fetched."""
         first = next(iter(self.batches(count)), None)
         return [_json_column(column) for column in first.columns] if first is not None else [[] for _ in self.columns]
 
@@ -126,42 +126,42 @@ class Result:
         return reader.__arrow_c_stream__(requested_schema)
 
     def batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """The rows in Arrow batches of at most `rows`, each made when it is asked for."""
+        """Return the rows in Arrow batches of at most `rows` rows; each is computed on demand."""
         if rows < 1:
-            raise InputError(f"a batch has at least one row, not {rows}")
+            raise InputError(f"a batch must have at least one row (got {rows})")
         arrow = self._arrow
         return arrow.batches(rows) if isinstance(arrow, Projection) else iter(arrow.to_batches(max_chunksize=rows))
 
     def to_batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """`batches` under the name Arrow has for it."""
+        """Alias of `batches` with the name that Arrow uses."""
         return self.batches(rows)
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         arrow = self._arrow
         if isinstance(arrow, Projection):
             arrow = self._rows = pa.Table.from_batches(arrow.batches(65_536), arrow.schema)
         return arrow
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dicts of Python values."""
+        """Return the rows as dicts of Python values."""
         if isinstance(self._rows, PythonRows):
             return self._rows.to_pylist()
         if isinstance(self._rows, Projection):
             return list(self)
-        # A column of one chunk is an array already, and going through the table's own view of it costs more.
+        # A single chunk is converted faster than the chunked column of the table.
         columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]
         return dicts(self.columns, [python_values(column) for column in columns])
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame; pandas must be installed."""
+        """Return the rows as a pandas DataFrame; pandas must be installed."""
         _need("pandas")
         columns = [column.cast(with_instants(column.type)) for column in self.to_arrow().columns]
         table = pa.Table.from_arrays(columns, names=self.columns)
         try:
             frame = table.to_pandas()
         except (OverflowError, ValueError):
-            # Dates outside the years 1 to 9999.
+            # Dates outside the years 1 to 9999 do not fit Python dates.
             shown = [pa.nulls(len(column)) if _holds_dates(column.type) else column for column in columns]
             frame = pa.Table.from_arrays(shown, names=self.columns).to_pandas()
             for place, column in enumerate(columns):
@@ -170,16 +170,16 @@ class Result:
             return frame
         for place, column in enumerate(table.columns):
             if pa.types.is_nested(column.type):
-                # Beside a null inside, a whole number would become a float.
+                # Otherwise integers next to nulls would become floats.
                 frame.isetitem(place, column.to_pandas(integer_object_nulls=True))
         return frame
 
     def to_polars(self) -> Any:
-        """The rows as a polars frame; polars must be installed."""
+        """Return the rows as a polars DataFrame; polars must be installed."""
         return _need("polars").from_arrow(self.to_arrow())
 
     def json_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as JSON values, one by one: dates as text, integers JavaScript cannot hold as decimal strings."""
+        """Yield the rows as JSON values: dates as text, integers beyond the range of JavaScript as strings."""
         names = self.columns
         for batch in self.batches(tuning.current.result_batch_rows):
             columns = [_json_column(column) for column in batch.columns]
@@ -187,15 +187,15 @@ class Result:
                 yield dict(zip(names, row, strict=True))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """`json_rows` as a list."""
+        """Return `json_rows` as a list."""
         return list(self.json_rows())
 
     def to_columns(self) -> list[list[Any]]:
-        """The same column by column, also those that share a name."""
+        """Return the JSON values column by column, including columns with equal names."""
         return [_json_column(column) for column in self.to_arrow().columns]
 
     def to_json(self) -> str:
-        """The rows as a JSON array."""
+        """Return the rows as a JSON array."""
         return json.dumps(self.to_rows(), ensure_ascii=False)
 
     def _repr_html_(self) -> str:
@@ -204,7 +204,7 @@ class Result:
 
 
 def _need(package: str) -> Any:
-    """A package that is only needed for one form of a result."""
+    """Import an optional package."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -212,7 +212,7 @@ def _need(package: str) -> Any:
 
 
 def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """A column as JSON shows it, by its Arrow type: what is inside lists and objects is shown no differently."""
+    """Convert a column to JSON values by its Arrow type; values inside lists and objects are converted alike."""
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in _json_column(chunk)]
     type_ = column.type

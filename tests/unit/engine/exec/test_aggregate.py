@@ -1,4 +1,4 @@
-"""Groups and aggregates: nulls, types, empty groups, numbers at the edge, and the order of groups."""
+"""Groups and aggregates: nulls, types, empty groups, extreme numbers and the order of groups."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TYPES = {
 
 @pytest.mark.parametrize(("call", "type_"), TYPES.items(), ids=TYPES)
 @pytest.mark.parametrize("match", ["$p: P", '$p: P { name: "none" }'])
-def test_the_type_of_a_column_does_not_depend_on_the_rows(graph, call, type_, match):
+def test_column_types_do_not_depend_on_the_rows(graph, call, type_, match):
     found = table(graph, call, match)
     assert found.schema.types == [type_]
     assert found.column_names == [call.split("(")[0]]
@@ -81,7 +81,7 @@ def test_nulls_do_not_count(graph):
     assert found == [{"s": 0, "a": 0.0, "low": -4, "high": 3}]
 
 
-def test_all_null_is_null_and_nothing_is_one_row(graph):
+def test_aggregate_of_nulls_is_null_and_of_no_rows_is_one_row(graph):
     every = "count($p.x) as c, sum($p.x) as s, avg($p.x) as a, min($p.x) as low, max($p.name) as n"
     assert table(graph, every, '$p: P { name: "4" }').to_pylist() == [
         {"c": 0, "s": None, "a": None, "low": None, "n": "4"}
@@ -92,7 +92,7 @@ def test_all_null_is_null_and_nothing_is_one_row(graph):
     assert rows(graph, f"$p.kind, {every}", '$p: P { name: "none" }') == []
 
 
-def test_numbers_at_the_edge(graph):
+def test_extreme_numbers(graph):
     found = table(
         graph, "max($p.big) as big, min($p.big) as small, max($p.wide) as wide, sum($p.wide) as s"
     ).to_pylist()
@@ -102,7 +102,7 @@ def test_numbers_at_the_edge(graph):
     assert mean == pytest.approx((0.10000000149011612 + 0.20000000298023224) / 2, rel=1e-15)
 
 
-def test_a_sum_of_integers_is_exact_in_any_order(tmp_path):
+def test_integer_sum_is_exact_in_any_order(tmp_path):
     large = 2**63 - 1
     records = [
         *(node("P", name=f"a{at}", i=1, big=large, wide=0) for at in range(3)),
@@ -121,7 +121,7 @@ def test_a_sum_of_integers_is_exact_in_any_order(tmp_path):
     assert rows(graph, "sum($p.wide)", "$p: P { i: 3 }") == [(1,)]
 
 
-def test_the_least_and_the_greatest_of_every_ordered_type(graph):
+def test_min_and_max_of_every_ordered_type(graph):
     give = (
         "min($p.flag) as a, max($p.flag) as b, min($p.day) as c, max($p.day) as d, min($p.at) as e, max($p.kind) as f"
     )
@@ -133,7 +133,7 @@ def test_the_least_and_the_greatest_of_every_ordered_type(graph):
     assert found == [(None, "2020-01-01", True), ("a", "2019-01-01", True), ("b", None, None)]
 
 
-def test_null_is_a_group_of_its_own(graph):
+def test_null_is_a_separate_group(graph):
     then = "order { n desc }"
     assert rows(graph, "$p.kind, count($p) as n", then=then) == [(None, 2), ("a", 2), ("b", 1)]
     assert rows(graph, "$p.flag, count($p) as n", then=then) == [(True, 3), (None, 1), (False, 1)]
@@ -147,7 +147,7 @@ def test_null_is_a_group_of_its_own(graph):
     ]
 
 
-def test_a_node_groups_by_its_id(graph):
+def test_nodes_are_grouped_by_id(graph):
     found = rows(graph, "$q, count($p) as n", "$p $e:knows $q", "order { n }")
     assert [(q["id"], n) for q, n in found] == [("2", 3)]
     found = rows(graph, "$p, count($q) as n, sum($e.n) as s", "$p $e:knows $q", "order { n desc }")
@@ -155,13 +155,13 @@ def test_a_node_groups_by_its_id(graph):
     assert rows(graph, "$e.n, count($p) as n", "$p $e:knows $q", "order { $e.n }") == [(None, 1), (5, 1), (7, 1)]
 
 
-def test_the_order_of_groups(graph):
+def test_order_of_groups(graph):
     assert rows(graph, "count($p) as n, $p.kind", then="order { n desc, $p.kind desc }") == [
         (2, "a"),
         (2, None),
         (1, "b"),
     ]
-    # What is left tied goes by the group keys in the order they are returned, nulls first.
+    # Ties are ordered by the group keys in the order they are returned, nulls first.
     assert rows(graph, "$p.flag, $p.kind, count($p) as n", then="order { n }") == [
         (None, "b", 1),
         (False, "a", 1),
@@ -174,13 +174,13 @@ def test_the_order_of_groups(graph):
     assert found == ["1", "2", "3", "4", "5"]
 
 
-def test_a_limit_cuts_groups(graph):
+def test_limit_applies_to_groups(graph):
     assert rows(graph, "$p.kind, count($p)", then="limit 0") == []
     assert len(rows(graph, "$p.kind, count($p)", then="limit 2")) == 2
     assert rows(graph, "count($p)", then="limit 0") == []
 
 
-def test_the_same_key_and_the_same_call_twice(graph):
+def test_repeated_key_and_repeated_aggregate(graph):
     found = table(graph, "$p.kind, $p.kind, count($p), count($p)", then="order { $p.kind }")
     assert found.column_names == ["p.kind", "p.kind", "count", "count"]
     assert [column.to_pylist() for column in found.columns] == [[None, "a", "b"]] * 2 + [[2, 2, 1]] * 2

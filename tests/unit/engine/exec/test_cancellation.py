@@ -1,4 +1,4 @@
-"""A query that is stopped: by the clock, by another thread, by Ctrl-C; and that nothing is left behind."""
+"""Queries stopped by a time limit, another thread or Ctrl-C leave no state behind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def graph(tmp_path):
 
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, nth: int, act: Any) -> list[int]:
-    """Let something happen at the nth checkpoint of a query; how many there were is told."""
+    """Call a function at the nth checkpoint of a query; the returned list contains the number of checkpoints."""
     seen = [0]
     check = cancellation.Watch.check
 
@@ -62,7 +62,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, nth: int, act: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_can_be_stopped_at_every_checkpoint(graph, monkeypatch, name):
+def test_query_can_be_cancelled_at_every_checkpoint(graph, monkeypatch, name):
     fresh = og.open(graph.uri, sync=False, environ={})
     expected = sorted(map(str, graph.query(QUERIES[name]).to_rows()))
     with monkeypatch.context() as patch:
@@ -80,7 +80,7 @@ def test_a_query_can_be_stopped_at_every_checkpoint(graph, monkeypatch, name):
         assert sorted(map(str, reader.query(QUERIES[name]).to_rows())) == expected, "the handle is as good as before"
 
 
-def test_a_cancelled_token_stops_a_query_before_it_starts(graph):
+def test_cancelled_token_stops_a_query_before_it_starts(graph):
     stop = og.Cancellation()
     stop.cancel()
     with pytest.raises(Cancelled):
@@ -88,7 +88,7 @@ def test_a_cancelled_token_stops_a_query_before_it_starts(graph):
     assert len(graph.query(NAMES, cancel=og.Cancellation())) == 30
 
 
-def test_a_timeout_is_a_limit_with_a_code_of_its_own(graph):
+def test_timeout_raises_its_own_error_code(graph):
     with pytest.raises(QueryTimeout, match=r"the query took longer than 0 s") as caught:
         graph.query(NAMES, timeout=0)
     assert caught.value.code == "timeout"
@@ -99,7 +99,7 @@ def test_a_timeout_is_a_limit_with_a_code_of_its_own(graph):
 
 
 def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
-    """A scan that goes on until it is stopped, or for a minute."""
+    """A scan that runs until it is cancelled, or for a minute."""
 
     def scan(self: MatchPipeline, *_: Any) -> Any:
         started.set()
@@ -112,7 +112,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
     monkeypatch.setattr(MatchPipeline, "_scan", scan)
 
 
-def test_another_thread_stops_a_query(graph, monkeypatch):
+def test_cancellation_from_another_thread(graph, monkeypatch):
     started, stop, ended = threading.Event(), og.Cancellation(), []
 
     def ask() -> None:
@@ -134,7 +134,7 @@ def test_another_thread_stops_a_query(graph, monkeypatch):
     assert len(graph.query(NAMES)) == 30
 
 
-def test_a_cancelled_task_stops_the_query_in_its_thread(graph, monkeypatch):
+def test_cancelled_task_stops_the_query_in_its_thread(graph, monkeypatch):
     started, ended = threading.Event(), threading.Event()
     query = Graph.query
 

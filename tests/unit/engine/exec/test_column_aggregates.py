@@ -1,4 +1,4 @@
-"""Aggregates of a number over all rows: whichever rows those are, with nulls and without, compiled and not."""
+"""Aggregates of a number over all rows, for every selection of rows, with and without nulls and kernels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def expected(function: str, values: list[Any]) -> Any:
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_every_kind_of_rows(type_, nulls):
+def test_every_selection_of_rows(type_, nulls):
     random = Random(3)
     for count in (0, 1, 2, 50):
         drawn = [random.randrange(1_000_000) for _ in range(count + 3)]
@@ -71,7 +71,7 @@ def test_every_kind_of_rows(type_, nulls):
 
 
 @pytest.mark.usefixtures("loops")
-def test_what_is_infinite_counts_where_it_passes():
+def test_infinite_values_count_where_the_mask_selects_them():
     data = MemoryTable.of(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
 
     def added(*mask: bool) -> Any:
@@ -83,14 +83,14 @@ def test_what_is_infinite_counts_where_it_passes():
     assert added(True, True, False, True) == math.inf
 
 
-def test_what_is_no_number_is_left_to_others():
+def test_non_numeric_columns_are_not_aggregated():
     data = MemoryTable.of(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
     assert total("min", Binding(data), "t") is None
     assert total("min", Binding(data), "d") is None
     assert total("max", Binding(data), "x") is None
 
 
-def test_rows_kept_by_a_mask_are_those_rows():
+def test_rows_selected_by_a_mask():
     data = MemoryTable.of(pa.table({"n": [5, 6, 7, 8]}))
     frame = BindingTable(4, {"v": Binding(data)})
     kept = frame.keep(np.array([True, False, True, True]))
@@ -103,7 +103,7 @@ def test_rows_kept_by_a_mask_are_those_rows():
     assert again.take(np.array([1, 1])).bound["v"].numbers.tolist() == [3, 3]
 
 
-def test_over_edges_and_nodes(tmp_path):
+def test_aggregates_over_edges_and_nodes(tmp_path):
     schema = "node P { name: String @key  n: I64? }  edge Knows: P -> P { w: F64? }"
     people = [node("P", name=f"p{at}", **({"n": at} if at % 2 else {})) for at in range(6)]
     edges = [edge("Knows", f"p{a}", f"p{b}", **({"w": a / 2} if b else {})) for a in range(6) for b in range(3)]
@@ -141,7 +141,7 @@ def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
 
 
 @pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
-def test_sums_have_the_same_bits_with_and_without_compiled_loops(type_):
+def test_sums_have_the_same_bits_with_and_without_kernels(type_):
     found = []
     for compiled in (False, True):
         with kernels.isolated():
@@ -154,7 +154,7 @@ def test_sums_have_the_same_bits_with_and_without_compiled_loops(type_):
 
 
 @pytest.mark.parametrize("type_", [pa.float64(), pa.float32()], ids=str)
-def test_an_expression_and_a_property_give_the_same_sum(type_):
+def test_expression_and_property_have_the_same_sum(type_):
     random = np.random.default_rng(7)
     values = (random.standard_normal(100_000) * 10.0 ** random.integers(-8, 9, 100_000)).astype(type_.to_pandas_dtype())
     found = total("sum", Binding(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")

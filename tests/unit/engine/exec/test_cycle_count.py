@@ -1,4 +1,4 @@
-"""Walks that are counted, not written out: the same numbers as writing them out, compiled or not."""
+"""Counting without materialising rows gives the same numbers as materialising them, with and without kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def some(random: np.random.Generator, nodes: int, pairs: int):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_far_ends_in_common(kernel_loader, seed, tune):
+def test_common_neighbours(kernel_loader, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 60))
     walked, closed = some(random, nodes, 300), some(random, nodes, int(random.integers(0, 300)))
@@ -37,7 +37,7 @@ def test_far_ends_in_common(kernel_loader, seed, tune):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_walk_from_one_node(kernel_loader, seed, tune):
+def test_reach_from_one_node(kernel_loader, seed, tune):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 400))
     neighbours = some(random, nodes, 900)
@@ -76,7 +76,7 @@ MATCHES = [
 
 
 @pytest.mark.parametrize("match", MATCHES)
-def test_counting_gives_as_many_as_writing_out(tmp_path, match):
+def test_counts_equal_the_number_of_materialised_rows(tmp_path, match):
     random = Random(match)
     names = [f"p{number}" for number in range(12)]
     pairs = [(random.choice(names), random.choice(names)) for _ in range(60)]
@@ -97,5 +97,5 @@ def test_counting_gives_as_many_as_writing_out(tmp_path, match):
         assert groups.to_pylist() == [
             {"n": n, "c": sum(row["a.n"] == n for row in rows)} for n in sorted({row["a.n"] for row in rows})
         ]
-        # Once more, on top of what was built.
+        # Again, with cached structures.
         graph.load([node("P", name=more, n=1), edge("Knows", "p1", more), edge("Knows", more, "p2")], mode="append")

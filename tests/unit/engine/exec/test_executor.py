@@ -1,4 +1,4 @@
-"""Running plans: what the match means where it is easy to get wrong, limits, and one snapshot per query."""
+"""Execution of plans: semantics of a match, limits, and one snapshot per query."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ask(graph: Graph, match: str, give: str, then: str = "", params: str = "", *
 
 
 def pairs(graph: Graph, match: str) -> str:
-    """The pairs (a, b) of a match, sorted, as a line."""
+    """Return the pairs (a, b) of a match, sorted, as a line."""
     return " ".join(sorted(a + b for a, b in ask(graph, match, "$a.name as a, $b.name as b")))
 
 
@@ -54,7 +54,7 @@ HOPS = {
     "$a: P $b: P $a knows $b": "ab bb bc cd dc",
     "$a: P $a <knows> $b": "ab ba bb bc cb cd dc",
     "$a: P $a knows{1,2} $b": "ab ac bb bc bd cd dc",
-    "$a: P $a knows{2,2} $b": "ab ac bd",  # to b by way of its loop
+    "$a: P $a knows{2,2} $b": "ab ac bd",  # to b through its loop
     "$a: P $a knows{2,3} $b": "ab ac ad bd",
     "$a: P $a knows{1,9} $b": "ab ac ad bb bc bd cd dc",
     "$a: P $a <knows>{2,2} $b": "ab ac bd ca cb db",
@@ -62,7 +62,7 @@ HOPS = {
     "$a: P $a $_:knows $b": "ab bb bc cd dc",
     "$a: P $a $e:<knows> $b": "ab ab ba ba bb bc cb cd cd dc dc",
     "$a: P $a knows $b $b knows $a": "bb cd dc",
-    "$a: P $a knows $_ $b knows $a": "ba ba bb bb cb cd dc",  # once for each that a knows
+    "$a: P $a knows $_ $b knows $a": "ba ba bb bb cb cd dc",  # once for each node that a knows
     "$a: P $a has $b": "ax ay by",
     "$b: Q $b has $a": "ax ay by",
     "$a has $b": "ax ay by",
@@ -79,7 +79,7 @@ def test_hops(graph, match, expected):
 
 
 @pytest.mark.parametrize("word", ["knows{2,2}", "knows{2,3}", "knows{1,2}", "<knows>{2,2}", "<knows>{2,3}"])
-def test_it_does_not_matter_which_end_is_bound_first(graph, word):
+def test_result_does_not_depend_on_the_end_that_is_bound_first(graph, word):
     hop = f"$a {word} $b"
     forms = (f"$a: P {hop}", f"$b: P {hop}", f"$a: P $b: P {hop}", f"$b: P $a: P {hop}", f"{hop} $b: P", hop)
     assert len({pairs(graph, form) for form in forms}) == 1
@@ -90,13 +90,13 @@ def test_it_does_not_matter_which_end_is_bound_first(graph, word):
     assert " ".join(found) == pairs(graph, forms[0])
 
 
-def test_an_id_shared_by_two_types_is_no_loop(graph):
+def test_id_shared_by_two_types_is_not_a_loop(graph):
     graph.load([edge("Has", "a", "a")], mode="append")
     assert pairs(graph, '$a: P { name: "a" } $a has $b') == "aa ax ay"
     assert ask(graph, "$a: P not { $a has $_ }", "$a.name", "order { $a.name }") == [("c",), ("d",)]
 
 
-# -- counting without writing rows out ---------------------------------------------------------------
+# -- counting without materialising rows -------------------------------------------------------------
 
 COUNTED = [
     "$a: P $b: Q",
@@ -117,7 +117,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("match", COUNTED)
-def test_a_count_is_how_many_rows_there_are(graph, match):
+def test_count_equals_the_number_of_rows(graph, match):
     names = sorted(set(re.findall(r"\$([a-d])\b", match)))
     rows = ask(graph, match, ", ".join(f"${name}" for name in names))
     for name in names:
@@ -133,7 +133,7 @@ def test_a_count_is_how_many_rows_there_are(graph, match):
 # -- values ------------------------------------------------------------------------------------------
 
 
-def test_both_zeros_are_one_value(graph):
+def test_negative_zero_equals_zero(graph):
     graph.load([node("P", name="a", x=-0.0), node("P", name="b", x=0.0), node("P", name="c", x=-1.0)], mode="merge")
     assert [name for (name,) in ask(graph, "$a: P", "$a.name", "order { $a.x desc }")] == ["a", "b", "c", "d"]
     assert ask(graph, "$a: P", "$a.x, count($a) as n", "order { n desc }") == [(0, 2), (None, 1), (-1, 1)]
@@ -143,7 +143,7 @@ def test_both_zeros_are_one_value(graph):
     ]
 
 
-def test_a_number_is_looked_for_by_its_value(graph):
+def test_numbers_are_compared_by_value(graph):
     records = [node("P", name="a", small=0.1, shares=[0.1], n=2**53 + 1), node("P", name="b", small=16777216)]
     graph.load(records, mode="merge")
     found = {
@@ -165,7 +165,7 @@ def test_a_number_is_looked_for_by_its_value(graph):
     assert ask(graph, "$a: P { x: 9007199254740992 }", "$a.name") == [("a",)]
 
 
-def test_moments_in_a_list_are_told_apart_within_a_day(graph):
+def test_datetimes_in_a_list_differ_within_a_day(graph):
     ten, eleven = "2024-01-01T10:00Z", "2024-01-01T11:00Z"
     graph.load([node("P", name="a", at=ten, ats=[ten]), node("P", name="b", at=eleven)], mode="merge")
     assert ask(graph, "$a: P $b: P $a.ats contains $b.at", "$a.name, $b.name") == [("a", "a")]
@@ -179,12 +179,12 @@ def test_groups_by_lists_and_vectors(graph):
     assert ask(graph, "$a: P", "count($a) as n, $a.vec", "order { n desc }") == [(2, [1, 2]), (1, None), (1, [0, 1])]
 
 
-def test_a_parameter_hides_a_variable_of_its_name(graph):
+def test_parameter_shadows_a_variable(graph):
     assert ask(graph, '$a: P { name: "c" }', "$a, $a.n", "", "$a: I64", a=7) == [(7, 2)]
     assert ask(graph, "$a: P", "count($a)", "", "$a: I64?", a=None) == [(0,)]
 
 
-def test_a_whole_number_is_compared_with_a_fraction_by_value(tmp_path):
+def test_integer_is_compared_with_a_fraction_by_value(tmp_path):
     numbers = new_graph(
         tmp_path, "node T { k: String @key  n: I64 }", *(node("T", k=str(n), n=n) for n in range(-2, 3))
     )
@@ -207,7 +207,7 @@ def test_a_whole_number_is_compared_with_a_fraction_by_value(tmp_path):
 CROSS = "query q() { match { $a: P $b: P $c: P } return { $a.name } }"
 
 
-def test_a_match_that_grows_too_large_is_stopped(graph):
+def test_match_with_too_many_rows_is_refused(graph):
     with pytest.raises(LimitReached) as caught:
         graph.query(CROSS, limits=Limits(rows_max=63))
     assert caught.value.message == "the match would hold 64 rows; the limit is 63"
@@ -220,21 +220,21 @@ def test_a_match_that_grows_too_large_is_stopped(graph):
 @pytest.mark.parametrize(
     "match", ["$a: P $a knows $b", "$a: P $a knows{1,3} $b", "$a: P $a $e:knows $b", "$a: P not { $a knows $b $c: P }"]
 )
-def test_every_way_to_make_rows_is_counted(graph, match):
+def test_row_limit_covers_every_operator(graph, match):
     query = f"query q() {{ match {{ {match} }} return {{ $a.name }} }}"
     graph.query(query)
     with pytest.raises(LimitReached, match="rows; the limit is 4"):
         graph.query(query, limits=Limits(rows_max=4))
 
 
-def test_a_query_that_takes_too_long_is_stopped(graph):
+def test_query_beyond_its_time_limit_is_stopped(graph):
     with pytest.raises(LimitReached, match=r"the query took longer than 0\.0 s") as caught:
         graph.query(CROSS, limits=Limits(timeout_s=0.0))
     assert caught.value.hint == "raise the timeout, or narrow the match"
     assert len(graph.query(CROSS, limits=Limits(timeout_s=600.0))) == 64
 
 
-def test_profile_names_each_operation_and_its_rows(graph):
+def test_profile_lists_operators_and_rows(graph):
     text = graph.profile("query q() { match { $a: P $a knows $b $b.n > 1 not { $b has $_ } } return { $a.name } }")
     steps = [re.match(r" +(\w+) .*?  +(\d+) +(?:~\d+)? +[\d.]+", line) for line in text.splitlines()]
     assert [(step[1], int(step[2])) for step in steps if step] == [
@@ -252,7 +252,7 @@ def test_profile_names_each_operation_and_its_rows(graph):
 NAMES = "query q() { match { $a: P } return { $a.name } order { $a.name } }"
 
 
-def test_a_query_at_an_old_commit_sees_that_commit(graph):
+def test_query_at_an_old_commit_reads_that_commit(graph):
     first = graph.commits()[0]
     graph.mutate('query q() { delete P where name = "b" }')
     graph.mutate('query q() { update P set { n: 50 } where name = "a" }')
@@ -271,7 +271,7 @@ def test_a_query_at_an_old_commit_sees_that_commit(graph):
     assert [row["c"] for row in graph.query("query q() { match { $a knows $b } return { count($a) as c } }")] == [2]
 
 
-def test_a_branch_is_read_as_it_is(graph):
+def test_query_on_a_branch_reads_the_branch(graph):
     graph.branch_create("side")
     side = graph.on("side")
     side.mutate('query q() { delete P where name = "a" }')
@@ -282,8 +282,8 @@ def test_a_branch_is_read_as_it_is(graph):
     assert "".join(row["a.name"] for row in graph.query(NAMES, branch="side")) == "bcd"
 
 
-def test_the_schema_of_an_old_commit_is_the_old_one(graph):
-    """A name that passes from one property to another means at each commit what it meant there."""
+def test_old_commit_has_its_old_schema(graph):
+    """A name that moves from one property to another keeps its old meaning at old commits."""
     graph.load([node("P", name="a", n=1, x=2.5)], mode="merge")
     bodies = [
         "n: I64?  x: F64?",
@@ -297,7 +297,7 @@ def test_the_schema_of_an_old_commit_is_the_old_one(graph):
         if commits:
             graph.apply_schema(SCHEMA.replace(bodies[0], body))
         commits.append(graph.commits()[0].id)
-        # Every commit so far, with the columns of the others in memory already.
+        # Read every commit while the columns of the others are cached.
         for commit, known in zip(commits, expected, strict=False):
             items = ", ".join(f"$a.{name} as {name}" for name in known)
             query = f'query q() {{ match {{ $a: P {{ name: "a" }} }} return {{ {items} }} }}'

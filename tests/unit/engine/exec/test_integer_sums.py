@@ -1,4 +1,4 @@
-"""Exact sums of integers, whatever their size, their groups and their weights."""
+"""Exact sums of integers of any size, with groups and weights."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TYPES = [np.int32, np.uint32, np.int64, np.uint64]
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("weighted", [None, 3, 2**40])
 @pytest.mark.parametrize("bits", [8, 30, 54, 64])
-def test_sums_equal_those_of_python(kind, weighted, bits):
+def test_sums_equal_python_sums(kind, weighted, bits):
     random = Random(f"{kind}{weighted}{bits}")
     scalar = "U64" if kind is np.uint64 else "I64"
     info = np.iinfo(kind)
     low, high = (0, 2**64 - 1) if scalar == "U64" else (-(2**63), 2**63 - 1)
     for count in (0, 1, 2, 40):
         drawn = [random.randrange(max(info.min, -(2**bits)), min(info.max, 2**bits) + 1) for _ in range(count)]
-        drawn += [-value for value in drawn if info.min <= -value <= info.max]  # so that most totals are in range
+        drawn += [-value for value in drawn if info.min <= -value <= info.max]  # most totals are in range
         values = np.array(drawn, kind)
         groups = np.array([random.randrange(3) for _ in drawn], np.int64)
         weight = None if weighted is None else np.array([random.randrange(weighted) for _ in drawn], np.int64)

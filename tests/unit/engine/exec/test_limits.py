@@ -1,6 +1,6 @@
-"""Limits take effect on every path: work is cut into batches, with a checkpoint between any two.
+"""Limits apply on every path: work is split into batches with a checkpoint between them.
 
-No test looks at a clock: checkpoints and rows are counted.
+The tests count checkpoints and rows; none measures time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ QUERIES = {
 
 
 class Counting(Cancellation):
-    """Counts checkpoints; cancels at the nth."""
+    """Counts checkpoints and cancels at the nth."""
 
     __slots__ = ("nth", "seen")
 
@@ -109,12 +109,12 @@ def rows_of(graph: Any, text: str, **how: Any) -> list[str]:
 
 @pytest.fixture
 def small_batches(tune):
-    """Batches of a few rows, so that small graphs need many of them; every call counts as long."""
+    """Batches of a few rows, so that small graphs need many; every native call runs in its own thread."""
     tune(
         batch_rows=4,
         batch_values=4,
         inline_call_rows=0,
-        poll_s=60.0,  # checkpoints while waiting would depend on the machine
+        poll_s=60.0,  # checkpoints during a wait would depend on the machine
         bfs_batch_steps=4,
         bfs_node_batch_steps=4,
         bfs_small_frontier=0,
@@ -128,7 +128,7 @@ def small_batches(tune):
 @pytest.mark.usefixtures("kernel_loader")
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
-def test_batches_change_no_result(graph, request, name, compiled):
+def test_batch_size_does_not_change_results(graph, request, name, compiled):
     assert not compiled or kernels.load()
     expected = rows_of(graph, QUERIES[name])
     request.getfixturevalue("small_batches")
@@ -140,7 +140,7 @@ def test_batches_change_no_result(graph, request, name, compiled):
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_query_stops_at_its_checkpoints(graph, name):
-    expected = rows_of(graph, QUERIES[name])  # what is built once is not built again below
+    expected = rows_of(graph, QUERIES[name])  # structures that are built once are cached now
     counting = Counting()
     assert rows_of(graph, QUERIES[name], cancel=counting) == expected
     total = counting.seen
@@ -153,7 +153,7 @@ def test_every_query_stops_at_its_checkpoints(graph, name):
     assert rows_of(graph, QUERIES[name]) == expected
 
 
-# -- what happens between two checkpoints ------------------------------------------------------------
+# -- work between two checkpoints --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def grid(tmp_path):
 ACROSS = query('$a: P { name: "0-0" } $b: P { name: "8-0" } $x: path { $a knows{1,12} $b }', "count($x) as n")
 
 
-def test_paths_grow_in_batches(grid, monkeypatch, tune):
+def test_paths_are_extended_in_batches(grid, monkeypatch, tune):
     largest, steps = 0, 0
     expand = edge_space.IncidentEdges.expand
 
@@ -192,7 +192,7 @@ def test_paths_grow_in_batches(grid, monkeypatch, tune):
     assert steps - before <= 50 * 500
 
 
-def test_paths_that_would_take_too_many_bytes_are_refused(grid):
+def test_paths_above_the_byte_limit_are_refused(grid):
     with pytest.raises(LimitReached, match=r"would hold [0-9,]+ bytes; the limit is 1,000,000") as caught:
         grid.query(ACROSS, limits=Limits(bytes_max=1_000_000))
     assert "bytes_max" in (caught.value.hint or "")
@@ -200,7 +200,7 @@ def test_paths_that_would_take_too_many_bytes_are_refused(grid):
         grid.query(ACROSS, limits=Limits(rows_max=1_000))
 
 
-def test_rows_that_would_take_too_many_bytes_are_refused_before_they_are_made(graph, monkeypatch):
+def test_rows_above_the_byte_limit_are_refused_before_they_exist(graph, monkeypatch):
     for text in (QUERIES["cross"], QUERIES["hop"], QUERIES["optional"], QUERIES["all shortest"]):
         assert len(graph.query(text))
         with pytest.raises(LimitReached, match="bytes; the limit is 300"):
@@ -219,27 +219,27 @@ GROWING = {
 
 
 @pytest.mark.parametrize("name", [name for name in GROWING if name not in ("replace by column", "coalesce")])
-def test_computed_text_that_would_take_too_many_bytes_is_refused(graph, name):
+def test_computed_text_above_the_byte_limit_is_refused(graph, name):
     text = f"query q($s: String) {{ match {{ $a: P }} return {{ {GROWING[name]} as r }} }}"
     with pytest.raises(LimitReached):
         graph.query(text, {"s": "o" * 3000}, limits=Limits(bytes_max=20_000))
 
 
-def test_text_that_no_column_can_hold_is_refused(graph):
+def test_text_above_the_size_of_a_column_is_refused(graph):
     text = f"query q($s: String) {{ match {{ $a: P }} return {{ {GROWING['replace']} as r }} }}"
     with pytest.raises(LimitReached, match="computed column"):
         graph.query(text, {"s": "o" * 122_500})
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_functions_in_batches_change_no_result(graph, tune, name):
+def test_functions_in_batches_return_the_same_result(graph, tune, name):
     text = f"query q($s: String) {{ match {{ $a: P }} return {{ $a.name, {GROWING[name]} as r }} }}"
     expected = graph.query(text, {"s": "xo"}).to_pylist()
     tune(batch_bytes=8, batch_rows=2)
     assert graph.query(text, {"s": "xo"}).to_pylist() == expected
 
 
-def test_a_bound_far_beyond_the_graph_ends_with_the_graph(tmp_path):
+def test_hop_bound_beyond_the_graph_ends_with_the_graph(tmp_path):
     line = new_graph(
         tmp_path,
         SCHEMA,
@@ -263,7 +263,7 @@ def test_a_bound_far_beyond_the_graph_ends_with_the_graph(tmp_path):
         "query q($t: String) { match { $a: P fuzzy($a.text, $t, 0) } return { $a.name } }",
     ],
 )
-def test_a_search_for_many_words_stops(graph, text):
+def test_search_for_many_words_has_checkpoints(graph, text):
     words = {"t": " ".join(f"w{at}" for at in range(3_000))}
     graph.query(text, params=words)
     counting = Counting()
@@ -276,7 +276,7 @@ def test_a_search_for_many_words_stops(graph, text):
         assert stop.seen == nth
 
 
-def test_many_values_stop(graph):
+def test_long_value_lists_have_checkpoints(graph):
     text = "query q($v: [I64]) { match { $a: P $a.n in $v } return { $a.name } }"
     values = {"v": list(range(10_000))}
     counting = Counting()
@@ -315,10 +315,10 @@ def test_results_are_converted_with_checkpoints(graph, tune):
         list(result.batches(8))
 
 
-# -- the tools ---------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------
 
 
-def test_a_native_call_is_left_behind_when_its_query_stops():
+def test_native_call_is_abandoned_on_cancellation():
     ended, started, stop = threading.Event(), threading.Event(), Cancellation()
 
     def call() -> int:
@@ -333,7 +333,7 @@ def test_a_native_call_is_left_behind_when_its_query_stops():
     ended.set()
 
 
-def test_a_native_call_returns_and_raises_in_the_thread_that_asked():
+def test_native_call_returns_and_raises_in_the_calling_thread():
     def fail() -> int:
         raise ZeroDivisionError
 
@@ -349,7 +349,7 @@ def test_a_native_call_returns_and_raises_in_the_thread_that_asked():
         assert native.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), "nothing can stop it"
 
 
-def test_who_waits_for_another_thread_can_be_stopped():
+def test_waiting_for_another_thread_can_be_cancelled():
     cache, entered, leave = DataCache(), threading.Event(), threading.Event()
 
     def make() -> int:
@@ -387,7 +387,7 @@ def test_slices_and_batches(tune, seed):
     assert counting.seen == math.ceil(50 / 16)
 
 
-def test_a_paced_loop_has_a_checkpoint_for_every_portion():
+def test_paced_loop_has_a_checkpoint_per_portion():
     counting = Counting()
     with watching(Watch(None, counting)):
         assert list(paced(range(1_000))) == list(range(1_000))

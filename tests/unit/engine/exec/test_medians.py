@@ -21,7 +21,7 @@ INTEGERS = [np.int32, np.uint32, np.int64, np.uint64]
 
 
 def expected(values: list[Any]) -> float | None:
-    """The middle of the values, rounded once to a 64-bit float."""
+    """Return the median of the values, rounded once to a 64-bit float."""
     if not values:
         return None
     ordered = sorted(values)

@@ -1,4 +1,4 @@
-"""Ranked before the rest of the match runs, or after it: the same first rows."""
+"""Ranking before or after the rest of the match gives the same first rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build(root: Any, seed: int) -> Graph:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10, 200])
-def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, tune, limit):
+def test_early_and_late_ranking_give_the_same_rows(tmp_path, monkeypatch, tune, limit):
     graph = build(tmp_path, limit)
     texts = [
         f"query q() {{ match {{ {match} }} return {{ $d.name, $d }} order {{ {rank} }} limit {limit} }}"
@@ -76,7 +76,7 @@ def test_early_and_late_give_the_same_rows(tmp_path, monkeypatch, tune, limit):
         assert graph.query(text).to_rows() == rows, text
 
 
-def test_the_rest_of_a_match_runs_for_few_entities(tmp_path, monkeypatch):
+def test_rest_of_the_match_runs_for_few_entities(tmp_path, monkeypatch):
     docs = [node("Doc", name=f"d{at:03}", text="red", vec=[1, at]) for at in range(300)]
     about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(300)]
     graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)

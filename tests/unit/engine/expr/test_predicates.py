@@ -1,4 +1,4 @@
-"""One meaning of a comparison: the SQL form, the mask, and a slow oracle by mathematical value."""
+"""Comparisons have the same meaning as SQL, as a mask and in an oracle by mathematical value."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def f32(number: float) -> float:
 
 
 def nearest(value: int | float) -> float:
-    """The 32-bit float next to a number, of two the even one; infinite beyond them all."""
+    """Return the nearest 32-bit float, ties to even; infinite above the largest."""
     try:
         near = f32(float(value))
     except OverflowError:
@@ -89,7 +89,7 @@ CONSTANTS: dict[str, list[Any]] = {
 
 
 def holds(stored: Any, op: str, value: Any, scalar: str) -> bool:
-    """What the language says, one pair of values at a time."""
+    """Return the result of a comparison by the rules of the language, for one pair of values."""
     if stored is None or value is None:
         return False
     if isinstance(value, float) and math.isnan(value):
@@ -133,7 +133,7 @@ def with_index(table: Table) -> Table:
 
 @pytest.mark.parametrize("scalar", STORED)
 def test_sql_and_mask_agree_with_the_oracle(tmp_path, scalar):
-    """The column is called `order`: a word of SQL."""
+    """The column is named `order`, an SQL keyword."""
     type_ = PropertyType(scalar, nullable=True)
     table = stored_table(tmp_path, scalar)
     column = table.read(["order"])["order"]
@@ -148,7 +148,7 @@ def test_sql_and_mask_agree_with_the_oracle(tmp_path, scalar):
 
 
 @pytest.mark.parametrize("scalar", ["I32", "I64", "U64", "F32", "F64", "Bool", "String", "Date", "DateTime"])
-def test_an_index_changes_nothing(tmp_path, scalar):
+def test_index_does_not_change_results(tmp_path, scalar):
     type_ = PropertyType(scalar, nullable=True)
     indexed = with_index(stored_table(tmp_path, scalar))
     for value in STORED[scalar]:
@@ -175,19 +175,19 @@ def test_an_index_changes_nothing(tmp_path, scalar):
         ("I64", "=", math.nan, False),
     ],
 )
-def test_what_is_decided_without_looking(scalar, op, value, always):
+def test_constant_results(scalar, op, value, always):
     test = predicates.make_test("x", PropertyType(scalar), op, value)
     assert test.always is always
     assert test.sql() == ("`x` IS NOT NULL" if always else "false")
     assert test.mask(pa.array([1, None], arrow_type(PropertyType(scalar)))).to_pylist() == [always, False]
 
 
-def test_between_two_integers():
+def test_constant_between_two_integers():
     assert predicates.make_test("x", PropertyType("I32"), "<", 2.7).sql() == "`x` <= 2"
     assert predicates.make_test("x", PropertyType("I32"), ">=", -2.7).sql() == "`x` > -3"
 
 
-def test_a_null_matches_nothing_whatever_the_type():
+def test_null_matches_nothing_for_every_type():
     for scalar, values in STORED.items():
         for op in OPS:
             test = predicates.make_test("x", PropertyType(scalar, nullable=True), op, None)
@@ -196,7 +196,7 @@ def test_a_null_matches_nothing_whatever_the_type():
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_flipping_twice_is_nothing(op):
+def test_flipping_twice_is_the_identity(op):
     assert predicates.flipped(predicates.flipped(op)) == op
     assert predicates.flipped(op) == {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
 

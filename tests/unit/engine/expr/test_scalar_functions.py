@@ -267,7 +267,7 @@ EMPTIES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("expr", "expected"), EMPTIES, ids=[expr for expr, _ in EMPTIES])
-def test_value_of_an_empty_or_extreme_one(graph, expr, expected):
+def test_value_of_empty_and_extreme_arguments(graph, expr, expected):
     assert value(graph, expr, "empty") == expected
 
 
@@ -280,7 +280,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", [name for name in SCALARS if name != "coalesce"])
-def test_a_null_argument_makes_the_result_null(graph, name):
+def test_null_argument_gives_null(graph, name):
     scalar = SCALARS[name]
     for count in range(scalar.fewest, min(scalar.most, 3) + 1):
         given = [ARGUMENTS[scalar.kind(place).words] for place in range(count)]
@@ -290,7 +290,7 @@ def test_a_null_argument_makes_the_result_null(graph, name):
             column(graph, f"{name}({', '.join(given)})", "some").type
         )
         for place in range(1, count):
-            if given[place].startswith("$"):  # one null among values is enough
+            if given[place].startswith("$"):  # one null argument is sufficient
                 mixed = [*given[:place], given[place].replace("$p", "$q"), *given[place + 1 :]]
                 text = 'match { $p: P { name: "some" } $q: P { name: "null" } }'
                 asked = f"query q() {{ {text} return {{ {name}({', '.join(mixed)}) as v }} }}"
@@ -316,7 +316,7 @@ def test_case(graph, expr, expected):
     assert found.column("v").to_pylist() == expected
 
 
-def test_functions_stand_wherever_an_expression_can(graph):
+def test_functions_are_allowed_in_every_expression(graph):
     text = """query q($from: I64) {
         match {
             $p: P
@@ -333,7 +333,7 @@ def test_functions_stand_wherever_an_expression_can(graph):
                      {"letter": "n", "n": 1, "y": None, "s": None}]  # fmt: skip
 
 
-def test_functions_in_changes(tmp_path):
+def test_functions_in_mutations(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, node("Out", name=" a ", text="x,y", n=4, day="2024-01-31", tags=["p"]))
     graph.mutate(
         """query q($add: I64) {
@@ -362,14 +362,14 @@ STORED = {
 
 
 @pytest.mark.parametrize(("assign", "message"), STORED.items(), ids=STORED)
-def test_a_stored_value_without_a_result_is_an_error(tmp_path, assign, message):
+def test_stored_value_without_a_result_is_an_error(tmp_path, assign, message):
     graph = new_graph(tmp_path, SCHEMA, node("Out", name="a", text="x", n=I64_MIN, day="2024-01-31", tags=["p"]))
     with pytest.raises(InputError) as caught:
         graph.mutate(f'query q() {{ update Out set {{ {assign} }} where name = "a" }}')
     assert (caught.value.code, caught.value.message) == ("no_result", message)
 
 
-def test_a_branch_that_is_not_taken_is_not_computed(tmp_path):
+def test_branch_of_case_that_is_not_taken_is_not_computed(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, node("Out", name="a", n=0), node("Out", name="b", n=4))
     graph.mutate('query q() { update Out set { n: case when n = 0 then -1 else 8 % n end } where name != "" }')
     rows = graph.query("query q() { match { $o: Out } return { $o.n } order { $o.name } }").to_rows()

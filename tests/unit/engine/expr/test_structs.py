@@ -1,4 +1,4 @@
-"""Objects and lists of a result: their types, their forms, and the reasons of a rank."""
+"""Objects and lists of a result: types, conversions, and explanations of ranks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(graph, body):
     return graph.query(f"query q() {{ {body} }}").to_rows()
 
 
-def test_arrow_has_structs_and_lists(graph):
+def test_arrow_result_has_structs_and_lists(graph):
     schema = graph.query(MADE).schema
     struct = schema.field("o").type
     assert [field.name for field in struct] == ["node", "at", "deep"]
@@ -54,7 +54,7 @@ def test_arrow_has_structs_and_lists(graph):
     assert schema.field("after").type == pa.list_(struct.field("node").type)
 
 
-def test_python_has_dicts_lists_and_moments(graph):
+def test_python_result_has_dicts_lists_and_datetimes(graph):
     first = graph.query(MADE).to_pylist()[0]
     moment = dt.datetime(2020, 2, 29, 10, 11, 12, 345_000, tzinfo=dt.UTC)
     assert first["o"]["at"] == first["o"]["node"]["at"] == first["times"][0] == moment
@@ -63,24 +63,24 @@ def test_python_has_dicts_lists_and_moments(graph):
     assert first == next(iter(graph.query(MADE)))
 
 
-def test_json_is_safe_for_javascript_inside_too(graph):
+def test_nested_json_integers_are_safe_for_javascript(graph):
     first = json.loads(graph.query(MADE).to_json())[0]
     assert first["o"]["deep"] == {"day": "2020-02-29", "wide": "18446744073709551615"}
     assert first["o"]["node"]["big"] == str(2**60)
     assert first["times"] == [AT, None]
 
 
-def test_what_is_missing(graph):
+def test_missing_values(graph):
     last = graph.query(MADE).to_rows()[-1]
     assert (last["name"], last["after"], last["days"]) == ("c", [], [{"day": None, "big": None}])
 
 
-def test_notebooks_show_them(graph):
+def test_notebook_display(graph):
     html = graph.query(MADE)._repr_html_()
     assert "18446744073709551615" in html
 
 
-def test_frames(graph):
+def test_data_frames(graph):
     pytest.importorskip("pandas")
     frame = graph.query(MADE).to_pandas()
     assert frame["o"][0]["deep"]["wide"] == 2**64 - 1, "a null beside it makes no float of it"
@@ -90,7 +90,7 @@ def test_frames(graph):
     assert schema["after"] == polars.List(schema["o"].fields[0].dtype)
 
 
-def test_a_large_result_gives_the_same_in_batches(graph, tune):
+def test_large_result_is_the_same_in_batches(graph, tune):
     text = """query q() {
         match { $x next $y }
         return { { from: $x, to: [$y.name, $x.name] } as o, why(), { s: bm25($y.text, "hen") } as s }
@@ -106,14 +106,14 @@ def test_a_large_result_gives_the_same_in_batches(graph, tune):
     assert all(batch.schema == found.schema for batch in batches)
 
 
-def test_only_groups_that_are_left_are_collected(graph):
+def test_only_remaining_groups_are_collected(graph):
     body = 'match { $x next $y } return { $x.name, collect($y) as all } having { $x.name > "a" }'
     assert [(row["x.name"], [one["name"] for one in row["all"]]) for row in rows(graph, body)] == [("b", ["c"])]
     body = "match { $x next $y } return { $x.name, collect($y.name) as all } order { $x.name desc } skip 1 limit 1"
     assert rows(graph, body) == [{"x.name": "a", "all": ["b", "c"]}]
 
 
-def test_no_rows_at_all(graph):
+def test_result_without_rows(graph):
     nothing = "match { $x: T $x.big < 0 }"
     counted = f"{nothing} return {{ {{ n: count($x), all: collect($x) }} as o }}"
     assert rows(graph, counted) == [{"o": {"n": 0, "all": []}}]
@@ -122,14 +122,14 @@ def test_no_rows_at_all(graph):
     assert rows(graph, "match { $x: T } return { collect($x), count($x) + 1 } limit 0") == []
 
 
-def test_objects_are_told_apart_by_value_and_nodes_by_id(graph):
+def test_objects_are_distinct_by_value_and_nodes_by_id(graph):
     body = 'match { $x next $y } return distinct { { to: $y, hen: $y.text contains "hen" } as o }'
     assert sorted(row["o"]["to"]["name"] for row in rows(graph, body)) == ["b", "c"]
     body = "match { $x next $y } return { [$y.name] as to, count($x) as n } order { n desc }"
     assert rows(graph, body) == [{"to": ["c"], "n": 2}, {"to": ["b"], "n": 1}]
 
 
-def test_keys_that_are_only_computed_with_still_tell_groups_apart(graph):
+def test_keys_used_only_in_expressions_define_groups(graph):
     body = "match { $x next $y } return { length($x.name) + count($y) as n } order { n }"
     assert rows(graph, body) == [{"n": 4}], "all names are one letter long"
     body = "match { $x next $y } return { coalesce($y.big, 0) + count($x) as n } order { n desc }"
@@ -138,7 +138,7 @@ def test_keys_that_are_only_computed_with_still_tell_groups_apart(graph):
     assert rows(graph, body) == [{"n": 2}]
 
 
-def test_a_place_counts_entities_not_rows(graph):
+def test_rank_position_counts_entities_not_rows(graph):
     body = """match { $x next $y } return { $x.name, $y.name, why() as w }
         order { nearest($y.vec, [0, 1]), $x.name } limit 3"""
     found = rows(graph, body)
@@ -158,7 +158,7 @@ def test_shares_add_up_to_the_fused_score(graph):
     assert best["o"]["w"][0] == {"by": "nearest(vec)", "rank": 2, "score": pytest.approx(1 - 0.5**0.5), "share": 2 / 7}
 
 
-def test_a_change_returns_them_as_well(tmp_path):
+def test_mutation_returns_objects_and_lists(tmp_path):
     graph = new_graph(tmp_path, SCHEMA, *ROWS)
     shown = "return { { t: $t.name, n: [$t.big, 1.5] } as o }"
     done = graph.mutate(f'query q() {{ update T set {{ big: 7 }} where name = "b" as $t {shown} }}')

@@ -1,4 +1,4 @@
-"""A read that starts at one node answers as the executor does, in every form a result has."""
+"""A compiled chain returns the same result as the executor, in every form."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def test_other_columns_of_one_node(graph, columns, then):
     assert len(fast) == 1
 
 
-def test_a_limit_of_nothing_gives_nothing(graph):
+def test_limit_zero_returns_no_rows(graph):
     assert graph.query(query("$p.n", "limit 0"), params={"k": "full"}).to_pylist() == []
     assert graph.query(query("count($p) as c", "limit 0"), params={"k": "full"}).to_pylist() == []
     assert graph.query(query("$p.n", "limit 1"), params={"k": "full"}).to_pylist() == [{"p.n": -5}]
 
 
 @pytest.mark.parametrize(("number", "found"), [("7", 1), ("9", 0), ("7.0", 1), ("7.5", 0)])
-def test_a_key_that_is_a_number(graph, number, found):
+def test_numeric_key(graph, number, found):
     text = f"query q() {{ match {{ $p: N {{ number: {number} }} }} return {{ $p.text }} }}"
     assert len(graph.query(text)) == found
 
 
 @pytest.mark.parametrize("id_", ["full", "nobody"])
-def test_an_id_is_as_good_as_a_key(graph, id_):
+def test_lookup_by_id_equals_lookup_by_key(graph, id_):
     text = (
         f'query q() {{ match {{ $p: P id($p) = "{id_}" $p knows $q }} return {{ $q.name, $p.n }} order {{ $q.name }} }}'
     )
@@ -115,7 +115,7 @@ def test_an_id_is_as_good_as_a_key(graph, id_):
 
 @pytest.fixture(scope="module", params=["fresh", "changed"])
 def crowd(tmp_path_factory, request):
-    """Many who know and like each other, themselves included; loaded at once, or by commits that also remove."""
+    """Many nodes with mutual edges and loops; loaded in one commit, or in several that also delete."""
     random = Random(5)
     people = [
         node("P", name=f"p{at}", age=at % 9, **({"n": at % 4, "x": at / 8} if at % 3 else {})) for at in range(40)
@@ -195,7 +195,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("match", MATCHES)
-def test_hops_answer_as_the_executor_does(crowd, match):
+def test_hops_return_the_rows_of_the_executor(crowd, match):
     for columns, then in SHOWN:
         shown = f"return {{ {columns} }}"
         if columns.startswith("distinct"):
@@ -231,21 +231,21 @@ def test_hops_to_another_type(crowd):
         "$p knows $q not { $r: N $r.number = $q.n }",
     ],
 )
-def test_what_is_no_chain_is_left_to_the_executor(crowd, match):
+def test_unsupported_plans_run_in_the_executor(crowd, match):
     text = f'query q() {{ match {{ $p: P {{ name: "p1" }} {match} }} return {{ count($q) as c }} }}'
     assert not is_chain(crowd, text)
     assert len(crowd.query(text)) == 1
 
 
 @pytest.mark.parametrize("columns", ["$q.name", "count($q) as c", "$q.age, count($a) as c"])
-def test_many_rows_are_left_to_the_executor(crowd, tune, columns):
+def test_chain_with_too_many_rows_runs_in_the_executor(crowd, tune, columns):
     text = f'query q() {{ match {{ $p: P {{ name: "p2" }} $p knows $a $a knows $q }} return {{ {columns} }} }}'
     expected = sorted(crowd.query(text).to_pylist(), key=repr)
     tune(chain_rows_max=1)
     assert sorted(crowd.query(text).to_pylist(), key=repr) == expected
 
 
-def test_more_rows_are_shown_as_arrow(crowd, tune):
+def test_larger_results_are_arrow(crowd, tune):
     text = 'query q() { match { $p: P { name: "p2" } $p knows $q } return { $q.name, $p.age } }'
     expected = crowd.query(text).to_arrow()
     tune(python_result_rows_max=1)
@@ -255,21 +255,21 @@ def test_more_rows_are_shown_as_arrow(crowd, tune):
 # -- limits ------------------------------------------------------------------------------------------
 
 
-def test_a_cancelled_read_does_not_start(crowd):
+def test_cancelled_read_does_not_start(crowd):
     stopped = Cancellation()
     stopped.cancel()
     with pytest.raises(Cancelled):
         crowd.query(query("$p.n"), params={"k": "p1"}, cancel=stopped)
 
 
-def test_the_limit_of_rows_holds(crowd):
+def test_row_limit_applies(crowd):
     text = 'query q() { match { $p: P { name: "p2" } $p knows $q } return { count($q) as c } }'
     with pytest.raises(LimitReached):
         crowd.query(text.replace("count($q) as c", "$q.name"), limits=Limits(rows_max=1))
     assert crowd.query(text, limits=Limits(timeout_s=60)).to_pylist() == crowd.query(text).to_pylist()
 
 
-def test_less_than_no_rows_is_refused(crowd):
+def test_negative_limit_is_refused(crowd):
     text = "query q($k: String, $some: I64) { match { $p: P { name: $k } } return { $p.n } limit $some }"
     with pytest.raises(InputError, match="must not be negative"):
         crowd.query(text, params={"k": "p1", "some": -1})

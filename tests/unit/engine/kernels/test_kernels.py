@@ -1,4 +1,4 @@
-"""Compiled loops and their twins in numpy: the same answers, and never loaded for one question."""
+"""Kernels and numpy fallbacks give the same results; a single query loads no kernels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def block(seed: int, dim: int) -> tuple[vector_scan.VectorBlock, np.ndarray]:
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("seed", "dim"), [(1, 1), (2, 3), (3, 32), (4, 130)])
-def test_what_is_ruled_out_is_never_among_the_nearest(kernel_loader, compiled, seed, dim):
+def test_excluded_vectors_are_never_among_the_nearest(kernel_loader, compiled, seed, dim):
     if compiled:
         assert kernels.load()
     made, pool = block(seed, dim)
@@ -57,7 +57,7 @@ def test_what_is_ruled_out_is_never_among_the_nearest(kernel_loader, compiled, s
                 assert np.array_equal(found, np.unique(found))
 
 
-def test_codes_rule_most_vectors_out(kernel_loader):
+def test_codes_exclude_most_vectors(kernel_loader):
     random = np.random.default_rng(1)
     matrix = random.standard_normal((20_000, 64)).astype(np.float32)
     made = vector_scan._measured(matrix, np.ones(len(matrix), bool))
@@ -68,7 +68,7 @@ def test_codes_rule_most_vectors_out(kernel_loader):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scores_and_the_best_of_them(kernel_loader, seed):
+def test_scores_and_best_scores(kernel_loader, seed):
     random = np.random.default_rng(seed)
     words = [f"w{at}" for at in range(30)]
     texts = [
@@ -98,7 +98,7 @@ def test_scores_and_the_best_of_them(kernel_loader, seed):
 
 
 def _moved_index(random: np.random.Generator) -> TextIndex:
-    """An index in two parts whose rows have moved, some of them away."""
+    """An index of two segments whose rows moved or were deleted."""
     words = [f"w{at}" for at in range(40)]
     texts = [" ".join(random.choice(words, random.integers(0, 30))) for _ in range(3_000)]
     parts = tuple(build_inverted_index([pa.array(some, pa.utf8())]) for some in (texts[:1_900], texts[1_900:]))
@@ -131,7 +131,7 @@ def test_scores_and_distances_have_the_same_bits_with_and_without_kernels(seed):
     assert found[0] == found[1]
 
 
-def test_a_distance_does_not_depend_on_the_rows_beside_it():
+def test_distance_does_not_depend_on_other_rows():
     made, _ = block(3, 130)
     whole, query = (
         vector_scan.VectorColumn(SegmentView((made,), (0,))),
@@ -142,7 +142,7 @@ def test_a_distance_does_not_depend_on_the_rows_beside_it():
     assert together[::7].tobytes() == alone.tobytes()
 
 
-def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(kernel_loader):
+def test_kernels_load_in_the_background_after_the_fallbacks_took_as_long(kernel_loader):
     kernel_loader.spend(tuning.current.kernel_load_s / 2)
     assert kernels.find("bm25") is None
     assert not kernel_loader.asked
@@ -156,7 +156,7 @@ def test_loops_are_loaded_in_the_background_once_the_twins_took_as_long(kernel_l
 
 
 @pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])
-def test_without_compiled_loops_everything_works(kernel_loader, monkeypatch, caplog, tmp_path, error):
+def test_queries_work_without_kernels(kernel_loader, monkeypatch, caplog, tmp_path, error):
     def refuse(name: str) -> object:
         raise error("no numba here")
 
@@ -171,7 +171,7 @@ def test_without_compiled_loops_everything_works(kernel_loader, monkeypatch, cap
     assert [row["d.name"] for row in graph.query(text)] == ["d4", "d3"]
 
 
-def test_one_question_does_not_import_numba(tmp_path):
+def test_single_query_does_not_import_numba(tmp_path):
     rows = [node("Doc", name=f"d{at}", text=f"red {at}", vec=[at, 1, 0]) for at in range(50)]
     graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(3) }", *rows)
     script = (

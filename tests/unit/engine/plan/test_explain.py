@@ -1,4 +1,4 @@
-"""Plans with what is known about them."""
+"""Explained plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def graph(tmp_path):
 
 
 def notes(text: str) -> dict[str, str]:
-    """First word of a line → what stands beside it."""
+    """Return first word of a line → note of the line."""
     lines = [re.split(r" {2,}", line.strip(), maxsplit=2) for line in text.splitlines()[1:]]
     return {parts[0].split()[0]: parts[-1] if len(parts) > 1 else "" for parts in lines}
 
@@ -45,12 +45,12 @@ MATCHES = {
 
 
 @pytest.mark.parametrize(("match", "expected"), MATCHES.items(), ids=MATCHES)
-def test_a_scan_says_what_to_expect(graph, match, expected):
+def test_scan_shows_estimated_rows(graph, match, expected):
     found = notes(graph.explain(f"query q() {{ match {{ {match} }} return {{ $d.name as name }} }}"))
     assert found["scan"] == expected
 
 
-def test_hops_and_negations_say_what_to_expect(graph):
+def test_hops_and_negations_show_estimated_rows(graph):
     text = "query q() { match { $t: Tag $d about $t not { $d.n = 1 } } return { $d.name as n } limit 3 }"
     found = notes(graph.explain(text))
     assert found["scan"] == "~4 rows · of 4"
@@ -59,7 +59,7 @@ def test_hops_and_negations_say_what_to_expect(graph):
     assert found["limit"] == "~3 rows"
 
 
-def test_where_things_are(graph, tune):
+def test_state_of_cached_structures(graph, tune):
     tune(vector_disk_bytes_min=0, postings_disk_rows_min=0, adjacency_disk_edges_min=0)
     text = """query q() { match { $d: Doc $d about $t } return { $d.name as n }
         order { rrf(nearest($d.vec, [1, 0]), bm25($d.text, "red")) } limit 3 }"""
@@ -74,14 +74,14 @@ def test_where_things_are(graph, tune):
     assert "before the rest of the match" in graph.explain(text)
 
 
-def test_a_change_and_a_wrong_parameter(graph):
+def test_mutation_and_wrong_parameter(graph):
     text = "query q($n: I64) { delete Doc where n = $n }"
     assert graph.explain(text) == "change q($n: I64)\n  delete  Doc where n = $n, and every edge at them\n"
     with pytest.raises(og.errors.ParameterError):
         graph.explain(text, params={"n": "x"})
 
 
-def test_a_profile_has_rows_beside_guesses_and_how(graph):
+def test_profile_shows_rows_estimates_and_notes(graph):
     text = """query q($v: Vector(2)) { match { $d: Doc $d.n > 1 $d about $t } return { $d.name as n }
         order { nearest($d.vec, $v) } limit 3 }"""
     first = graph.profile(text, params={"v": [1, 0]})
@@ -98,7 +98,7 @@ def test_a_profile_has_rows_beside_guesses_and_how(graph):
     assert "read" not in again["scan"]
 
 
-def test_a_query_without_profile_records_nothing(graph):
+def test_query_without_profile_records_nothing(graph):
     query = QueryText("query q() { match { $d: Doc } return { $d.name } }")
     _, _, execution = read(graph._context, graph.snapshot(), ReadRequest(query, graph.branch))
     assert execution.profile.steps == []
@@ -108,5 +108,5 @@ GUESSES = {0: "~0", 0.2: "~1", 1: "~1", 9.6: "~10", 10: "~10", 123: "~120", 67_0
 
 
 @pytest.mark.parametrize(("rows", "said"), GUESSES.items())
-def test_guesses_have_two_digits(rows, said):
+def test_estimates_have_two_digits(rows, said):
     assert format_estimate(rows) == said

@@ -1,4 +1,4 @@
-"""What a query gives back, in every form."""
+"""Results in every form."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def result(**columns: pa.Array) -> Result:
     return Result(pa.table(columns), query_name="q", commit_id="c", elapsed_ms=1.0)
 
 
-def test_json_shows_every_type_alone_and_inside_an_object(graph):
+def test_json_of_every_type_alone_and_in_an_object(graph):
     found = everything(graph)
     for shown, row in zip((SHOWN, NULLS), found.to_rows(), strict=True):
         assert row.pop("t") == shown
@@ -54,7 +54,7 @@ def test_json_shows_every_type_alone_and_inside_an_object(graph):
     assert '"name": "ä"' in found.to_json(), "text is not escaped"
 
 
-def test_an_object_has_the_id_first_and_then_its_properties_by_name(graph):
+def test_object_has_its_id_first_and_properties_by_name(graph):
     (row, _) = everything(graph).to_rows()
     assert list(row["t"]) == ["id", *sorted(name for name in SHOWN if name != "id")]
 
@@ -88,7 +88,7 @@ def test_arrow_keeps_the_stored_types(graph):
     assert len(list(found.to_batches(1))) == len(found) == 2
 
 
-def test_no_rows_still_have_their_columns_and_types(graph):
+def test_empty_result_has_columns_and_types(graph):
     found = graph.query('query q() { match { $t: T { name: "no" } } return { $t, $t.at, count($t) as n } }')
     assert found.to_rows() == found.to_pylist() == []
     assert found.to_json() == "[]"
@@ -98,7 +98,7 @@ def test_no_rows_still_have_their_columns_and_types(graph):
     assert '<th style="text-align:right">n</th>' in found._repr_html_()
 
 
-def test_what_else_a_result_knows(graph):
+def test_attributes_of_a_result(graph):
     found = everything(graph)
     assert found.query_name == "all"
     assert found.commit_id == graph.commits()[0].id
@@ -107,7 +107,7 @@ def test_what_else_a_result_knows(graph):
     assert str(found).endswith("\n2 rows")
 
 
-def test_a_long_result_prints_its_first_rows():
+def test_long_result_prints_its_first_rows():
     found = Result(pa.table({"n": range(1000)}), query_name="q", commit_id="c", elapsed_ms=0)
     lines = str(found).splitlines()
     assert lines[:3] == [" n", "--", " 0"]
@@ -115,7 +115,7 @@ def test_a_long_result_prints_its_first_rows():
     assert str(Result.empty()) == "(no rows)\n0 rows"
 
 
-def test_two_columns_of_one_name(graph):
+def test_two_columns_with_one_name(graph):
     found = graph.query('query q() { match { $t: T { name: "z" } } return { $t.name, $t.i as x, 7 as x, true as x } }')
     assert found.columns == ["t.name", "x", "x", "x"]
     assert [column.to_pylist() for column in found.to_arrow().columns] == [["z"], [None], [7], [True]]
@@ -123,7 +123,7 @@ def test_two_columns_of_one_name(graph):
     assert found._repr_html_().count("<th ") == 4
 
 
-def test_numbers_json_has_no_sign_for():
+def test_numbers_that_json_cannot_represent():
     wide = [2**53 - 1, 2**53, -(2**53) + 1, -(2**53), None]
     found = result(
         i=pa.array(wide, pa.int64()),
@@ -141,14 +141,14 @@ def test_numbers_json_has_no_sign_for():
     json.loads(found.to_json(), parse_constant=pytest.fail)
 
 
-def test_dates_beyond_what_python_can_hold():
+def test_dates_outside_the_range_of_python():
     days, ms = pa.array([2_932_897, -800_000], pa.int32()), pa.array([253_402_300_800_000, -62_200_000_000_000])
     found = result(day=days.cast(pa.date32()), at=ms.cast(pa.date64()))
     assert found.to_rows()[0] == {"day": "+10000-01-01", "at": "+10000-01-01T00:00:00.000Z"}
     assert found.to_rows()[1]["day"].startswith("-0221-")
 
 
-def test_a_list_in_the_middle_of_another():
+def test_slice_of_a_list_column():
     whole = pa.array([[1], [2, 3], None, [], [2**60]], pa.list_(pa.int64()))
     assert [row["l"] for row in result(l=whole.slice(1, 3)).to_rows()] == [[2, 3], None, []]
     objects = pa.StructArray.from_arrays([whole], names=["l"])
@@ -171,7 +171,7 @@ def test_html_is_escaped_and_short(graph):
 
 @pytest.fixture
 def streamed(graph, monkeypatch, tune):
-    """Results whose properties are fetched as they are asked for, however small; and how often they were."""
+    """Lazy results of any size, and the number of their fetches."""
     fetched: list[int] = []
     columns = Projection._columns
 
@@ -184,7 +184,7 @@ def streamed(graph, monkeypatch, tune):
     return fetched
 
 
-def test_a_large_result_is_the_same_in_every_form(graph, tune):
+def test_large_result_is_the_same_in_every_form(graph, tune):
     eager = everything(graph)
     tune(lazy_result_rows=0)
     for form in ("to_pylist", "to_rows", "to_json", "to_arrow", "_repr_html_", "to_columns", "__len__", "__repr__"):
@@ -197,7 +197,7 @@ def test_a_large_result_is_the_same_in_every_form(graph, tune):
     assert pa.Table.from_batches(everything(graph).batches(1)) == eager.to_arrow()
 
 
-def test_a_large_result_is_fetched_batch_by_batch(graph, streamed):
+def test_large_result_is_fetched_batch_by_batch(graph, streamed):
     found = everything(graph)
     assert streamed == [], "nothing is fetched before somebody asks"
     assert len(found) == 2
@@ -216,7 +216,7 @@ def test_a_large_result_is_fetched_batch_by_batch(graph, streamed):
     assert streamed == [], "all of it is held now"
 
 
-def test_fused_scores_stay_with_their_rows(graph, tune):
+def test_fused_scores_belong_to_their_rows(graph, tune):
     tune(lazy_result_rows=0)
     text = """query q() { match { $t: T } return { $t.name, rrf(nearest($t.vec, [1, 0]), bm25($t.name, "z")) as s }
         order { s } limit 5 }"""
@@ -224,7 +224,7 @@ def test_fused_scores_stay_with_their_rows(graph, tune):
     assert [batch.column(1)[0].as_py() for batch in found.batches(1)] == found.to_arrow()["s"].to_pylist()
 
 
-def test_the_clock_goes_on_while_batches_are_fetched(graph, tune):
+def test_time_limit_applies_while_batches_are_fetched(graph, tune):
     tune(lazy_result_rows=0)
     stop = og.Cancellation()
     found = graph.query("query q() { match { $t: T } return { $t.name } }", cancel=stop)
@@ -235,13 +235,13 @@ def test_the_clock_goes_on_while_batches_are_fetched(graph, tune):
         next(batches)
 
 
-def test_a_batch_has_rows(graph):
+def test_batch_size_must_be_positive(graph):
     with pytest.raises(og.errors.InputError, match="at least one row"):
         everything(graph).batches(0)
 
 
 @pytest.mark.parametrize("module", ["pandas", "polars"])
-def test_a_package_that_is_not_installed_is_named(graph, monkeypatch, module):
+def test_error_names_a_missing_package(graph, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(og.errors.MissingPackage, match=f"'{module}' is not installed") as caught:
         getattr(everything(graph), f"to_{module}")()
@@ -250,7 +250,7 @@ def test_a_package_that_is_not_installed_is_named(graph, monkeypatch, module):
 
 
 @pytest.mark.parametrize("module", ["pandas", "polars"])
-def test_other_frames(graph, module):
+def test_data_frames(graph, module):
     pytest.importorskip(module)
     found = everything(graph)
     frame = getattr(found, f"to_{module}")()
@@ -258,7 +258,7 @@ def test_other_frames(graph, module):
     assert str(frame["at"][0]).startswith("2020-02-29 10:11:12.345")
 
 
-def test_rows_found_by_a_key_are_the_same_in_every_form(graph):
+def test_rows_found_by_key_are_the_same_in_every_form(graph):
     text = "query q($k: String) { match { $t: T { name: $k } } return { $t.name, $t.i, $t.x as i } }"
     for key, rows in (("ä", [{"t.name": "ä", "t.i": -1, "i": 0.1}]), ("nobody", [])):
         result = graph.query(text, params={"k": key})
