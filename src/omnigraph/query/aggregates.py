@@ -1,8 +1,11 @@
 """The aggregate functions of the language: a registry with one entry for each.
 
 An entry states how a call is written, which values the function accepts, and the type of its result. The parser, the
-type checker, the formatter and `explain` read the registry. The computation is in `engine.exec`, and for Spark in
-`spark.aggregates`; both cover every name of `AggregateFunction`, which mypy verifies.
+type checker, the formatter, `lint` and `explain` read the registry.
+
+To add a function, write its name and entry here, its computation in `engine.exec.reducers`, its Spark expression in
+`spark.aggregates`, its row in the reference, its test case, and its rule in the test oracle. The computations match on
+`AggregateFunction` exhaustively, so mypy reports a missing one.
 """
 
 from __future__ import annotations
