@@ -37,7 +37,7 @@ import numpy as np
 
 import omnigraph as og
 from bench.storage import folder
-from omnigraph import engine_choice
+from omnigraph.engine import tuning
 from omnigraph.graph import Graph
 from omnigraph.spark import open_session
 
@@ -292,15 +292,14 @@ def _upsert(bench: Bench) -> dict[str, float]:
 def _switch(bench: Bench) -> dict[str, float]:
     """The three ways at growing sizes; an edge has about 110 bytes."""
     found: dict[str, float] = {}
-    kept = engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES
     for mb in bench.sizes.switch_mb:
         edges = mb * 1_000_000 // 110
         path = edges_and_nodes(bench.root, max(edges // 10, 1), edges)
         for name, engine in (("memory", "memory"), ("tasks", "auto")):
-            engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES = (0, 1 << 60) if name == "tasks" else kept
+            limits = {"memory_load_bytes_max": 0, "spark_bytes_min": 1 << 60} if name == "tasks" else {}
             graph = new_graph(bench.root, "switch")
-            found[f"{name}_{mb}mb_s"] = spent(partial(graph.load, path, mode="append", engine=engine)).wall_s
-        engine_choice.MEMORY_BYTES, engine_choice.SPARK_BYTES = kept
+            with tuning.replaced(**limits):
+                found[f"{name}_{mb}mb_s"] = spent(partial(graph.load, path, mode="append", engine=engine)).wall_s
         found[f"spark_{mb}mb_s"] = bench.load(new_graph(bench.root, "switch"), path).wall_s
     return found
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from omnigraph.embedding.offline import EmbedReport
+from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine.ingest.tabular import table_bytes
 from omnigraph.engine.write.fill_vectors import Embedder
@@ -53,16 +54,9 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "memory", "spark"]
 ENGINES: tuple[Engine, ...] = ("auto", "memory", "spark")
 
-MEMORY_BYTES = 32 << 20
-"""Maximum size of an input that is loaded in memory. The peak is about 150 MB, and no intermediate files are written.
-"""
-
-SPARK_BYTES = 1 << 30
-"""Minimum size of an input for which starting Spark pays off on four cores or more (`bench/pipeline.py`)."""
-
-_INFLATION = 6
 _ROW_BYTES = 100
-_CORES_MIN = 4
+"""Assumed size of a row."""
+
 _REJECTS = pa.schema(
     [
         ("source", pa.utf8()),
@@ -242,7 +236,8 @@ def choose_runner(bulk: BulkOptions, bytes: int) -> Literal["inline", "spark"]:
     """Choose the runner of a job that reads about this many bytes."""
     if bulk.engine == "spark" or bulk.spark is not None:
         return "spark"
-    if bulk.engine == "memory" or bytes < SPARK_BYTES or (os.cpu_count() or 1) < _CORES_MIN:
+    limits = tuning.current
+    if bulk.engine == "memory" or bytes < limits.spark_bytes_min or (os.cpu_count() or 1) < limits.spark_cores_min:
         return "inline"
     return "spark" if find_spec("pyspark") is not None else "inline"
 
@@ -259,9 +254,10 @@ def _choose(
         return "memory"
     files = find_files(paths, environ, lambda name: file_kind(name) is not None)
     compressed = [file for file in files if is_compressed(file.base)]
-    size = sum(map(table_bytes, files)) + sum(file.size * (_INFLATION - 1) for file in compressed)
-    in_memory = bulk.engine == "memory" or (bulk.engine == "auto" and bulk.spark is None and size <= MEMORY_BYTES)
+    size = sum(map(table_bytes, files)) + sum(file.size * (tuning.current.gzip_ratio - 1) for file in compressed)
+    most = tuning.current.memory_load_bytes_max
+    in_memory = bulk.engine == "memory" or (bulk.engine == "auto" and bulk.spark is None and size <= most)
     # The size of a compressed file does not bound its content. A file that does not fit in memory is read in parts.
-    if in_memory and not any(inflates_beyond(file, MEMORY_BYTES) for file in compressed):
+    if in_memory and not any(inflates_beyond(file, most) for file in compressed):
         return "memory"
     return choose_runner(bulk, size)

@@ -8,7 +8,6 @@ import obstore
 import pytest
 
 import omnigraph as og
-from omnigraph import engine_choice
 from omnigraph.errors import ConstraintViolation, InputError
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import bucket_store
@@ -16,9 +15,8 @@ from support.writes import SHELVES, beside, ids_of, rows_of, shelf
 
 
 @pytest.fixture(autouse=True)
-def every_file_is_a_job(monkeypatch):
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
-    monkeypatch.setattr(engine_choice, "SPARK_BYTES", 1 << 60)
+def every_file_is_a_job(tune):
+    tune(memory_load_bytes_max=0, spark_bytes_min=1 << 60)
 
 
 def put(s3, place: str, records) -> None:

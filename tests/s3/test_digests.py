@@ -8,7 +8,6 @@ import obstore
 import pytest
 
 import omnigraph as og
-from omnigraph import engine_choice
 from omnigraph.pipeline.orphan_jobs import JobLease, sweep
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import bucket_store, object_store
@@ -16,8 +15,8 @@ from omnigraph.versioning.upkeep import maintenance
 from support.writes import SHELVES, beside, ids_of, shelf
 
 
-def test_a_flipped_bit_in_a_bucket_is_found(s3, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
+def test_a_flipped_bit_in_a_bucket_is_found(s3, tmp_path, tune):
+    tune(memory_load_bytes_max=0)
     uri = s3.new_place()
     graph = og.init(uri, SHELVES, environ=s3.environ)
     path = tmp_path / "in.jsonl"

@@ -21,10 +21,9 @@ def graph(tmp_path):
 
 
 @pytest.fixture
-def steps(monkeypatch):
+def steps(tune):
     """Make every file a job in this process, and record its steps."""
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 0)
-    monkeypatch.setattr(engine_choice, "SPARK_BYTES", 1 << 60)
+    tune(memory_load_bytes_max=0, spark_bytes_min=1 << 60)
     return []
 
 

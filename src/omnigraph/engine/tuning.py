@@ -1,4 +1,4 @@
-"""Tuning constants of the engine: batch sizes, thresholds between algorithms and cache bounds.
+"""Tuning constants of the engine and of bulk operations: batch sizes, thresholds between algorithms and cache bounds.
 
 The constants trade time for memory or choose between algorithms with equal results; no stored format depends on them.
 Code reads them from `current` at the moment of use. Tests replace them with `replaced`.
@@ -151,6 +151,35 @@ class Tuning:
     """Approximate decoded size of a batch; a batch has at least one row."""
     parquet_chunk_bytes_max: int = 2 << 30
     """Largest column chunk, decompressed, that a row group may declare."""
+
+    # Bulk operations
+    memory_load_bytes_max: int = 32 << 20
+    """Largest input that is loaded in memory. The peak is about 150 MB, and no intermediate files are written."""
+    decoded_bytes_max: int = 256 << 20
+    """Maximum size of the decoded tables of an input that is loaded in memory."""
+    spark_bytes_min: int = 1 << 30
+    """From this size on, starting Spark pays off on enough cores (`bench/pipeline.py`)."""
+    spark_cores_min: int = 4
+    gzip_ratio: int = 6
+    """Assumed compression ratio of gzip."""
+    split_bytes_max: int = 64 << 20
+    split_bytes_min: int = 8 << 20
+    bucket_bytes: int = 128 << 20
+    """Approximate input per bucket. With it, validating a bucket needs no more memory than reading a split."""
+    bucket_bytes_min: int = 8 << 20
+    """Minimum input per bucket. Starting another worker costs more than validating less."""
+    buckets_max: int = 4096
+    staged_rows: int = 262_144
+    """Number of held rows at which a task writes a fragment."""
+    staged_bytes: int = 64 << 20
+    """Number of held bytes at which a task writes a fragment."""
+    fetched_rows: int = 64
+    """Number of rows whose blobs are resolved together at first. Their size is known only afterwards."""
+    fetched_bytes: int = 64 << 20
+    """Approximate size of the resolved blobs in memory."""
+    id_filter_rows_max: int = 4_000_000
+    """Up to this number of written rows a task holds all their ids, about 50 bytes each, and shuffles only committed
+    rows that have one of them."""
 
 
 current = Tuning()

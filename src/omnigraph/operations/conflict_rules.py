@@ -13,7 +13,7 @@ The most specific resolution wins. A resolution of an unknown type, property or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from omnigraph.errors import Hint, InputError
@@ -26,8 +26,6 @@ from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, S
 
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ConflictRules:

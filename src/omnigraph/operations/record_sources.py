@@ -20,9 +20,6 @@ from omnigraph.storage.files.input_files import DataFile, find_files, inflate, i
 RecordTables = dict[str, list[RecordSet]]
 """Table key → records."""
 
-DECODED_BYTES_MAX = 256 << 20
-"""Maximum size of the decoded tables of an input that is loaded in memory."""
-
 
 @dataclass(frozen=True)
 class RecordSource:
@@ -33,7 +30,7 @@ class RecordSource:
 
 
 class ExceedsMemory(Exception):
-    """The decoded tables of an input exceed `DECODED_BYTES_MAX`."""
+    """The decoded tables of an input exceed `decoded_bytes_max`."""
 
 
 def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> RecordSource:
@@ -83,7 +80,7 @@ def _read_files(files: Sequence[DataFile], catalog: Catalog, faults: Faults) -> 
         for key, part in read_table_file(file, catalog, faults):
             tables.setdefault(key, []).append(part)
             size += part.size
-            if size > DECODED_BYTES_MAX:
+            if size > tuning.current.decoded_bytes_max:
                 raise ExceedsMemory
     return tables
 

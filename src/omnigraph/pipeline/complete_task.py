@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import MADE
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import MergedRows, Positions, merge_records, with_ids
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline import stage_task
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import Shuffle, read_bucket, write_buckets
 from omnigraph.pipeline.stage_task import (
@@ -184,9 +184,10 @@ class _BucketMerge:
         hits = self.matches.take(one_array(found.take(pa.array(order[: replaces.sum()]))))
         row_ids = hits[ROW_ID].to_pylist()
         table = self.job.table(self.key)
-        for start in range(0, len(order), stage_task.FRAGMENT_ROWS):
-            some = rows.take(pa.array(order[start : start + stage_task.FRAGMENT_ROWS]))
-            fragments = write_new_fragments(table, some, row_ids[start : start + stage_task.FRAGMENT_ROWS])
+        step = tuning.current.staged_rows
+        for start in range(0, len(order), step):
+            some = rows.take(pa.array(order[start : start + step]))
+            fragments = write_new_fragments(table, some, row_ids[start : start + step])
             list_files(self.job, self.key, fragments)
             made.fragments += fragments
         made.origins = self._write_origins(folded, positions, order, row_ids)

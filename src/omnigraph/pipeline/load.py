@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.embedding.rate_limit import share_settings
+from omnigraph.engine import tuning
 from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load import ensure_branch, on_new_branch
@@ -22,7 +23,6 @@ from omnigraph.pipeline.job import Job, embed_settings
 from omnigraph.pipeline.orphan_jobs import JobLease, announce, sweep
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.shuffle import bucket_numbers
-from omnigraph.pipeline.splits import SPLIT_BYTES
 from omnigraph.pipeline.staged_input import InputSource, StagedInput, stage_input
 from omnigraph.pipeline.validation_driver import Outcome, Validation
 from omnigraph.pipeline.violations import split_of
@@ -34,14 +34,8 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, write
 
-BUCKET_BYTES = 2 * SPLIT_BYTES
-"""Approximate amount of input per bucket. With it, validating a bucket needs no more memory than reading a split."""
-
-BUCKET_BYTES_MIN = 8 << 20
-"""Minimum amount of input per bucket. Starting another worker costs more than validating less."""
-
-BUCKETS_MAX = 4096
 _KEY_BYTES = 64
+"""Approximate size of the key of a committed row."""
 _BUCKETS_UNKNOWN = 64
 """Number of buckets for an input of unknown size."""
 
@@ -164,8 +158,9 @@ class _BulkLoad:
             raise
 
     def _buckets(self, size: int) -> int:
-        busy = min(self.runner.parallelism, -(-size // BUCKET_BYTES_MIN))
-        return max(1, busy, min(BUCKETS_MAX, -(-size // BUCKET_BYTES)))
+        limits = tuning.current
+        busy = min(self.runner.parallelism, -(-size // limits.bucket_bytes_min))
+        return max(1, busy, min(limits.buckets_max, -(-size // limits.bucket_bytes)))
 
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())

@@ -17,11 +17,7 @@ from omnigraph.operations.record_sources import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
 
-SPLIT_BYTES = 64 << 20
-SPLIT_BYTES_MIN = 8 << 20
 _LOOK_BYTES = 64 << 10
-_INFLATION = 6
-"""Assumed compression ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ def plan_input(
                 read += table_split.bytes
         elif is_compressed(file.base):
             splits.append(Split(len(splits), file, file.name, 0, file.size))
-            read += file.size * _INFLATION
+            read += file.size * tuning.current.gzip_ratio
         else:
             read += file.size
             splits += _ranges(file, file.name, size, len(splits))
@@ -83,7 +79,8 @@ def cut_lines(file: DataFile, parallelism: int, *, split_bytes: int | None = Non
 
 
 def _split_bytes(total: int, parallelism: int) -> int:
-    return max(SPLIT_BYTES_MIN, min(SPLIT_BYTES, -(-total // max(parallelism, 1))))
+    limits = tuning.current
+    return max(limits.split_bytes_min, min(limits.split_bytes_max, -(-total // max(parallelism, 1))))
 
 
 def _ranges(file: DataFile, label: str | None, size: int, first: int) -> list[Split]:

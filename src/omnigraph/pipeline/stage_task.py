@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.ingest.records import AnyType, Faults, LoadedRows, Records, RecordSet
 from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.write.delta import MADE, Delta, TableDelta
@@ -41,13 +42,6 @@ GIVEN_IDS = "ids"
 POSITION = "position"
 MASK = "given:"
 """Prefix of the mask columns that mark the records that give a property."""
-FRAGMENT_ROWS = 262_144
-"""Number of held rows at which a fragment is written."""
-_HELD_BYTES = 64 << 20
-"""Number of held bytes at which a fragment is written."""
-_FETCHED_ROWS = 64
-_FETCHED_BYTES = 64 << 20
-"""Approximate limits of resolved blobs in memory. Their size is known only after a reference is resolved."""
 
 
 @dataclass
@@ -201,7 +195,7 @@ class _SplitStager:
                 rest = self._hold(key, rest)
                 held = self._held[key]
                 rows, size = sum(len(one.lines) for one in held), sum(one.size for one in held)
-                if rows >= self._most(key, part.type) or size >= _HELD_BYTES:
+                if rows >= self._most(key, part.type) or size >= tuning.current.staged_bytes:
                     self._stage(key, self._held.pop(key), faults)
 
     def _hold(self, key: str, part: RecordSet) -> RecordSet | None:
@@ -219,7 +213,8 @@ class _SplitStager:
         return self.job.fetch is not None and any(p.type.scalar == "Blob" for p in type_.properties.values())
 
     def _most(self, key: str, type_: AnyType) -> int:
-        return self._rows_max.setdefault(key, _FETCHED_ROWS if self._fetches(type_) else FRAGMENT_ROWS)
+        limits = tuning.current
+        return self._rows_max.setdefault(key, limits.fetched_rows if self._fetches(type_) else limits.staged_rows)
 
     def finish(self, faults: Faults) -> None:
         """Stage the held records."""
@@ -241,10 +236,11 @@ class _SplitStager:
         count = rows.table.num_rows
         table.rows += count
         table.fresh = table.fresh and rows.fresh
-        if count and self._rows_max[key] < FRAGMENT_ROWS:
+        limits = tuning.current
+        if count and self._rows_max[key] < limits.staged_rows:
             # The next values may be larger.
-            fitting = _FETCHED_BYTES * count // rows.table.nbytes
-            self._rows_max[key] = max(1, min(FRAGMENT_ROWS, 2 * self._rows_max[key], fitting))
+            fitting = limits.fetched_bytes * count // rows.table.nbytes
+            self._rows_max[key] = max(1, min(limits.staged_rows, 2 * self._rows_max[key], fitting))
         for old, id_ in rows.aliases.items():
             row = rows.table["id"].index(id_).as_py()
             table.aliases.append((old, id_, position_of(self.number, first + row)))

@@ -14,6 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import RuleCheck, Violation
 from omnigraph.operations.load_rules import (
     LoadChecks,
@@ -46,11 +47,6 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
-
-LOOKED_UP_ROWS_MAX = 4_000_000
-"""Up to this number of written rows a task holds all ids of a table, about 50 bytes each, and shuffles only committed
-rows that have one of them.
-"""
 
 T = TypeVar("T")
 Files = dict[str, list[str]]
@@ -285,7 +281,7 @@ class Validation:
 
     def _asked(self, key: str) -> list[str]:
         """The files of written ids; none if there are too many to hold in memory."""
-        few = self.staging.tables[key].rows <= LOOKED_UP_ROWS_MAX
+        few = self.staging.tables[key].rows <= tuning.current.id_filter_rows_max
         what = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
         return self.shuffles.get(Shuffle(what, key, ("id",)), []) if few else []
 

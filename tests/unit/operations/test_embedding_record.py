@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import lance
 import pytest
 
 import omnigraph as og
-from omnigraph import engine_choice
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 
@@ -92,8 +92,8 @@ def written(folder: Path) -> str:
 
 
 @pytest.fixture
-def _jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", -1)
+def _jobs(tune: Callable[..., None]) -> None:
+    tune(memory_load_bytes_max=-1)
 
 
 @pytest.mark.usefixtures("_jobs")

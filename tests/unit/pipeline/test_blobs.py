@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.pipeline import stage_task
 from support.bulk import GraphPair
 
 SCHEMA = """
@@ -36,12 +35,11 @@ def photos(root: Path, names: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("set_aside", [False, True])
-def test_blobs_are_copied_in_portions_that_fit_in_memory(pair, tmp_path, monkeypatch, set_aside):
+def test_blobs_are_copied_in_portions_that_fit_in_memory(pair, tmp_path, tune, set_aside):
     sizes = [10, 0, 300, 5, 5, 2_000, 1, 1, 1, 1, 700, 0, 0, 0, 3, 3]
     for number, size in enumerate(sizes):
         (tmp_path / "photos" / str(number)).write_bytes(bytes([number]) * size)
-    monkeypatch.setattr(stage_task, "_FETCHED_ROWS", 2)
-    monkeypatch.setattr(stage_task, "_FETCHED_BYTES", 1_000)
+    tune(fetched_rows=2, fetched_bytes=1_000)
     lines = photos(tmp_path, [str(n) for n in range(len(sizes))])
     if set_aside:
         lines[5:5] = photos(tmp_path, ["gone"])

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
-from omnigraph import engine_choice
 from omnigraph.engine.ingest.parquet_input import open_parquet, read_batches
 from omnigraph.errors import InputError
 from omnigraph.operations import record_sources
@@ -32,18 +31,18 @@ def test_a_column_chunk_above_the_limit_is_refused(tmp_path, tune):
         graph.load(tmp_path / "T.parquet", mode="append")
 
 
-def test_a_small_file_with_many_rows_is_not_loaded_in_memory(tmp_path, monkeypatch):
+def test_a_small_file_with_many_rows_is_not_loaded_in_memory(tmp_path, monkeypatch, tune):
     pq.write_table(pa.table({"n": pa.array([7] * 20_000, pa.int32())}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 10_000
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 10_000)
+    tune(memory_load_bytes_max=10_000)
     monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { n: I32? }\n", sync=False, environ={})
     assert graph.load(tmp_path / "T.parquet", mode="append").tables == (("node:T", 20_000),)
 
 
 @pytest.mark.parametrize("engine", ["auto", "memory"])
-def test_a_table_larger_than_memory_is_read_in_batches(tmp_path, monkeypatch, engine):
-    monkeypatch.setattr(record_sources, "DECODED_BYTES_MAX", 100_000)
+def test_a_table_larger_than_memory_is_read_in_batches(tmp_path, tune, engine):
+    tune(decoded_bytes_max=100_000)
     pq.write_table(pa.table({"a": ["x" * 3000] * 100}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 50_000
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})

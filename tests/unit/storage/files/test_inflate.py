@@ -7,7 +7,6 @@ import gzip
 import pytest
 
 import omnigraph as og
-from omnigraph import engine_choice
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations import record_sources
 from omnigraph.storage.files import input_files
@@ -61,8 +60,8 @@ def test_inflates_beyond_compares_the_content_size(tmp_path):
     ("name", "text"),
     [("x.jsonl.gz", b'{"type":"T","data":{"a":"x"}}\n' * 500), ("T.csv.gz", b"a\n" + b"x\n" * 500)],
 )
-def test_content_larger_than_memory_is_read_in_chunks(tmp_path, monkeypatch, name, text, engine):
-    monkeypatch.setattr(engine_choice, "MEMORY_BYTES", 900)
+def test_content_larger_than_memory_is_read_in_chunks(tmp_path, monkeypatch, tune, name, text, engine):
+    tune(memory_load_bytes_max=900)
     monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     file = compressed(tmp_path, gzip.compress(text), name)
