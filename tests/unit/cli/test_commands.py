@@ -104,7 +104,7 @@ def test_init_scaffolds_a_configuration_that_works(folder, say):
     assert say("branch", "list") == (0, "main\n", "")
     again = say("init", "--schema", "s.pg", "./g.omni")
     assert again[0] == 1
-    assert again[2].startswith("error: there is a graph at")
+    assert again[2].startswith("error: a graph already exists at")
 
 
 def test_init_elsewhere_names_the_graph_from_there(folder, say):

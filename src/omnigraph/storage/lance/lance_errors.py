@@ -54,7 +54,7 @@ def is_panic(error: BaseException) -> bool:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return True if native code converted an interrupt into an error of its own."""
+    """Return True if native code converted an interrupt into an ordinary error."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return False
     return any(isinstance(one, KeyboardInterrupt) or _INTERRUPT.search(str(one)) for one in _chain(error))

@@ -92,7 +92,7 @@ class ConflictDetail:
 
 @dataclass(frozen=True)
 class MergeRule:
-    """How conflicts of one table are resolved. A row's entry takes precedence over a property's, and that over the
+    """Resolution of the conflicts of one table. A row's entry takes precedence over a property's, and that over the
     default.
     """
 

@@ -37,7 +37,7 @@ from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 GRACE = timedelta(minutes=15)
-"""How long an unpinned version is presumed to belong to a write in progress."""
+"""Time during which an unpinned version is presumed to belong to a write in progress."""
 
 _AHEAD_MAX = timedelta(days=1)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -68,7 +68,7 @@ class TableStats:
 
 @dataclass(frozen=True)
 class CleanupStats:
-    """What a cleanup removed, or would remove, from one table."""
+    """Result of a cleanup, or of its preview, for one table."""
 
     table_key: str
     folder: str

@@ -29,7 +29,7 @@ Remove = Callable[[str, list[int] | None], None]
 
 @dataclass
 class Garbage:
-    """What a cleanup removes, planned on one state of the manifest."""
+    """The garbage of a cleanup, planned on one state of the manifest."""
 
     planned_on: State
     versions: dict[str, set[int]] = field(default_factory=dict)

@@ -47,7 +47,7 @@ class EdgeEnds:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a schema requires: the columns of each table, and the endpoints of edges."""
+    """Requirements of a schema: the columns of each table and the endpoints of edges."""
 
     columns: Mapping[str, pa.Schema]
     edges: Sequence[EdgeEnds]

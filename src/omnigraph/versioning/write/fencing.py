@@ -16,9 +16,7 @@ from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.repository import Repository
 
 _KEPT_US = int(timedelta(days=1).total_seconds() * 1_000_000)
-"""How long a fence is kept, by the store's clock. A later publish fails too, because the versions it would pin are
-gone.
-"""
+"""Time for which a fence is kept, by the store's clock. A later publish fails too: its versions are gone by then."""
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 

@@ -27,7 +27,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage.files.objects import ObjectStore
 
 LEASE_S = 60.0
-"""How long a file stays valid after it was last written."""
+"""Duration in seconds for which a file stays valid after it was last written."""
 
 RENEW_S = LEASE_S / 3
 """The interval of renewals. If one renewal fails, the next is still in time."""

@@ -65,7 +65,7 @@ FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
 _CONTENDED_US = 10_000_000
-"""How long after a lost race a branch is considered contended."""
+"""Time after a lost race during which a branch is considered contended."""
 
 Point = str | int | datetime
 At = Point | None
@@ -144,7 +144,7 @@ class Repository:
     def _create(self, graph: GraphSpec, actor: str | None) -> None:
         schema = graph.schema
         exists = GraphExists(
-            f"there is a graph at '{self.location.uri}' already", hint="open it, or choose another location"
+            f"a graph already exists at '{self.location.uri}'", hint="open it, or choose another location"
         )
         if self.manifest.exists():
             raise exists
@@ -479,7 +479,7 @@ class Repository:
                     return None
                 raise BranchExists(f"branch '{name}' already exists", hint="choose another name, or delete it first")
             if state.find_tag(name) is not None:
-                raise BranchExists(f"there is a tag '{name}' already", hint="choose another name, or delete the tag")
+                raise BranchExists(f"tag '{name}' already exists", hint="choose another name, or delete the tag")
             since = state.version + 1
             if start is None:
                 source = state.get_head(from_branch)

@@ -30,7 +30,7 @@ def create_tag(
         if existing is not None:
             raise TagExists(f"tag '{tag.name}' already exists", hint="choose another name, or delete it first")
         if state.find_head(tag.name) is not None:
-            raise TagExists(f"there is a branch '{tag.name}' already", hint="choose another name")
+            raise TagExists(f"branch '{tag.name}' already exists", hint="choose another name")
         repository.check_whole(at, state)
         return Publication(put=(tag_to_row(tag),))
 

@@ -207,7 +207,7 @@ class Transaction:
         new = [*(spec.key for spec in self._created), *(pin.key for pin in self._adopted)]
         for key, count in Counter(kept + new).items():
             if count > 1:
-                raise InputError(f"there is a table '{key}' on branch '{self.options.branch}' already")
+                raise InputError(f"table '{key}' already exists on branch '{self.options.branch}'")
 
     def take_schema(self, schema: SchemaRecord) -> None:
         """Adopt the schema of another branch; its identity numbers were drawn there."""

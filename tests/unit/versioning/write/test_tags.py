@@ -67,7 +67,7 @@ def test_valid_and_invalid_tag_names(graph):
     for name in ("a b", "../x", "x.lock", "__x", graph.snapshot().commit_id):
         with pytest.raises(og.errors.InputError, match=r"tag name|belong to the engine"):
             graph.tag_create(name)
-    with pytest.raises(og.errors.BranchExists, match="there is a tag 'v1' already"):
+    with pytest.raises(og.errors.BranchExists, match="tag 'v1' already exists"):
         graph.branch_create("v1")
     with pytest.raises(og.errors.CommitNotFound):
         graph.tag_create("v2", at="nothing")
