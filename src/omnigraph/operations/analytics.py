@@ -197,7 +197,7 @@ def analyze_and_write(
             if rows.num_rows:
                 pending.table(TableKey.node(name)).put(rows)
         check_delta(catalog, pending.delta())
-        for table in pending.touched():
+        for table in pending.changed_tables():
             transaction.change(table.key, table.change())
 
     commit = write(context.repository, prepare, replace(options, kind="analysis"))

@@ -76,7 +76,7 @@ def fill_missing(
                 table.put(filled)
                 counts[node.name] = made
         check_delta(catalog, overlay.delta())
-        for touched in overlay.touched():
+        for touched in overlay.changed_tables():
             transaction.change(touched.key, touched.change())
         embedding.record(transaction)
 

@@ -204,7 +204,7 @@ class _LoadedTables:
 
     def source_line(self, table_key: str, position: int) -> SourceLine:
         """The file and line of the last record of a row."""
-        return self.tables[table_key].place_of(position)
+        return self.tables[table_key].origin_of(position)
 
     def drop_repeats(self, key: str) -> None:
         """Set aside the records with the id of an earlier record."""

@@ -118,7 +118,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         run = MutationRun(plan, catalog, transaction.snapshot, bound.values, services)
         overlay = run.run()
         check_delta(catalog, overlay.delta())
-        for table in overlay.touched():
+        for table in overlay.changed_tables():
             transaction.change(table.key, table.change())
         embedding.record(transaction)
         done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)

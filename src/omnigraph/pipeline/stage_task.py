@@ -203,7 +203,7 @@ class _SplitStager:
         held = self._held.setdefault(key, [])
         room = self._most(key, part.type) - sum(len(one.lines) for one in held)
         if isinstance(part, Records) and len(part.lines) > room and self._fetches(part.type):
-            part, rest = part.cut(room)
+            part, rest = part.split_at(room)
             held.append(part)
             return rest
         held.append(part)

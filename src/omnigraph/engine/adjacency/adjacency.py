@@ -151,42 +151,38 @@ class EdgeAdjacency:
         return self.edges.derived(self._names["neighbours", direction], lambda: self._neighbours(direction))
 
     def _neighbours(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
-        """Update the last structure that was built, in this process or an earlier one; build a new one if too much
-        changed.
-        """
-        made = self._base(direction)
-        grown = self._overlaid(made, direction) if made is not None else None
-        if grown is not None:
-            return grown
+        """Update the last structure, of this process or an earlier one; build a new one if too much changed."""
+        built = self._base(direction)
+        overlay = self._overlaid(built, direction) if built is not None else None
+        if overlay is not None:
+            return overlay
         src, dst = self.ends()
         near, far = _oriented(src, dst, direction)
         with self._logged(f"building the CSR of {len(src):,} edges"):
-            built = build(near, far, self._near(direction).row_count)
+            csr = build(near, far, self._near(direction).row_count)
         loops = np.unique(src[src == dst]).astype(np.int64)
-        self._save(direction, (built.offsets, built.targets, loops))
-        return built, loops
+        self._save(direction, (csr.offsets, csr.targets, loops))
+        return csr, loops
 
-    def _overlaid(self, made: BuiltAdjacency, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
-        found = self._changes(made, tuning.current.adjacency_overlay_share)
+    def _overlaid(self, built: BuiltAdjacency, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
+        found = self._changes(built, tuning.current.adjacency_overlay_share)
         if found is None:
             return None
-        offsets, targets, loops = made.arrays
+        offsets, targets, loops = built.arrays
         base = Csr(offsets, targets)
         count = self._near(direction).row_count
         moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
-        if not len(found.src) and not len(found.removed_rows) and moved == (None, None) and base.count == count:
+        if not len(found.src) and not len(found.removed) and moved == (None, None) and base.count == count:
             return base, loops
         removed = np.zeros(0, np.uint64)
-        if len(found.removed_rows):
+        if len(found.removed):
             ends = self._base("ends")
-            if ends is None or not ends.built_from_same(made):
+            if ends is None or not ends.built_from_same(built):
                 return None
             src, dst = ends.arrays
-            gone = (
-                found.removed_rows
-                if direction != "both"
-                else np.concatenate([found.removed_rows, found.removed_rows + len(src)])
-            )
+            gone = found.removed
+            if direction == "both":
+                gone = np.concatenate([gone, gone + len(src)])
             near, far = _oriented(src, dst, direction)
             removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
             loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
@@ -194,17 +190,17 @@ class EdgeAdjacency:
             loops = np.sort(found.sources.new_of[loops])
             loops = loops[loops >= 0]
         gained_near, gained_far = _oriented(found.src, found.dst, direction)
-        grown = build_overlay(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
-        return grown, np.union1d(loops, found.src[found.src == found.dst])
+        overlay = build_overlay(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
+        return overlay, np.union1d(loops, found.src[found.src == found.dst])
 
     def _ends(self) -> Ends:
-        made = self._base("ends")
-        found = self._changes(made, tuning.current.adjacency_update_share) if made is not None else None
-        if made is not None and found is not None:
-            mapping = mapped_ends(made, self.edges, found)
+        built = self._base("ends")
+        found = self._changes(built, tuning.current.adjacency_update_share) if built is not None else None
+        if built is not None and found is not None:
+            mapping = mapped_ends(built, self.edges, found)
             if mapping is not None:
                 share = tuning.current.adjacency_overlay_share
-                if len(found.src) + len(found.removed_rows) > changes_max(len(mapping[0]), share):
+                if len(found.src) + len(found.removed) > changes_max(len(mapping[0]), share):
                     self._save("ends", mapping)
                 return mapping
         with self._logged(f"resolving the ends of {self.edges.row_count:,} edges"):
@@ -232,14 +228,14 @@ class EdgeAdjacency:
 
     def _base(self, kind: str) -> BuiltAdjacency | None:
         what = self._subject(kind)
-        made: BuiltAdjacency | None = self._cache.base(what)
-        if made is None:
+        built: BuiltAdjacency | None = self._cache.base(what)
+        if built is None:
             discard = self._cache.keep_in is not None
-            made = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
-            if made is None:
+            built = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
+            if built is None:
                 return None
-            self._cache.set_base(what, made)
-        return made
+            self._cache.set_base(what, built)
+        return built
 
     def _save(self, kind: str, arrays: Arrays) -> None:
         layouts = tuple(map(FragmentLayout.of, (self.edges, self._source_nodes, self._target_nodes)))
@@ -253,8 +249,8 @@ class EdgeAdjacency:
                 layout.write(name, about, kept)
             disk_cache.save(self._cache.keep_in, what, about, kept)
 
-    def _changes(self, made: BuiltAdjacency, share: float) -> AdjacencyChanges | None:
-        return changes_since(made, self.edges, self._source_nodes, self._target_nodes, share)
+    def _changes(self, built: BuiltAdjacency, share: float) -> AdjacencyChanges | None:
+        return changes_since(built, self.edges, self._source_nodes, self._target_nodes, share)
 
     def _subject(self, kind: str) -> disk_cache.Subject:
         return ("adjacency", self.edges.folder, self._source_nodes.folder, self._target_nodes.folder, kind)
@@ -264,12 +260,12 @@ class EdgeAdjacency:
         """Log the start and the duration of a long operation."""
         checkpoint()
         add_note(what)
-        told = self.edges.row_count >= tuning.current.adjacency_log_edges_min
+        logged = self.edges.row_count >= tuning.current.adjacency_log_edges_min
         started = time.perf_counter()
-        if told:
+        if logged:
             _log.info("%s: %s …", self.edges.folder, what)
         yield
-        if told:
+        if logged:
             _log.info("%s: %s: %.1f s", self.edges.folder, what, time.perf_counter() - started)
 
 
@@ -286,19 +282,19 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
     """
     edges, sources, targets = (FragmentLayout.read(kept, name) for name in _TABLES)
     arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
-    made = BuiltAdjacency(edges, sources, targets, arrays)
+    built = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":
         src, dst = arrays
         disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has another number of edges")
         disk_cache.check_within(src, sources.row_count, "src")
         disk_cache.check_within(dst, targets.row_count, "dst")
-        return made
+        return built
     near, far = (targets, sources) if kind == "in" else (sources, targets)
     offsets, neighbours, loops = arrays
     disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
     disk_cache.check_within(neighbours, far.row_count, "targets")
     disk_cache.check_within(loops, near.row_count, "loops")
-    return made
+    return built
 
 
 def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:

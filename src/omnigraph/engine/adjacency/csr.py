@@ -133,9 +133,7 @@ class Csr:
         return found
 
     def positions_of(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
-        """Return the position in `targets` of each pair, or where it would be inserted: one binary search over all
-        pairs.
-        """
+        """Return the position of each pair in `targets`, or where it would be inserted, by one binary search."""
         start, end = self.offsets[sources], self.offsets[sources + 1]
         last = len(self.targets) - 1
         for _ in range(int((end - start).max(initial=0)).bit_length()):

@@ -218,9 +218,9 @@ class CsrOverlay:
         offsets = np.full(self.count + 1, len(base.targets), np.int64)
         offsets[: base.count + 1] = base.offsets
         places = Csr(offsets, base.targets).positions_of(near, few.targets)
-        grown = np.insert(base.targets, places, few.targets)
+        targets = np.insert(base.targets, places, few.targets)
         offsets[1:] += np.cumsum(np.bincount(near, minlength=self.count))
-        return Csr(offsets, grown)
+        return Csr(offsets, targets)
 
     def _old(self, sources: Numbers) -> tuple[Numbers, Numbers]:
         """Return the neighbours that remain from the base: (position in `sources`, neighbour)."""

@@ -63,7 +63,7 @@ class AdjacencyChanges:
     src: Numbers
     dst: Numbers
     """The ends of the added edges, by current row number."""
-    removed_rows: Numbers
+    removed: Numbers
     """The removed edges, by old row number."""
     sources: Renumbering | None
     targets: Renumbering | None
@@ -75,19 +75,19 @@ def changes_max(rows: int, share: float) -> float:
 
 
 def changes_since(
-    made: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
+    built: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
 ) -> AdjacencyChanges | None:
     """Return the changes since a structure was built; None if there are too many, or if the versions are unrelated."""
-    known = {files for files, _, _ in made.edges.fragments}
+    known = {files for files, _, _ in built.edges.fragments}
     new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
-    gone = removed_rows(made.edges, edges)
-    rows = sum(made.edges.rows(at) for at in range(len(made.edges.fragments)))
+    gone = removed_rows(built.edges, edges)
+    rows = sum(built.edges.rows(at) for at in range(len(built.edges.fragments)))
     if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > changes_max(rows, share):
         return None
     try:
-        moved = renumbered(made.sources, sources)
+        moved = renumbered(built.sources, sources)
         same = targets.folder == sources.folder
-        moved_targets = moved if same else renumbered(made.targets, targets)
+        moved_targets = moved if same else renumbered(built.targets, targets)
     except _Unrelated:
         return None
     added = edges.read_fragments(["src", "dst"], new)
@@ -109,7 +109,7 @@ def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
         raise _Unrelated
     count = sum(earlier.rows(at) for at in range(len(earlier.fragments)))
     if mapping.row_of is None or mapping.stored_of is None:
-        raise AssertionError("a version that is not another one and more has its rows elsewhere")
+        raise AssertionError("a version that does not extend the earlier one must have a row mapping")
     now = mapping.row_of[:count].astype(np.int64)
     gone = np.flatnonzero(now < 0)
     fresh = np.flatnonzero(mapping.stored_of >= count)
@@ -176,13 +176,13 @@ def removed_pairs(near: Numbers | I32, far: Numbers | I32, gone: Numbers, parall
     return pairs[~contains(distinct(pack(near[rows], far[rows])), pairs)]
 
 
-def mapped_ends(made: BuiltAdjacency, edges: TableData, found: AdjacencyChanges) -> tuple[I32, I32] | None:
+def mapped_ends(built: BuiltAdjacency, edges: TableData, found: AdjacencyChanges) -> tuple[I32, I32] | None:
     """Return the ends of all edges of the later version, in row order; None if the versions are unrelated."""
-    related = map_rows(made.edges, edges)
+    related = map_rows(built.edges, edges)
     if related is None:
         return None
     ends: list[I32] = []
-    pairs = ((made.arrays[0], found.src, found.sources), (made.arrays[1], found.dst, found.targets))
+    pairs = ((built.arrays[0], found.src, found.sources), (built.arrays[1], found.dst, found.targets))
     for before, gained, moved in pairs:
         if moved is None and not len(gained) and related.stored_of is None:
             ends.append(before)

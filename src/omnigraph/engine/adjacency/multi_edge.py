@@ -27,7 +27,7 @@ class _CombinedAdjacency(ABC):
     def neighbours(self, direction: Direction) -> Csr:
         """Return the neighbours along outgoing edges, incoming edges, or both."""
         name = f"several:{direction}:{self._of}"
-        return self._parts[0].edges.derived(name, lambda: self._together(direction))
+        return self._parts[0].edges.derived(name, lambda: self._combined_csr(direction))
 
     def compacted(self, direction: Direction) -> Csr:
         """Return the neighbours as one CSR without overlay, for loops over many nodes."""
@@ -38,7 +38,7 @@ class _CombinedAdjacency(ABC):
         return self.neighbours(direction)
 
     @abstractmethod
-    def _together(self, direction: Direction) -> Csr:
+    def _combined_csr(self, direction: Direction) -> Csr:
         """Build the CSR of all parts."""
 
 
@@ -48,7 +48,7 @@ class MultiEdgeAdjacency(_CombinedAdjacency):
     def __init__(self, parts: Sequence[EdgeAdjacency]) -> None:
         super().__init__(parts, parts[0].node_tables)
 
-    def _together(self, direction: Direction) -> Csr:
+    def _combined_csr(self, direction: Direction) -> Csr:
         wholes = [part.compacted(direction) for part in self._parts]
         pairs = [whole.all_pairs() for whole in wholes]
         near = np.concatenate([near for near, _ in pairs])
@@ -73,7 +73,7 @@ class UnionAdjacency(_CombinedAdjacency):
         """For each part, where its source nodes and its target nodes begin in the union."""
         self._space = space
 
-    def _together(self, direction: Direction) -> Csr:
+    def _combined_csr(self, direction: Direction) -> Csr:
         ways: list[Direction] = ["out", "in"] if direction == "both" else [direction]
         add_note(f"{len(self._parts)} edge types combined")
         pairs = [self._pairs(at, way) for at in range(len(self._parts)) for way in ways]

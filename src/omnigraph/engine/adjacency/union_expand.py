@@ -34,7 +34,7 @@ Walk = Callable[[ir.Expand, BindingTable, Adjacency, ColumnSource], BindingTable
 def expand_union(context: ExecutionContext, op: ir.Expand, bindings: BindingTable, walk: Walk) -> BindingTable:
     """Expand a hop, without the conditions on its far end."""
     assert op.src_type is not None
-    near, far, adjacency = _walkable(context, op)
+    near, far, adjacency = _adjacency_of(context, op)
     bindings = _renumbered(context, bindings, op.src_var, op.src_type, near, _NEAR)
     if op.dst_bound:
         bindings = _renumbered(context, bindings, op.dst_var, op.dst_type, far, _FAR)
@@ -53,7 +53,7 @@ def union_counts(context: ExecutionContext, op: ir.Expand, sources: Numbers) -> 
     ends |= {edge.from_type for edge in edges} if op.direction != "out" else set()
     if not ends <= {*context.catalog.members(op.dst_type)}:
         return None
-    near, _, adjacency = _walkable(context, op)
+    near, _, adjacency = _adjacency_of(context, op)
     numbers = sources if near == op.src_type else renumber(context, sources, op.src_type, near)
     there = np.flatnonzero(numbers >= 0)
     counts = np.zeros(len(sources), np.int64)
@@ -68,7 +68,7 @@ def union_counts(context: ExecutionContext, op: ir.Expand, sources: Numbers) -> 
     return counts
 
 
-def _walkable(context: ExecutionContext, op: ir.Expand) -> tuple[str, str, Adjacency]:
+def _adjacency_of(context: ExecutionContext, op: ir.Expand) -> tuple[str, str, Adjacency]:
     """Return the type names that number the near and the far nodes, and the adjacency between them."""
     edges = [context.catalog.edges[name] for name in op.edge_types]
     ends = {(edge.from_type, edge.to_type) for edge in edges}

@@ -123,8 +123,9 @@ def removed_rows(earlier: FragmentLayout, data: TableData) -> Numbers | None:
 
 
 def removed_by_fragment(earlier: FragmentLayout, data: TableData) -> list[tuple[int | None, Numbers, Numbers]] | None:
-    """Return `removed_rows` by fragment: (the fragment now, None if it was removed; offsets in it; rows of the earlier
-    version).
+    """Return `removed_rows` by fragment: (fragment, offsets in it, rows of the earlier version).
+
+    The fragment is None if it no longer exists.
     """
     now = {files: at for at, (files, _, _) in enumerate(data.fragments)}
     found: list[tuple[int | None, Numbers, Numbers]] = []

@@ -59,9 +59,7 @@ class SegmentView(Generic[Body]):
 
 @dataclass(frozen=True)
 class SegmentBuilder(Generic[Body]):
-    """How a structure is computed for some fragments of a column (None: all), written to the disk cache, and read from
-    it.
-    """
+    """The functions that compute, write and read a structure of some fragments of a column (None: all)."""
 
     kind: str
     kept_from: int
@@ -112,8 +110,9 @@ def _choose(segments: list[Segment[Body]], data: TableData) -> tuple[list[Segmen
 
 
 def _find(segments: list[Segment[Body]], data: TableData, at: int) -> tuple[int, int, Numbers | None] | None:
-    """Return (segment number, position of the fragment in the segment, its live rows or None for all); None if not
-    found.
+    """Return (segment number, position of the fragment in it, its live rows); None if no segment has it.
+
+    The live rows are None if all rows are live.
     """
     files, _, gone = data.fragments[at]
     for number, segment in enumerate(segments):
@@ -141,7 +140,7 @@ def _view(segments: list[Segment[Body]], data: TableData) -> SegmentView[Body]:
     blocks: list[Numbers] = []
     for at in range(len(data.fragments)):
         found = _find(segments, data, at)
-        assert found is not None, "every piece is in a part by now"
+        assert found is not None, "every fragment is in a segment"
         number, place, rows = found
         start = starts[number] + int(begins[number][place])
         blocks.append(start + (np.arange(segments[number].layout.rows(place)) if rows is None else rows))

@@ -23,7 +23,7 @@ from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
 from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, ranks_of
 from omnigraph.engine.expr.structs import build_nested, codes_of
-from omnigraph.engine.paths.path_table import shown
+from omnigraph.engine.paths.path_table import path_values
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import VARIES
@@ -194,7 +194,7 @@ class Evaluator:
             case ir.Entity():
                 return self.entity(expr, bindings)
             case ir.PathPart():
-                return shown(expr, bindings.bound[expr.var])
+                return path_values(expr, bindings.bound[expr.var])
             case ir.Object() | ir.ListOf():
                 return build_nested(expr, lambda part: self.value(part, bindings))
             case _:

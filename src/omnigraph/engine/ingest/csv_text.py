@@ -87,7 +87,7 @@ class CsvReader:
                 at = end + 1
                 cells.append("".join(parts).replace('""', '"'))
                 if at < len(text) and text[at] != self.delimiter:
-                    raise self._error(f"'{_shown(self.delimiter)}' expected after '\"'", self._line)
+                    raise self._error(f"'{_delimiter_text(self.delimiter)}' expected after '\"'", self._line)
             else:
                 end = text.find(self.delimiter, at)
                 end = len(text) if end < 0 else end
@@ -159,7 +159,7 @@ def _byte_lines(stream: IO[bytes], source: str) -> Iterator[bytes]:
 
 def csv_line(cells: Sequence[str | None], delimiter: str = ",") -> str:
     """Format one record without its line break; null is empty, the empty text is `""`."""
-    return delimiter.join([_written(cell, _NEEDS_QUOTES[delimiter]) for cell in cells])
+    return delimiter.join([_quoted(cell, _NEEDS_QUOTES[delimiter]) for cell in cells])
 
 
 def csv_lines(rows: Iterable[Sequence[str | None]], delimiter: str = ",") -> Iterator[str]:
@@ -167,7 +167,7 @@ def csv_lines(rows: Iterable[Sequence[str | None]], delimiter: str = ",") -> Ite
     return (csv_line(row, delimiter) for row in rows)
 
 
-def _written(cell: str | None, needs_quotes: re.Pattern[str]) -> str:
+def _quoted(cell: str | None, needs_quotes: re.Pattern[str]) -> str:
     if cell is None:
         return ""
     if not cell or needs_quotes.search(cell):
@@ -175,5 +175,5 @@ def _written(cell: str | None, needs_quotes: re.Pattern[str]) -> str:
     return cell
 
 
-def _shown(delimiter: str) -> str:
+def _delimiter_text(delimiter: str) -> str:
     return r"\t" if delimiter == "\t" else delimiter

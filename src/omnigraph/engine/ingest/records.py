@@ -68,7 +68,7 @@ class Records:
     size: int = 0
     """Approximate size of the source text in bytes."""
 
-    def cut(self, count: int) -> tuple[Records, Records]:
+    def split_at(self, count: int) -> tuple[Records, Records]:
         """Split into the first `count` records and the rest."""
         halves = slice(count), slice(count, None)
         one, other = (
@@ -149,7 +149,7 @@ class LoadedRows:
         """Return the records of a row, as positions in `sources` and `lines`."""
         return [position] if self.records is None else self.records[position].as_py()
 
-    def place_of(self, position: int) -> tuple[str | None, int]:
+    def origin_of(self, position: int) -> tuple[str | None, int]:
         """Return the source and line of the last record of a row."""
         record = self.records_of(position)[-1]
         return self.sources[record].as_py(), self.lines[record].as_py()

@@ -195,7 +195,7 @@ def _ids(
         if position in wrong:
             continue
         old, id_ = explicit[position].as_py(), derived[position].as_py()
-        if not _is_old_spelling(type_, old, fields, position):
+        if not _is_alternative_form(type_, old, fields, position):
             reason = f"the id '{old}' of {type_.name} differs from its key '{id_}'"
         elif aliases.setdefault(old, id_) != id_:
             reason = f"the id '{old}' of {type_.name} stands for two keys, '{aliases[old]}' and '{id_}'"
@@ -212,20 +212,20 @@ def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
             return column
         if type_.is_integer:
             return column.cast(pa.utf8())
-    spelt: list[list[str | None]] = []
+    key_texts: list[list[str | None]] = []
     for name in node.key:
         type_ = node.properties[name].type
-        spelt.append([None if value is None else spell_key(value, type_) for value in stored_values(fields[name])])
+        key_texts.append([None if value is None else spell_key(value, type_) for value in stored_values(fields[name])])
     return pa.array(
         [
             None if None in parts else derive_id([p for p in parts if p is not None])
-            for parts in zip(*spelt, strict=True)
+            for parts in zip(*key_texts, strict=True)
         ],
         pa.utf8(),
     )
 
 
-def _is_old_spelling(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
+def _is_alternative_form(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
     """Return True if an id denotes the value of a key column in another form: `00042` for 42, a date as text."""
     for name in node.key:
         type_ = node.properties[name].type

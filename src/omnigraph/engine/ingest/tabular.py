@@ -116,9 +116,7 @@ def read_table_file(
 def read_arrow(
     name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
 ) -> dict[str, RecordSet]:
-    """Return the records of an Arrow table or of an object that can be converted to one; rows are numbered from
-    `first`.
-    """
+    """Return the records of an Arrow table, or of an object that converts to one, numbered from `first`."""
     type_ = find_type(name, catalog)
     ends = end_types(type_, catalog)
     rows = input_table(name, data, source, _integer_columns(type_, ends))

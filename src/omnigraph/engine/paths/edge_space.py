@@ -106,7 +106,7 @@ class _TypedEdges:
     alone: bool
     """True if the graph has no other nodes."""
 
-    def here(self, nodes: Numbers) -> tuple[Numbers | None, Numbers]:
+    def local(self, nodes: Numbers) -> tuple[Numbers | None, Numbers]:
         """Return (positions of the nodes that are near nodes of the type, their row numbers); None if all are."""
         if self.alone:
             return None, nodes
@@ -128,8 +128,8 @@ class IncidentEdges:
         """Return the edges of each node: (position in `nodes`, edge, far node)."""
         found: list[tuple[Numbers, Numbers, Numbers]] = []
         for way in self._typed_edges:
-            at, here = way.here(nodes)
-            positions, edges, far = way.rows.expand(here)
+            at, local = way.local(nodes)
+            positions, edges, far = way.rows.expand(local)
             found.append((positions if at is None else at[positions], edges + way.edge, far + way.far))
         if len(found) == 1:
             return found[0]
@@ -140,13 +140,13 @@ class IncidentEdges:
         """Return the number of edges of each node."""
         degrees = np.zeros(len(nodes), np.int64)
         for way in self._typed_edges:
-            at, here = way.here(nodes)
-            degrees[slice(None) if at is None else at] += way.rows.degrees(here)
+            at, local = way.local(nodes)
+            degrees[slice(None) if at is None else at] += way.rows.degrees(local)
         return degrees
 
     def count(self, nodes: Numbers) -> int:
         """Return the total number of edges of the nodes."""
-        return sum(int(way.rows.degrees(way.here(nodes)[1]).sum()) for way in self._typed_edges)
+        return sum(int(way.rows.degrees(way.local(nodes)[1]).sum()) for way in self._typed_edges)
 
 
 @dataclass(frozen=True)

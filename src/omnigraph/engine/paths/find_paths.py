@@ -71,8 +71,9 @@ class PathFinder:
     # -- all simple paths ------------------------------------------------------------------------
 
     def _all_simple(self, bindings: BindingTable) -> tuple[Numbers, FoundPaths]:
-        """Find all simple paths. Rows with equal bound variables have the same paths, so each combination is searched
-        once.
+        """Find all simple paths.
+
+        Rows with equal bound variables have the same paths, so each combination is searched once.
         """
         op = self._op
         columns = np.column_stack(list(self._nodes_of(bindings).values()))

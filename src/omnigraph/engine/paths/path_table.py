@@ -196,7 +196,7 @@ def is_of_paths(bound: Binding) -> bool:
     return isinstance(data, _PathColumns)
 
 
-def shown(expr: ir.PathPart, bound: Binding) -> pa.Array:
+def path_values(expr: ir.PathPart, bound: Binding) -> pa.Array:
     """Return paths as objects, or their nodes or edges as lists; null for an absent optional path."""
     data, numbers = bound.data, bound.numbers
     missing = np.zeros(len(numbers), bool)

@@ -114,8 +114,9 @@ class ShortestPaths:
     # -- search ----------------------------------------------------------------------------------
 
     def _in_turn(self, sources: Numbers, wanted: Targets) -> Iterator[tuple[int, list[BfsLevel], list[Numbers]]]:
-        """Yield, per batch of sources or per pair: (position of the first source, levels, positions of the ends in each
-        level).
+        """Yield per batch of sources, or per pair: (position of the first source, levels, ends in each level).
+
+        Ends are positions in the level.
         """
         pairs = wanted.few_pairs(len(sources)) if self._weights is None else None
         if pairs is not None:
@@ -258,8 +259,9 @@ class _Visited:
         return ~self._seen[keys]
 
     def lightest(self, keys: Numbers, sums: Floats, at: Numbers, *, ties: bool) -> Mask:
-        """Return a mask of the sums that are the least of their keys (with `ties`, or equal) and can lead to a wanted
-        end.
+        """Return a mask of the sums that are the least of their keys and can lead to a wanted end.
+
+        With `ties`, sums equal to the least are included.
         """
         assert self._best is not None
         limit = self._limit(self._best)[at]
@@ -279,8 +281,9 @@ class _Visited:
         return limit
 
     def mark(self, keys: Numbers) -> tuple[Numbers, Numbers]:
-        """Mark the keys of a level as visited; return (position of each key's first occurrence, index of each key among
-        them).
+        """Mark the keys of a level as visited.
+
+        Return (position of each key's first occurrence, index of each key among these).
         """
         self._slot[keys] = np.arange(len(keys))
         first = np.flatnonzero(self._slot[keys] == np.arange(len(keys)))

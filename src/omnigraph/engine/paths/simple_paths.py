@@ -34,7 +34,7 @@ class EndFilter:
             return np.unique(self.of_owner)
         return None if self.allowed is None else np.flatnonzero(self.allowed)
 
-    def fit(self, owners: Numbers, nodes: Numbers) -> Mask | None:
+    def accepts(self, owners: Numbers, nodes: Numbers) -> Mask | None:
         """Return a mask of the paths that end at a permitted node; None if all do."""
         if self.of_owner is not None:
             here: Mask = self.of_owner[owners] == nodes
@@ -87,7 +87,7 @@ class SimplePaths:
             waiting.append((hops + 1, extended))
             if hops + 1 >= step.min_hops:
                 nodes = extended.nodes[:, -1]
-                arrived = ends.fit(extended.owners, nodes)
+                arrived = ends.accepts(extended.owners, nodes)
                 chosen = slice(None) if arrived is None else np.flatnonzero(arrived)
                 found = _chosen(extended, chosen)
                 found = replace(found, stops=np.column_stack([found.stops, nodes[chosen]]))

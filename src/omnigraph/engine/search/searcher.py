@@ -50,7 +50,10 @@ class Searcher:
     # -- text ------------------------------------------------------------------------------------
 
     def matches(self, match: ir.TextMatch, bound: Binding) -> Mask:
-        """Return a mask of the rows whose text matches."""
+        """Return a mask of the rows whose text changes after their vector was given.
+
+        If no record gives the vector, the text is compared with the committed one.
+        """
         index = index_of(bound.data, match.prop.name)
         text = self.constant(match.query)
         if text is None:
@@ -208,8 +211,7 @@ class Searcher:
 
 
 def _holding(bound: Binding, held: Numbers) -> tuple[Numbers | None, Numbers]:
-    """Return the rows of a variable that are among `held`, the rows with a term: (positions in the variable, row
-    numbers).
+    """Return the rows of a variable that are in `held`, the rows with a term: (positions, row numbers).
 
     The positions are None, meaning all rows, if the variable is not sorted or too small for a lookup to pay.
     """

@@ -155,7 +155,7 @@ class VectorColumn:
         for start in range(0, len(numbers), tuning.current.vector_batch_rows):
             some = slice(start, start + tuning.current.vector_batch_rows)
             checkpoint()
-            for block, positions, rows in self._parts(numbers[some]):
+            for block, positions, rows in self._by_block(numbers[some]):
                 norms[some][positions] = block.norms[rows]
                 # Row by row: a matrix product rounds a row differently depending on its position.
                 dots[some][positions] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
@@ -170,24 +170,24 @@ class VectorColumn:
             return _NO_ROWS
         count = self._count if numbers is None else len(numbers)
         if count <= max(wanted, tuning.current.vector_exact_rows_max) or not query.has_direction:
-            return self._known(np.arange(count) if numbers is None else numbers)
+            return self._with_vectors(np.arange(count) if numbers is None else numbers)
         if numbers is None:
             return self._all_candidates(query, wanted)
         found = [
             found + positions.start if isinstance(positions, slice) else positions[found]
-            for block, positions, rows in self._parts(numbers)
+            for block, positions, rows in self._by_block(numbers)
             for found in (block.candidates(query, rows, wanted),)
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
     def _all_candidates(self, query: VectorQuery, wanted: int) -> Numbers:
-        parts = zip(self._left, self.view.starts, strict=True)
+        parts = zip(self._live_blocks, self.view.starts, strict=True)
         known = np.concatenate([block.candidates(query, None, wanted) + start for block, start in parts])
         row_of = self.view.row_of
         return known if row_of is None else np.sort(row_of[known]).astype(np.int64)
 
     @cached_property
-    def _left(self) -> list[VectorBlock]:
+    def _live_blocks(self) -> list[VectorBlock]:
         """The blocks without the vectors of deleted rows."""
         row_of = self.view.row_of
         if row_of is None:
@@ -195,14 +195,14 @@ class VectorColumn:
         parts = zip(self.view.bodies, self.view.starts, strict=True)
         return [block.without(row_of[start : start + len(block.norms)] < 0) for block, start in parts]
 
-    def _known(self, numbers: Numbers) -> Numbers:
+    def _with_vectors(self, numbers: Numbers) -> Numbers:
         """Return the positions of the rows that have a vector."""
         norms = np.empty(len(numbers))
-        for block, positions, rows in self._parts(numbers):
+        for block, positions, rows in self._by_block(numbers):
             norms[positions] = block.norms[rows]
         return np.flatnonzero(~np.isnan(norms))
 
-    def _parts(self, numbers: Numbers) -> Iterator[tuple[VectorBlock, Numbers | slice, Numbers]]:
+    def _by_block(self, numbers: Numbers) -> Iterator[tuple[VectorBlock, Numbers | slice, Numbers]]:
         """Yield the rows by block: (block, positions in `numbers`, rows of the block)."""
         known = numbers if self.view.stored_of is None else self.view.stored_of[numbers].astype(np.int64)
         if len(self.view.bodies) == 1:

@@ -96,7 +96,7 @@ def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterato
         bad = pc.or_kleene(bad, pc.less(column, range_.low))
     if range_.high is not None:
         bad = pc.or_kleene(bad, pc.greater(column, range_.high))
-    bounds = f"{_spell(range_.low)}..{_spell(range_.high)}"
+    bounds = f"{_bound_text(range_.low)}..{_bound_text(range_.high)}"
     for position, id_, value in _bad_rows(rows, bad, range_.column):
         message = f"@range violation on {type_.name}.{range_.column}: {value} is not in {bounds}"
         yield Violation("range", type_.table_key, id_, message, range_.column, position=position)
@@ -198,8 +198,9 @@ def _committed_collisions(
 
 
 def _wanted(column: pa.ChunkedArray) -> pa.Array:
-    """Return the distinct values of a column. If it contains a zero, add both 0.0 and -0.0: they are equal but stored
-    as given.
+    """Return the distinct values of a column, with both zeros if it contains one.
+
+    0.0 and -0.0 are equal but stored as given.
     """
     values = one_array(pc.unique(column.drop_null()))
     if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
@@ -215,7 +216,7 @@ def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         complete = valid if complete is None else pc.and_(complete, valid)
     positions = pc.indices_nonzero(complete)
     rows = rows.filter(complete)
-    parts = [_spellings(rows[column]) for column in columns]
+    parts = [_key_texts(rows[column]) for column in columns]
     if len(parts) == 1:
         return pa.table({"id": rows["id"], "position": positions, "key": parts[0]})
     # Each part is prefixed with its length, so that different tuples have different keys.
@@ -226,7 +227,7 @@ def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return pa.table({"id": rows["id"], "position": positions, "key": key})
 
 
-def _spellings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _key_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     type_ = column.type
     if pa.types.is_string(type_):
         return column
@@ -256,8 +257,9 @@ def _unique(
 
 
 def _name(type_: NodeType | EdgeType, rows: pa.Table, position: int) -> str:
-    """Return how a message refers to a written row: by its id or, if the id was generated and may never be stored, by
-    its ends.
+    """Return how a message refers to a written row: by its id, or by its ends.
+
+    The ends are used if the id was generated, because it may never be stored.
     """
     row = rows.slice(position, 1)
     if MADE not in rows.column_names or not row[MADE][0].as_py():
@@ -333,7 +335,7 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
         touched, counts = _edges_per_source(edge, table, delta)
         wrong = pc.less(counts, low) if high is None else pc.or_(pc.less(counts, low), pc.greater(counts, high))
         sources = touched.filter(wrong)
-        places = _places(table.rows["src"], sources)
+        places = _positions_of(table.rows["src"], sources)
         for source, count in zip(sources.to_pylist(), counts.filter(wrong).to_pylist(), strict=True):
             if high is not None and count > high:
                 bound, surplus = f"max {high}", places[source][high - count :]
@@ -348,7 +350,7 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
     return IntegrityRule(key, ((RuleCheck(check, key, by, frozenset({key}), lost),),))
 
 
-def _places(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
+def _positions_of(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[int]]:
     """Return the positions of each value in a column."""
     found: dict[str, list[int]] = {value: [] for value in values.to_pylist()}
     places = pc.indices_nonzero(pc.is_in(column, value_set=values)) if found else pa.array([], pa.uint64())
@@ -381,7 +383,7 @@ def _stored(scalar: pa.Scalar) -> Any:
     return as_numbers(scalar).as_py()
 
 
-def _spell(bound: float | None) -> str:
+def _bound_text(bound: float | None) -> str:
     return "" if bound is None else spell_float(bound, single=False)
 
 

@@ -104,7 +104,7 @@ class TableOverlay:
         own = selection.of_all(self.rows).select(wanted)
         return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
 
-    def among(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
+    def ids_with(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
         """Return the ids of visible rows with one of `values` in one of the columns."""
         if not len(values) or not columns:
             return pa.array([], pa.utf8())
@@ -151,11 +151,11 @@ class WriteOverlay:
             self._tables[key] = TableOverlay(key, self._snapshot.table(key))
         return self._tables[key]
 
-    def touched(self) -> Iterable[TableOverlay]:
+    def changed_tables(self) -> Iterable[TableOverlay]:
         """Return the tables with changes."""
         return [table for table in self._tables.values() if not table.is_empty]
 
     def delta(self) -> Delta:
         """Return the write as input of the integrity rules."""
-        tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.touched()}
+        tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.changed_tables()}
         return Delta(tables, CommittedRows(self._snapshot))

@@ -87,8 +87,9 @@ class MutationRun:
         return returned_rows(self.plan, self.named, self.catalog, self._params)
 
     def _run(self, op: ir.MutationOp) -> pa.Table:
-        """Run one statement and return the rows it changed; of deleted rows only the ids, unless the statement is
-        named.
+        """Run one statement and return the rows it changed.
+
+        Of deleted rows only the ids are returned, unless the statement is named.
         """
         match op:
             case ir.InsertNode():
@@ -202,7 +203,7 @@ class MutationRun:
             else:
                 rows = _with_column(rows, name, stored_column(self._strict.value(expr, before), wanted, what))
         if isinstance(type_, NodeType):
-            rows = self._embedded_again(type_, rows, assigned)
+            rows = self._reembedded(type_, rows, assigned)
             self.counts.nodes += rows.num_rows
         else:
             self.counts.edges += rows.num_rows
@@ -210,7 +211,7 @@ class MutationRun:
         self.overlay.table(type_.table_key).put(rows)
         return rows
 
-    def _embedded_again(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
+    def _reembedded(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
         """Recompute the vectors whose source text was assigned, unless the vector was assigned too."""
         stale = [target for target, embed in node.embeds.items() if embed.source in assigned and target not in assigned]
         for target in stale:
@@ -233,7 +234,7 @@ class MutationRun:
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.overlay.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
-            self.counts.edges += edges.delete(edges.among(ends, ids))
+            self.counts.edges += edges.delete(edges.ids_with(ends, ids))
         return rows
 
     def _delete_edges(self, op: ir.DeleteEdges) -> pa.Table:
@@ -280,8 +281,9 @@ def _with_column(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
-    """Convert computed values to the stored type; raise `InputError` if one is out of range, not finite or not in the
-    enum.
+    """Convert computed values to the stored type.
+
+    Raise `InputError` if a value is out of range, not finite or not in the enum.
     """
     wanted = arrow_type(type_)
     try:
@@ -293,9 +295,9 @@ def stored_column(values: pa.Array, type_: PropertyType, what: str) -> pa.Array:
     if not type_.is_list and not holds_values_of(type_.kind, column):
         raise InputError(f"{what} ({type_}): the result is outside the years 1 to 9999", code="bad_value")
     if type_.enum_values is not None:
-        strange = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))
-        if len(strange):
-            raise InputError(f"{what}: '{strange[0]}' is not a value of {type_}", code="bad_value")
+        unknown = column.drop_null().filter(pc.invert(pc.is_in(column.drop_null(), pa.array(type_.enum_values))))
+        if len(unknown):
+            raise InputError(f"{what}: '{unknown[0]}' is not a value of {type_}", code="bad_value")
     return column
 
 

@@ -222,8 +222,9 @@ class _TextChanges:
     committed: _CommittedValues
 
     def stale(self, target: str, source: str, after: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return a mask of the rows whose text changes after their vector was given, or after the commit if no record
-        gives it.
+        """Return a mask of the rows whose text changes after their vector was given.
+
+        If no record gives the vector, the text is compared with the committed one.
         """
         vectors, texts = self.latest[target], self.latest.get(source, self.final)
         before = self.committed.texts(source)
@@ -241,8 +242,9 @@ class _TextChanges:
 
 
 def _lacking(type_: NodeType | EdgeType, table: pa.Table, latest: Mapping[str, Positions]) -> Iterator[tuple[int, str]]:
-    """Yield the rows without a required property, each with the first one; a vector may still be computed from its
-    text.
+    """Yield the rows without a required property, each with the first one.
+
+    A vector is not required if it can be computed from its text.
     """
     found: dict[int, str] = {}
     for property_ in type_.properties.values():

@@ -66,13 +66,13 @@ def test_only_requested_columns_are_read(graph):
 
 def test_edges_of_given_nodes_are_found(graph):
     edges = WriteOverlay(graph.snapshot()).table(BESIDE)
-    assert sorted(edges.among(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
-    assert sorted(edges.among(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
-    assert edges.among(["src"], pa.array([], pa.utf8())).to_pylist() == []
-    assert edges.among([], pa.array(["b"])).to_pylist() == []
-    assert sorted(edges.among(["src", "dst"], pa.array(["b"])).to_pylist()) == ["ab", "bc"]
+    assert sorted(edges.ids_with(["src"], pa.array(["b", "c"])).to_pylist()) == ["bc", "cc"]
+    assert sorted(edges.ids_with(["dst"], pa.array(["c"])).to_pylist()) == ["bc", "cc"]
+    assert edges.ids_with(["src"], pa.array([], pa.utf8())).to_pylist() == []
+    assert edges.ids_with([], pa.array(["b"])).to_pylist() == []
+    assert sorted(edges.ids_with(["src", "dst"], pa.array(["b"])).to_pylist()) == ["ab", "bc"]
     edges.delete(pa.array(["cc"]))
-    assert edges.among(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
+    assert edges.ids_with(["dst"], pa.array(["c"])).to_pylist() == ["bc"]
 
 
 def test_long_value_lists_give_the_same_rows(graph, tune):
@@ -82,8 +82,8 @@ def test_long_value_lists_give_the_same_rows(graph, tune):
 
     def look() -> list[Any]:
         return [
-            sorted(edges.among(["src"], wanted).to_pylist()),
-            sorted(edges.among(["src", "dst"], wanted).to_pylist()),
+            sorted(edges.ids_with(["src"], wanted).to_pylist()),
+            sorted(edges.ids_with(["src", "dst"], wanted).to_pylist()),
             sorted(committed.ids_among(SHELF, wanted).to_pylist()),
             sorted(committed.rows_among(BESIDE, "src", wanted, ["dst"])["dst"].to_pylist()),
             sorted(committed.rows_among(BESIDE, "src", wanted, ["src", "dst"]).to_pylist(), key=str),
@@ -119,10 +119,10 @@ def test_only_changed_tables_are_staged(graph):
     write = WriteOverlay(graph.snapshot())
     write.table(SHELF)
     edges = write.table(BESIDE)
-    assert list(write.touched()) == []
+    assert list(write.changed_tables()) == []
     assert write.delta().tables == {}
     edges.delete(pa.array(["ab"]))
-    assert [table.key for table in write.touched()] == [BESIDE]
+    assert [table.key for table in write.changed_tables()] == [BESIDE]
     assert write.table(BESIDE) is edges
     delta = write.delta().tables[BESIDE]
     assert delta.deleted.to_pylist() == ["ab"]
