@@ -386,10 +386,7 @@ class Graph:
         branch: str | None = None,
         at: At = None,
     ) -> Any:
-        """Return the rows of a type at one snapshot as a Spark DataFrame, on the given or the active session.
-
-        `filter` is SQL over the stored columns; only rows that pass it are sent to Spark.
-        """
+        """Return rows of a type as a DataFrame on the given or active session; SQL `filter` applies before Spark."""
         return self._tables.to_spark(self.snapshot(branch, at), type_name, columns, filter, spark)
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:

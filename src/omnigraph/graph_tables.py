@@ -49,12 +49,12 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
     ) -> Any:
         """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
-        from omnigraph.spark.reads import table_frame  # noqa: PLC0415 (PySpark is optional)
+        from omnigraph.spark.reads import table_dataframe  # noqa: PLC0415 (PySpark is optional)
 
         key = table_key_of(snapshot, type_name)
         known = self._columns(snapshot, key)
         chosen = known if columns is None else columns
-        return table_frame(self._context.repository, snapshot, key, chosen, known, filter=filter, spark=spark)
+        return table_dataframe(self._context.repository, snapshot, key, chosen, known, filter=filter, spark=spark)
 
     def to_networkx(self, snapshot: Snapshot, types: Sequence[str] | None) -> Any:
         """Return a snapshot as a `networkx.MultiDiGraph`."""

@@ -45,7 +45,7 @@ def read_on_spark(context: GraphContext, snapshot: Snapshot, request: ReadReques
     return result_of(table, plan, snapshot, (time.perf_counter() - started) * 1000)
 
 
-def table_frame(
+def table_dataframe(
     repository: Repository,
     snapshot: Snapshot,
     key: str,
