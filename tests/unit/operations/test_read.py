@@ -10,8 +10,6 @@ import pytest
 from omnigraph.engine.exec.context import NO_LIMITS, Limits
 from omnigraph.errors import InputError, ParameterError, QueryNotFound, TypeCheckError
 from omnigraph.graph import Graph
-from omnigraph.operations.catalog_cache import CatalogCache
-from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import QueryText, ReadRequest
 from support.random_reads.graphs import ManualClock
@@ -53,25 +51,6 @@ def test_compile_error_names_the_file(graph, tmp_path):
         graph.query(file)
 
 
-def test_plan_is_cached_per_schema(graph):
-    plans = PlanCache(CatalogCache())
-
-    def plan(text: str = NAMES, name: str | None = None, **where: Any) -> object:
-        return plans.get(graph.snapshot(**where), QueryText(text, name))
-
-    first, at = plan(), graph.commits()[0].id
-    assert plan() is first
-    assert plan(NAMES + " ") is not first
-    assert plan(name="names") is not first
-    graph.load([node("P", name="f")], mode="append")
-    assert plan() is first, "a plan does not depend on rows"
-    graph.apply_schema(SCHEMA.replace("n: I64?", "n: I64?  m: I64?"))
-    second = plan()
-    assert second is not first
-    assert plan(at=at) is first
-    assert plan() is second
-
-
 @pytest.mark.parametrize(
     ("executor", "limits", "ran"),
     [
@@ -85,15 +64,6 @@ def test_outcome_names_the_executor_that_ran(graph, executor, limits, ran):
     outcome = read(graph._context, graph.snapshot(), ReadRequest(query, "main", limits=limits, executor=executor))
     assert outcome.executor == ran
     assert outcome.result.to_pylist() == [{"p.name": "a"}]
-
-
-def test_plan_cache_evicts_the_least_recently_used(graph):
-    plans, snapshot = PlanCache(CatalogCache()), graph.snapshot()
-    first = plans.get(snapshot, QueryText(NAMES))
-    for number in range(512):
-        plans.get(snapshot, QueryText(NAMES + " " * (number + 1)))
-    assert plans.get(snapshot, QueryText(NAMES)) is not first
-    assert len(plans._known) == 512
 
 
 PARAMETERS = (
