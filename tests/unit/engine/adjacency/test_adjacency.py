@@ -26,14 +26,14 @@ SCHEMA = "node A { name: String @key }\nnode B { name: String @key }\nedge Loop:
 Pairs = list[tuple[int, int]]
 
 
-def compressed(pairs: Pairs, count: int) -> Csr:
+def reference_csr(pairs: Pairs, count: int) -> Csr:
     """Reference implementation of neighbours with sets."""
     rows = [sorted({b for a, b in pairs if a == number}) for number in range(count)]
     offsets = np.cumsum([0, *map(len, rows)])
     return Csr(offsets, np.array([target for row in rows for target in row], np.int32))
 
 
-def few(pairs: Pairs, count: int) -> SparseCsr:
+def reference_sparse(pairs: Pairs, count: int) -> SparseCsr:
     near, far = np.array(pairs, np.int64).reshape(-1, 2).T
     return build_sparse(near, far, count)
 
@@ -50,7 +50,7 @@ def distances(pairs: Pairs, source: int) -> dict[int, int]:
     return found
 
 
-def related(pairs: Pairs, count: int, least: int, most: int) -> set[tuple[int, int]]:
+def reference_hops(pairs: Pairs, count: int, least: int, most: int) -> set[tuple[int, int]]:
     """Return (source, far end) of a bounded hop, as the specification defines it."""
     loops = {a for a, b in pairs if a == b}
     return {
@@ -70,7 +70,7 @@ def test_csr_equals_reference(seed):
     random = Random(seed)
     count = random.randint(1, 12)
     pairs = some_pairs(random, count)
-    neighbours = compressed(pairs, count)
+    neighbours = reference_csr(pairs, count)
     sources = np.array([random.randrange(count) for _ in range(random.randrange(9))], np.int64)
     wanted = sorted((int(s), b) for s in sources for b in {b for a, b in pairs if a == s})
     assert as_pairs(sources, *neighbours.expand(sources)) == wanted
@@ -93,24 +93,24 @@ def test_overlay_equals_complete_csr(seed):
     count = known + random.randrange(4)
     before, added = some_pairs(random, known), some_pairs(random, count)
     fresh = [pair for pair in added if pair not in before]
-    layered = CsrOverlay(compressed(before, known), few(fresh, count))
-    whole = compressed(before + added, count)
-    assert layered.compacted().offsets.tolist() == whole.offsets.tolist()
-    assert layered.compacted().targets.tolist() == whole.targets.tolist()
+    overlay = CsrOverlay(reference_csr(before, known), reference_sparse(fresh, count))
+    whole = reference_csr(before + added, count)
+    assert overlay.compacted().offsets.tolist() == whole.offsets.tolist()
+    assert overlay.compacted().targets.tolist() == whole.targets.tolist()
     sources = np.arange(count)
-    assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
-    assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
+    assert as_pairs(sources, *overlay.expand(sources)) == as_pairs(sources, *whole.expand(sources))
+    assert overlay.degrees(sources).tolist() == whole.degrees(sources).tolist()
     values = np.array([random.randrange(5) for _ in range(count)])
-    assert layered.totals(values).tolist() == whole.totals(values).tolist()
-    assert layered.totals(None).tolist() == whole.totals(None).tolist()
-    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
-    assert layered.count == few(fresh, count).count == count
+    assert overlay.totals(values).tolist() == whole.totals(values).tolist()
+    assert overlay.totals(None).tolist() == whole.totals(None).tolist()
+    assert sorted(overlay.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert overlay.count == reference_sparse(fresh, count).count == count
     for source in range(count):
-        hits = layered.connected(np.full(count, source), sources)
+        hits = overlay.connected(np.full(count, source), sources)
         assert hits.tolist() == whole.connected(np.full(count, source), sources).tolist()
     loops = np.array(sorted({a for a, b in before + added if a == b}), np.int64)
-    positions, targets = BoundedHops(layered, loops, 1, 3).reach(sources)
-    assert as_pairs(sources, positions, targets) == sorted(related(before + added, count, 1, 3))
+    positions, targets = BoundedHops(overlay, loops, 1, 3).reach(sources)
+    assert as_pairs(sources, positions, targets) == sorted(reference_hops(before + added, count, 1, 3))
 
 
 @pytest.mark.usefixtures("kernel_loader")
@@ -133,23 +133,23 @@ def test_overlay_with_renumbered_nodes_equals_complete_csr(seed, compiled):
     alive = [place for place in range(count) if then[place] >= 0 or place not in places]
     added = [(random.choice(alive), random.choice(alive)) for _ in range(3)] if alive else []
     fresh = sorted({pair for pair in added if pair not in left})
-    removed = few(removed_rows, known) if removed_rows else None
-    layered = CsrOverlay(compressed(before, known), few(fresh, count), removed, moved, moved)
-    whole = compressed(left + fresh, count)
+    removed = reference_sparse(removed_rows, known) if removed_rows else None
+    overlay = CsrOverlay(reference_csr(before, known), reference_sparse(fresh, count), removed, moved, moved)
+    whole = reference_csr(left + fresh, count)
     sources = np.array([random.choice(alive) for _ in range(6)] if alive else [], np.int64)
-    assert as_pairs(sources, *layered.expand(sources)) == as_pairs(sources, *whole.expand(sources))
-    assert sorted(layered.far(sources).tolist()) == sorted(whole.far(sources).tolist())
-    assert layered.degrees(sources).tolist() == whole.degrees(sources).tolist()
+    assert as_pairs(sources, *overlay.expand(sources)) == as_pairs(sources, *whole.expand(sources))
+    assert sorted(overlay.far(sources).tolist()) == sorted(whole.far(sources).tolist())
+    assert overlay.degrees(sources).tolist() == whole.degrees(sources).tolist()
     targets = np.array([random.choice(alive) for _ in sources], np.int64)
-    assert layered.connected(sources, targets).tolist() == whole.connected(sources, targets).tolist()
+    assert overlay.connected(sources, targets).tolist() == whole.connected(sources, targets).tolist()
     loops = np.array(sorted({a for a, b in left + fresh if a == b}), np.int64)
     for source in sources[:3]:
         one = np.array([source])
-        assert sorted(BoundedHops(layered, loops, 1, 3).reach(one)[1].tolist()) == sorted(
+        assert sorted(BoundedHops(overlay, loops, 1, 3).reach(one)[1].tolist()) == sorted(
             BoundedHops(whole, loops, 1, 3).reach(one)[1].tolist()
         )
     with pytest.raises(OverflowError):
-        layered.expand(sources, refuse)
+        overlay.expand(sources, refuse)
 
 
 def refuse(rows: int) -> None:
@@ -158,9 +158,9 @@ def refuse(rows: int) -> None:
 
 def test_totals_are_zero_if_all_far_nodes_were_removed():
     gone = Renumbering(np.full(2, -1), np.zeros(0, np.int64))
-    removed = few([(0, 1), (1, 0)], 2)
-    layered = CsrOverlay(compressed([(0, 1), (1, 0)], 2), few([], 2), removed, far_renumbered=gone)
-    assert layered.totals(np.zeros(0, np.int64)).tolist() == [0, 0]
+    removed = reference_sparse([(0, 1), (1, 0)], 2)
+    overlay = CsrOverlay(reference_csr([(0, 1), (1, 0)], 2), reference_sparse([], 2), removed, far_renumbered=gone)
+    assert overlay.totals(np.zeros(0, np.int64)).tolist() == [0, 0]
 
 
 def test_edge_rows():
@@ -180,8 +180,8 @@ def test_bounded_hops_equal_reference(seed):
     least = random.randint(1, 4)
     most = random.randint(least, 6)
     loops = np.array(sorted({a for a, b in pairs if a == b}), np.int64)
-    expected = related(pairs, count, least, most)
-    forward, inward = compressed(pairs, count), compressed([(b, a) for a, b in pairs], count)
+    expected = reference_hops(pairs, count, least, most)
+    forward, inward = reference_csr(pairs, count), reference_csr([(b, a) for a, b in pairs], count)
     all_pairs = np.arange(count)
     assert as_pairs(all_pairs, *BoundedHops(forward, loops, least, most).reach(all_pairs)) == sorted(expected)
     # A backward traversal gives the same pairs, reversed.
@@ -200,7 +200,7 @@ def test_bounded_hops_equal_reference(seed):
 
 
 def test_bounded_hops_without_sources():
-    neighbours = compressed([(0, 1)], 2)
+    neighbours = reference_csr([(0, 1)], 2)
     positions, targets = BoundedHops(neighbours, np.zeros(0, np.int64), 1, 3).reach(np.zeros(0, np.int64))
     assert positions.tolist() == targets.tolist() == []
 
@@ -222,7 +222,7 @@ def adjacency(
     return EdgeAdjacency(edges, sources, targets, cache), names[0], names[1]
 
 
-def walked(graph: Graph, edge_type: str, direction: str, cache: DataCache, **where: str) -> list[tuple[str, str]]:
+def all_id_pairs(graph: Graph, edge_type: str, direction: str, cache: DataCache, **where: str) -> list[tuple[str, str]]:
     """Return the (near, far) ids of all pairs."""
     of, sources, targets = adjacency(graph, edge_type, cache, **where)
     near, far = (targets, sources) if direction == "in" else (sources, targets)
@@ -242,11 +242,11 @@ def graph(tmp_path):
 def test_each_pair_occurs_once_in_every_direction(graph):
     cache = DataCache()
     out = [("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")]
-    assert walked(graph, "Loop", "out", cache) == out
-    assert walked(graph, "Loop", "in", cache) == sorted((b, a) for a, b in out)
-    assert walked(graph, "Loop", "both", cache) == sorted({*out, *((b, a) for a, b in out)})
-    assert walked(graph, "To", "out", cache) == [("a", "a"), ("a", "z"), ("b", "z")]
-    assert walked(graph, "To", "in", cache) == [("a", "a"), ("z", "a"), ("z", "b")]
+    assert all_id_pairs(graph, "Loop", "out", cache) == out
+    assert all_id_pairs(graph, "Loop", "in", cache) == sorted((b, a) for a, b in out)
+    assert all_id_pairs(graph, "Loop", "both", cache) == sorted({*out, *((b, a) for a, b in out)})
+    assert all_id_pairs(graph, "To", "out", cache) == [("a", "a"), ("a", "z"), ("b", "z")]
+    assert all_id_pairs(graph, "To", "in", cache) == [("a", "a"), ("z", "a"), ("z", "b")]
     of, names, _ = adjacency(graph, "Loop", cache)
     assert [names[number] for number in of.loops("out")] == ["c"]
 
@@ -269,7 +269,7 @@ def test_versions_and_branches_have_separate_adjacency(graph):
     cache = DataCache()
     first = graph.commits()[0].id
     graph.branch_create("side")
-    walked(graph, "Loop", "out", cache)
+    all_id_pairs(graph, "Loop", "out", cache)
     more = [edge("Loop", "d", "d"), node("A", name="e"), edge("Loop", "e", "a")]
     steps = [
         ("main", lambda: graph.load(more, mode="append")),
@@ -286,7 +286,7 @@ def test_versions_and_branches_have_separate_adjacency(graph):
             for direction in ("out", "in", "both"):
                 turned = {(b, a) for a, b in pairs}
                 expected = {"out": pairs, "in": turned, "both": pairs | turned}[direction]
-                assert walked(graph, "Loop", direction, cache, **where) == sorted(expected)
+                assert all_id_pairs(graph, "Loop", direction, cache, **where) == sorted(expected)
 
 
 def test_an_edge_to_a_missing_node_is_reported_as_damage(graph):
@@ -295,7 +295,7 @@ def test_an_edge_to_a_missing_node_is_reported_as_damage(graph):
 
     write(graph._repository, remove_node, WriteOptions())
     with pytest.raises(Damaged, match=r"2 edges of .* end at nodes that do not exist"):
-        walked(graph, "To", "out", DataCache())
+        all_id_pairs(graph, "To", "out", DataCache())
 
 
 PROTOCOL = ("compacted", "for_scan", "has_neighbours", "loops", "neighbours")

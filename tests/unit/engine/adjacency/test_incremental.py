@@ -18,7 +18,7 @@ SCHEMA = "node A { name: String @key  n: I64? }\nnode B { name: String @key }\ne
 DIRECTIONS = ("out", "in", "both")
 
 
-class Life:
+class ChangingGraph:
     """A graph with random small changes."""
 
     def __init__(self, graph: Graph, random: Random) -> None:
@@ -107,7 +107,7 @@ def test_small_changes_update_the_adjacency(tmp_path, seed, monkeypatch):
     plain = module.build
     monkeypatch.setattr(module, "build", lambda *parts: built.append(1) or plain(*parts))
     cache = DataCache()
-    life = Life(graph, random)
+    changing = ChangingGraph(graph, random)
     done = ["start"]
     for number in range(11):
         for edge_type in ("Loop", "To"):
@@ -119,8 +119,8 @@ def test_small_changes_update_the_adjacency(tmp_path, seed, monkeypatch):
             cache = DataCache()
             built.clear()
             first = 5
-        done.append(life.step())
-    assert len(built) <= first, f"made anew after {done}"
+        done.append(changing.step())
+    assert len(built) <= first, f"rebuilt after {done}"
 
 
 def test_a_large_change_rebuilds_the_adjacency(tmp_path, tune):
@@ -149,8 +149,8 @@ def test_the_next_process_updates_the_adjacency_on_disk(tmp_path, monkeypatch, t
         written = about.read_text()
         about.write_text(written.replace('"pieces"', '"parts"'))
         check(graph, DataCache(folder=folder), "Loop")
-        assert about.read_text() == written, "and is written anew"
-    monkeypatch.setattr(module, "build", lambda *_: pytest.fail("it is on disk"))
+        assert about.read_text() == written, "the entry is written again"
+    monkeypatch.setattr(module, "build", lambda *_: pytest.fail("rebuilt although it is on disk"))
     check(graph, DataCache(folder=folder), "Loop")
     graph.load([node("A", name="n3", n=1), edge("Loop", "n3", "n0")], mode="merge")
     graph.mutate('query q() { delete Loop where from = "n2" }')

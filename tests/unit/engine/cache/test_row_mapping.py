@@ -33,4 +33,4 @@ def test_row_mapping_computed_by_hand(tmp_path):
     later = FragmentLayout.of(data())
     assert np.array_equal(later.live[0], [0, 2, 3])
     old = cache.table(graph.snapshot(at=graph.commits()[2].id).table("node:Doc"))
-    assert map_rows(later, old) is None, "an older version has a row the later one does not know"
+    assert map_rows(later, old) is None, "an older version has a row that the later layout lacks"

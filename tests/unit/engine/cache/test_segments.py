@@ -54,15 +54,15 @@ def doc(random: Random, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_updated_segments_give_the_results_of_a_new_graph_long(tmp_path, tune, seed):
     tune(segment_rows_min=2, segments_max=3)
-    grow(tmp_path, seed, steps=30)
+    compare_after_changes(tmp_path, seed, steps=30)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_updated_segments_give_the_results_of_a_new_graph(tmp_path, seed):
-    grow(tmp_path, seed, steps=12)
+    compare_after_changes(tmp_path, seed, steps=12)
 
 
-def grow(tmp_path: Path, seed: int, steps: int) -> None:
+def compare_after_changes(tmp_path: Path, seed: int, steps: int) -> None:
     """Change a graph at random; after every change, compare its results with those of a new graph."""
     random = Random(seed)
     graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(30)))
@@ -119,10 +119,10 @@ def test_a_small_commit_analyses_only_its_rows_and_a_new_process_none(tmp_path, 
     graph.mutate('query q() { delete Doc where name = "d7" }')
     graph.load([doc(random, "d8")], mode="merge")
     answers(graph, Random(0))
-    assert seen == [50, 1, 2], "the rows in new pieces, and nothing for a delete"
+    assert seen == [50, 1, 2], "only rows of new fragments; nothing for a delete"
     other = reopened(graph)
     answers(other, Random(0))
-    assert seen == [50, 1, 2, 2], "what the first process built is found on disk"
+    assert seen == [50, 1, 2, 2], "the segments of the first process are read from disk"
     assert {path.name for path in (Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER).iterdir()}
 
 
@@ -151,12 +151,12 @@ def test_many_new_rows_become_a_segment_on_disk(tmp_path, monkeypatch, tune):
     answers(graph, Random(0))
     assert seen == [10, 8, 2]
     answers(reopened(graph), Random(0))
-    assert seen == [10, 8, 2, 2], "both parts are found on disk"
+    assert seen == [10, 8, 2, 2], "both segments are read from disk"
     graph.optimize()
     answers(graph, Random(0))
-    assert seen == [10, 8, 2, 2, 19], "other files hold the rows now"
+    assert seen == [10, 8, 2, 2, 19], "compaction moved the rows to other files"
     answers(reopened(graph), Random(0))
-    assert seen == [10, 8, 2, 2, 19], "and the parts of before are forgotten"
+    assert seen == [10, 8, 2, 2, 19], "the earlier segments are removed"
 
 
 def test_segments_are_merged_if_there_are_too_many_or_most_rows_are_deleted(tmp_path, monkeypatch, tune):

@@ -65,9 +65,9 @@ def test_the_id_index_is_extended_by_new_rows(graph):
     graph.load([node("P", name="q1")], mode="append")
     later = data(graph, cache)
     assert find(later, "q1") == 40
-    places = later.derived("id_index", lambda: pytest.fail("the map is made at the first lookup"))
-    assert isinstance(places, IdIndex)
-    assert (len(places.base), places.added) == (40, {"q1": 40})
+    index = later.derived("id_index", lambda: pytest.fail("the index is built by the first lookup"))
+    assert isinstance(index, IdIndex)
+    assert (len(index.base), index.added) == (40, {"q1": 40})
 
 
 def test_the_id_index_is_reused_after_updates_and_deletes(graph):
@@ -78,7 +78,7 @@ def test_the_id_index_is_reused_after_updates_and_deletes(graph):
         graph.mutate(f"query q() {{ {text} }}")
         check(data(graph, cache))
         later = cache.newest(data(graph, cache), "id_index")
-        assert later.base is first.base, "the map itself is not made again"
+        assert later.base is first.base, "the hash index is reused"
 
 
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
@@ -123,7 +123,7 @@ def test_eviction_removes_single_entries():
     assert cache.base(("words", "a")) is not None
     cache.get(("folder", "version", "other"), lambda: kilobytes(30))
     assert cache.base(("words", "a")) is not None, "used last"
-    assert cache.base(("words", "b")) is None, "the least recently used entry goes"
+    assert cache.base(("words", "b")) is None, "the least recently used entry is evicted"
     assert cache.find(("folder", "version", "other")) is not None
     assert cache.bytes <= 100 * 1024
 

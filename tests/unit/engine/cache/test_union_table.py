@@ -19,28 +19,30 @@ edge Bb: B -> B
 """
 
 
-class Rows:
+class StubTable:
     """A stand-in for a table with a number of rows."""
 
     def __init__(self, row_count):
         self.row_count = row_count
 
 
-def places(*numbers):
+def positions(*numbers):
     return np.array(numbers, np.int32)
 
 
 def test_joined_segments_are_concatenated():
     whole = SegmentView(("a", "b"), (0, 2))  # 3 rows, unchanged
-    moved = SegmentView(("c",), (0,), places(2, 0), places(1, -1, 0))  # 2 live rows of 3 stored ones
-    found = joined_segments([whole, moved, whole], [Rows(3), Rows(2), Rows(3)])
+    moved = SegmentView(("c",), (0,), positions(2, 0), positions(1, -1, 0))  # 2 live rows of 3 stored ones
+    found = joined_segments([whole, moved, whole], [StubTable(3), StubTable(2), StubTable(3)])
     assert found.bodies == ("a", "b", "c", "a", "b")
     assert found.starts == (0, 2, 3, 6, 8)
     assert found.stored_of is not None
     assert found.row_of is not None
     assert found.stored_of.tolist() == [0, 1, 2, 5, 3, 6, 7, 8]
     assert found.row_of.tolist() == [0, 1, 2, 4, -1, 3, 5, 6, 7]
-    assert joined_segments([whole, whole], [Rows(3), Rows(3)]) == SegmentView(("a", "b", "a", "b"), (0, 2, 3, 5))
+    assert joined_segments([whole, whole], [StubTable(3), StubTable(3)]) == SegmentView(
+        ("a", "b", "a", "b"), (0, 2, 3, 5)
+    )
 
 
 @pytest.fixture

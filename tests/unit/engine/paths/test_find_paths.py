@@ -63,7 +63,7 @@ def test_the_search_direction_does_not_change_the_path(grid):
 
 
 @pytest.fixture(scope="module")
-def tangle(tmp_path_factory):
+def random_roads(tmp_path_factory):
     """Random towns and roads, some of them parallel."""
     graph = og.init(tmp_path_factory.mktemp("paths") / "tangle", SCHEMA, sync=False, environ={})
     draw = random.Random(11)
@@ -79,14 +79,14 @@ def tangle(tmp_path_factory):
 
 @pytest.mark.parametrize("hop", ["road{1,9}", "road|rail{1,4}", "<rail>{1,5}", "<road|rail>{1,3}"])
 @pytest.mark.parametrize("kind", ["shortest", "all shortest"])
-def test_bidirectional_search_returns_the_same_paths(tangle, monkeypatch, hop, kind):
+def test_bidirectional_search_returns_the_same_paths(random_roads, monkeypatch, hop, kind):
     every = f"$p: {kind} {{ $a {hop} $b }}"
     expected: dict[tuple[str, str], list[list[str]]] = {}
-    for row in ask(tangle, every, "return { $a.name, $b.name, edges($p) as e } order { $a.name }"):
+    for row in ask(random_roads, every, "return { $a.name, $b.name, edges($p) as e } order { $a.name }"):
         expected.setdefault((row["a.name"], row["b.name"]), []).append([edge["id"] for edge in row["e"]])
     for a, b in [*random.Random(3).sample(sorted(expected), 12), ("t1", "t1"), ("t2", "t3")]:
         pair = f'$a: Town {{ name: "{a}" }} $b: Town {{ name: "{b}" }} {every}'
-        found = [[edge["id"] for edge in row["e"]] for row in ask(tangle, pair, "return { edges($p) as e }")]
+        found = [[edge["id"] for edge in row["e"]] for row in ask(random_roads, pair, "return { edges($p) as e }")]
         assert sorted(found) == sorted(expected.get((a, b), []))
 
 
@@ -95,11 +95,11 @@ def test_bidirectional_search_returns_the_same_paths(tangle, monkeypatch, hop, k
 @pytest.mark.parametrize(
     "ends", ["", "$b: Town", '$b: Town { name: "t5" }', "$a: Town $a.name < $b.name", '$b.name > "t4"']
 )
-def test_measured_lengths_equal_lengths_of_returned_paths(tangle, hop, ends, by):
+def test_measured_lengths_equal_lengths_of_returned_paths(random_roads, hop, ends, by):
     match = f"$p: shortest {{ $a {hop} $b }}{by} {ends}"
     asked = "$a.name, $b.name, length($p) as n" + (", weight($p) as km" if by else "")
-    measured = ask(tangle, match, f"return {{ {asked} }} order {{ $a.name, $b.name }}")
-    seen = ask(tangle, match, f"return {{ {asked}, edges($p) as e }} order {{ $a.name, $b.name }}")
+    measured = ask(random_roads, match, f"return {{ {asked} }} order {{ $a.name, $b.name }}")
+    seen = ask(random_roads, match, f"return {{ {asked}, edges($p) as e }} order {{ $a.name, $b.name }}")
     assert measured == [{name: row[name] for name in row if name != "e"} for row in seen]
     assert all(row["n"] == len(row["e"]) for row in seen)
     assert seen
@@ -138,7 +138,7 @@ def test_the_lightest_path_may_have_more_edges(grid):
 
 def test_all_shortest_paths_are_counted_without_building_objects(grid, monkeypatch):
     def never(*_):
-        raise AssertionError("nobody asked for objects")
+        raise AssertionError("objects must not be built")
 
     monkeypatch.setattr(path_table, "_objects", never)
     match = '$a: Town { name: "t0000" } $b: Town { name: "t0505" } $p: all shortest { $a road{1,10} $b }'

@@ -113,7 +113,7 @@ def test_bm25_score_computed_by_hand():
     norm = [1.2 * (0.25 + 0.75 * length / 1.5) for length in (3, 1)]
     expected = [idf * 2 * 2.2 / (2 + norm[0]), idf * 2.2 / (1 + norm[1]), 0, 0, 0]
     assert index.bm25(["red"]) == pytest.approx(expected, rel=1e-15)
-    assert index.bm25(["red", "red"]).tolist() == index.bm25(["red"]).tolist(), "a word asked for twice counts once"
+    assert index.bm25(["red", "red"]).tolist() == index.bm25(["red"]).tolist(), "a repeated query word counts once"
     assert not index.bm25(["yellow"]).any()
     assert not index.bm25([]).any()
 

@@ -79,7 +79,7 @@ def test_nearest_ranks_the_rows_of_the_whole_match(graph):
 
 def test_rows_of_one_entity_are_ordered_by_their_edges(graph):
     rows = ask(graph, "$d: Doc $d $z:about $t", "$d.name, $t.name", "order { nearest($d.vec, [1, 0, 0]) } limit 3")
-    assert rows == [("a", "t"), ("b", "u"), ("b", "t")], "edge 1 before edge 3, whatever the variables are called"
+    assert rows == [("a", "t"), ("b", "u"), ("b", "t")], "edge 1 before edge 3, independent of variable names"
     assert ask(graph, "$d: Doc $d $z:about $t", "$d.name", "order { nearest($d.vec, [1, 0, 0]) } limit 2") == [
         ("a",),
         ("b",),
@@ -246,7 +246,7 @@ def test_bm25_drops_rows_without_a_match_and_uses_statistics_of_the_whole_type(g
     assert names(graph, "$d: Doc", 'order { bm25($d.text, "river") asc }') == "fa"
     whole = ask(graph, "$d: Doc", 'bm25($d.text, "river") as s', "order { s } limit 1")
     filtered = ask(graph, '$d: Doc { name: "f" }', 'bm25($d.text, "river")')
-    assert whole == filtered, "a filter does not change what is rare"
+    assert whole == filtered, "a filter does not change term statistics"
 
 
 @pytest.mark.parametrize("edits", [-1, None])
@@ -275,7 +275,7 @@ def test_the_vector_ranking_of_rrf_ends_at_the_limit(graph):
     fused = 'rrf(nearest($d.vec, [1, 0, 0]), bm25($d.text, "stone"))'
     rows = ask(graph, "$d: Doc", f"$d.name, {fused} as s", f"order {{ {fused} }} limit 2")
     assert [name for name, _ in rows] == ["b", "a"]
-    assert rows[1][1] == pytest.approx(1 / 61), "place 1 of the first arm, and none in the second"
+    assert rows[1][1] == pytest.approx(1 / 61), "rank 1 in the first ranking, unranked in the second"
 
 
 def test_equal_fused_scores_are_ordered_by_the_first_ranking(graph):

@@ -21,7 +21,7 @@ from omnigraph.schema.check import compile_schema
 Rows = Sequence[Mapping[str, Any]]
 
 
-class Stored:
+class MemoryTables:
     """Committed rows in memory."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
@@ -41,13 +41,15 @@ class Stored:
         return self.tables[table_key].select(list(columns))
 
 
-class World:
+class RuleCase:
     """A schema, committed rows, and writes on top of them."""
 
     def __init__(self, schema: str, **committed: Rows) -> None:
         self.catalog: Catalog = compile_schema(schema)
         self.types = {type_.name: type_ for type_ in self.catalog.tables()}
-        self.stored = Stored({t.table_key: self.rows(name, committed.get(name, ())) for name, t in self.types.items()})
+        self.stored = MemoryTables(
+            {t.table_key: self.rows(name, committed.get(name, ())) for name, t in self.types.items()}
+        )
 
     def rows(self, name: str, rows: Rows) -> pa.Table:
         """Return rows in two chunks, like those of a write with several statements."""
@@ -116,13 +118,13 @@ RANGED = (
     ],
 )
 def test_range(values, messages):
-    assert World(RANGED).messages(T=[n("a", **values)]) == messages
+    assert RuleCase(RANGED).messages(T=[n("a", **values)]) == messages
 
 
 def test_range_is_compared_as_a_float():
-    world = World("node T { i: I64? @range(i, ..9007199254740992) }")
-    assert world.messages(T=[n("a", i=2**53 + 1)]) == []
-    assert world.messages(T=[n("a", i=2**53 + 2)]) == [
+    case = RuleCase("node T { i: I64? @range(i, ..9007199254740992) }")
+    assert case.messages(T=[n("a", i=2**53 + 1)]) == []
+    assert case.messages(T=[n("a", i=2**53 + 2)]) == [
         "@range violation on T.i: 9007199254740994 is not in ..9007199254740992"
     ]
 
@@ -145,25 +147,25 @@ CHECKED = 'node T { code: String? kind: enum(ab, b)? @check(code, "b+") @check(k
     ],
 )
 def test_check(values, messages):
-    assert World(CHECKED).messages(T=[n("a", **values)]) == messages
+    assert RuleCase(CHECKED).messages(T=[n("a", **values)]) == messages
 
 
 ENUMS = "node T { mood: enum(sad, happy)? } edge E: T -> T { role: enum(x, y-1)? }"
 
 
 def test_enum_on_nodes_and_edges():
-    world = World(ENUMS, T=[n("a")])
-    assert world.messages(T=[n("b", mood="sad"), n("c", mood=None)], E=[e("1", "a", "a", role="y-1")]) == []
-    assert world.messages(T=[n("b", mood="Sad")], E=[e("1", "a", "a", role="z")]) == [
+    case = RuleCase(ENUMS, T=[n("a")])
+    assert case.messages(T=[n("b", mood="sad"), n("c", mood=None)], E=[e("1", "a", "a", role="y-1")]) == []
+    assert case.messages(T=[n("b", mood="Sad")], E=[e("1", "a", "a", role="z")]) == [
         "invalid enum value 'Sad' for T.mood: allowed are 'happy', 'sad'",
         "invalid enum value 'z' for E.role: allowed are 'x', 'y-1'",
     ]
 
 
 def test_a_violation_contains_its_row():
-    world = World(RANGED)
+    case = RuleCase(RANGED)
     rows = [n("a", i=1), n("b", i=99), n("c", d=0.0), n("d", i=-99)]
-    found = [(v.rule, v.table_key, v.row_id, v.property, v.position) for v in world.found(T=rows)]
+    found = [(v.rule, v.table_key, v.row_id, v.property, v.position) for v in case.found(T=rows)]
     assert found == [
         ("range", "node:T", "b", "i", 1),
         ("range", "node:T", "c", "d", 2),
@@ -175,10 +177,10 @@ def test_a_violation_contains_its_row():
 
 
 def test_a_repeated_key_in_one_write_is_a_violation():
-    world = World("node T { k: String @key }", T=[n("a", k="a")])
-    assert world.messages(T=[n("a", k="a"), n("b", k="b")]) == []
+    case = RuleCase("node T { k: String @key }", T=[n("a", k="a")])
+    assert case.messages(T=[n("a", k="a"), n("b", k="b")]) == []
     rows = [n("a", k="a"), n("b", k="b"), n("b", k="b"), n("a", k="a")]
-    found = world.found(T=rows)
+    found = case.found(T=rows)
     assert [v.message for v in found] == [
         "@unique violation on T.k: the key 'b' is written twice",
         "@unique violation on T.k: the key 'a' is written twice",
@@ -187,16 +189,16 @@ def test_a_repeated_key_in_one_write_is_a_violation():
 
 
 def test_a_repeated_composite_key_is_a_violation():
-    world = World("node T { b: String a: I32 @key(b, a) }")
+    case = RuleCase("node T { b: String a: I32 @key(b, a) }")
     rows = [n('["1","x"]', a=1, b="x")] * 2
-    assert world.messages(T=rows) == ['@unique violation on T.(a, b): the key \'["1","x"]\' is written twice']
+    assert case.messages(T=rows) == ['@unique violation on T.(a, b): the key \'["1","x"]\' is written twice']
 
 
 ONE = "node T { v: String? @unique }"
 
 
 def test_unique_within_the_write():
-    found = World(ONE).found(T=[n("a", v="x"), n("b", v="y"), n("c", v="x"), n("d", v="x")])
+    found = RuleCase(ONE).found(T=[n("a", v="x"), n("b", v="y"), n("c", v="x"), n("d", v="x")])
     assert [v.message for v in found] == [
         "@unique violation on T.v: value 'x' is held by 'a' and 'c'",
         "@unique violation on T.v: value 'x' is held by 'a' and 'd'",
@@ -205,14 +207,14 @@ def test_unique_within_the_write():
 
 
 def test_unique_against_committed_rows():
-    world = World(ONE, T=[n("a", v="x"), n("b", v="y"), n("c")])
-    assert world.messages(T=[n("new", v="x")]) == ["@unique violation on T.v: value 'x' is held by 'a' and 'new'"]
-    assert world.messages(T=[n("new", v="z")]) == []
+    case = RuleCase(ONE, T=[n("a", v="x"), n("b", v="y"), n("c")])
+    assert case.messages(T=[n("new", v="x")]) == ["@unique violation on T.v: value 'x' is held by 'a' and 'new'"]
+    assert case.messages(T=[n("new", v="z")]) == []
 
 
 def test_nulls_are_exempt():
-    world = World("node T { v: String? @unique a: I32? b: String? @unique(a, b) }", T=[n("a"), n("b", a=1)])
-    assert world.messages(T=[n("c"), n("d"), n("e", a=1), n("f", a=1), n("g", b="x"), n("h", b="x")]) == []
+    case = RuleCase("node T { v: String? @unique a: I32? b: String? @unique(a, b) }", T=[n("a"), n("b", a=1)])
+    assert case.messages(T=[n("c"), n("d"), n("e", a=1), n("f", a=1), n("g", b="x"), n("h", b="x")]) == []
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_nulls_are_exempt():
     ],
 )
 def test_unique_applies_to_the_graph_after_the_write(write, count):
-    assert len(World(ONE, T=[n("a", v="x"), n("b", v="y")]).found(**write)) == count
+    assert len(RuleCase(ONE, T=[n("a", v="x"), n("b", v="y")]).found(**write)) == count
 
 
 @pytest.mark.parametrize(
@@ -251,8 +253,8 @@ def test_a_composite_unique_group_compares_tuples(first, second, same):
     expected = (
         [f"@unique violation on T.(a, b): value '({first[0]}, {first[1]})' is held by '1' and '2'"] if same else []
     )
-    assert World(schema).messages(T=[n("1", **one), n("2", **two)]) == expected
-    assert World(schema, T=[n("1", **one)]).messages(T=[n("2", **two)]) == expected
+    assert RuleCase(schema).messages(T=[n("1", **one), n("2", **two)]) == expected
+    assert RuleCase(schema, T=[n("1", **one)]).messages(T=[n("2", **two)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -281,14 +283,14 @@ def test_a_composite_unique_group_compares_tuples(first, second, same):
 def test_unique_compares_typed_values(type_, one, two, same):
     schema = f"node T {{ v: {type_} @unique }} node P {{ v: {type_} w: Bool @unique(v, w) }}"
     count = 1 if same else 0
-    for world, write in (
-        (World(schema), {"T": [n("1", v=one), n("2", v=two)]}),
-        (World(schema, T=[n("1", v=one)]), {"T": [n("2", v=two)]}),
-        (World(schema, P=[n("1", v=one, w=True)]), {"P": [n("2", v=two, w=True)]}),
-        (World(schema), {"P": [n("1", v=one, w=False), n("2", v=two, w=False)]}),
+    for case, write in (
+        (RuleCase(schema), {"T": [n("1", v=one), n("2", v=two)]}),
+        (RuleCase(schema, T=[n("1", v=one)]), {"T": [n("2", v=two)]}),
+        (RuleCase(schema, P=[n("1", v=one, w=True)]), {"P": [n("2", v=two, w=True)]}),
+        (RuleCase(schema), {"P": [n("1", v=one, w=False), n("2", v=two, w=False)]}),
     ):
-        assert len(world.found(**write)) == count
-    assert World(schema).found(P=[n("1", v=one, w=True), n("2", v=two, w=False)]) == []
+        assert len(case.found(**write)) == count
+    assert RuleCase(schema).found(P=[n("1", v=one, w=True), n("2", v=two, w=False)]) == []
 
 
 @pytest.mark.parametrize(
@@ -303,8 +305,8 @@ def test_unique_compares_typed_values(type_, one, two, same):
     ],
 )
 def test_a_message_formats_the_value_like_an_id(type_, value, spelt):
-    world = World(f"node T {{ v: {type_} @unique }}")
-    assert world.messages(T=[n("1", v=value), n("2", v=value)]) == [
+    case = RuleCase(f"node T {{ v: {type_} @unique }}")
+    assert case.messages(T=[n("1", v=value), n("2", v=value)]) == [
         f"@unique violation on T.v: value '{spelt}' is held by '1' and '2'"
     ]
 
@@ -321,19 +323,19 @@ def test_a_message_formats_the_value_like_an_id(type_, value, spelt):
     ],
 )
 def test_unique_reads_only_rows_that_may_collide(type_, one, two):
-    world = World(f"node T {{ v: {type_}? @unique w: String? @unique(v, w) }}", T=[n("a", v=one, w="x"), n("b")])
-    assert len(world.messages(T=[n("new", v=two, w="x")])) == 2
-    assert world.messages(T=[n("new", v=None, w="x")]) == []
-    assert world.messages(T=[n("a", v=two, w="x")]) == []
-    assert set(world.stored.reads) == {"node:T"}
+    case = RuleCase(f"node T {{ v: {type_}? @unique w: String? @unique(v, w) }}", T=[n("a", v=one, w="x"), n("b")])
+    assert len(case.messages(T=[n("new", v=two, w="x")])) == 2
+    assert case.messages(T=[n("new", v=None, w="x")]) == []
+    assert case.messages(T=[n("a", v=two, w="x")]) == []
+    assert set(case.stored.reads) == {"node:T"}
 
 
 def test_unique_over_the_ends_of_an_edge():
-    world = World(
+    case = RuleCase(
         "node T {} edge E: T -> T { d: Date? @unique(src, dst, d) }", T=[n("a"), n("b")], E=[e("1", "a", "b", d=3)]
     )
-    assert world.messages(E=[e("2", "a", "b"), e("3", "a", "b"), e("4", "b", "a", d=3), e("5", "a", "b", d=4)]) == []
-    assert world.messages(E=[e("2", "a", "b", d=3)]) == [
+    assert case.messages(E=[e("2", "a", "b"), e("3", "a", "b"), e("4", "b", "a", d=3), e("5", "a", "b", d=4)]) == []
+    assert case.messages(E=[e("2", "a", "b", d=3)]) == [
         "@unique violation on E.(d, dst, src): value '(3, b, a)' is held by '1' and '2'"
     ]
 
@@ -360,7 +362,7 @@ ENDS = "node A {} node B {} edge E: A -> B"
     ],
 )
 def test_new_edges_must_end_at_existing_nodes(write, messages):
-    assert World(ENDS, A=[n("a")], B=[n("b")]).messages(**write) == messages
+    assert RuleCase(ENDS, A=[n("a")], B=[n("b")]).messages(**write) == messages
 
 
 @pytest.mark.parametrize(
@@ -378,8 +380,8 @@ def test_new_edges_must_end_at_existing_nodes(write, messages):
     ],
 )
 def test_remaining_edges_must_keep_their_nodes(write, lost):
-    world = World(ENDS, A=[n("a"), n("other")], B=[n("b")], E=[e("e", "a", "b")])
-    found = world.found(**write)
+    case = RuleCase(ENDS, A=[n("a"), n("other")], B=[n("b")], E=[e("e", "a", "b")])
+    found = case.found(**write)
     if lost is None:
         assert found == []
         return
@@ -394,14 +396,14 @@ def test_remaining_edges_must_keep_their_nodes(write, lost):
 
 
 def test_deleting_the_node_of_a_loop_reports_both_ends():
-    world = World("node A {} edge E: A -> A", A=[n("a")], E=[e("e", "a", "a")])
-    assert [v.property for v in world.found(deleted={"A": ["a"]})] == ["src", "dst"]
+    case = RuleCase("node A {} edge E: A -> A", A=[n("a")], E=[e("e", "a", "a")])
+    assert [v.property for v in case.found(deleted={"A": ["a"]})] == ["src", "dst"]
 
 
 def test_a_write_without_edges_reads_no_edges():
-    world = World(ENDS, A=[n("a")], E=[e("e", "a", "b")])
-    assert world.found(A=[n("a"), n("z")]) == []
-    assert world.stored.reads == []
+    case = RuleCase(ENDS, A=[n("a")], E=[e("e", "a", "b")])
+    assert case.found(A=[n("a"), n("z")]) == []
+    assert case.stored.reads == []
 
 
 # -- cardinality -------------------------------------------------------------------------------------
@@ -457,7 +459,7 @@ NODES = [n("a"), n("b"), n("c")]
     ],
 )
 def test_cardinality(committed, write, messages):
-    assert World(CARD, A=NODES, E=committed).messages(**write) == messages
+    assert RuleCase(CARD, A=NODES, E=committed).messages(**write) == messages
 
 
 @pytest.mark.parametrize(
@@ -475,21 +477,21 @@ def test_cardinality(committed, write, messages):
     ],
 )
 def test_surplus_edges_of_a_source(committed, write, surplus):
-    found = World(CARD, A=NODES, E=committed).found(**write)
+    found = RuleCase(CARD, A=NODES, E=committed).found(**write)
     assert {violation.row_id: violation.surplus for violation in found} == surplus
 
 
 def test_all_edges_are_surplus_below_the_minimum():
-    world = World(
+    case = RuleCase(
         "node A {} edge E: A -> A @card(3..)", A=NODES, E=[e("1", "a", "b"), e("2", "a", "b"), e("3", "a", "b")]
     )
-    found = world.found(E=[e("1", "b", "a"), e("4", "b", "c"), e("5", "c", "c")])
+    found = case.found(E=[e("1", "b", "a"), e("4", "b", "c"), e("5", "c", "c")])
     assert {v.row_id: v.surplus for v in found} == {"a": (), "b": (0, 1), "c": (2,)}
 
 
 def test_a_range_without_bounds_is_not_a_rule():
-    world = World("node A {} edge E: A -> A @card(0..)", A=NODES)
-    assert world.found(E=[e(str(i), "a", "b") for i in range(9)]) == []
+    case = RuleCase("node A {} edge E: A -> A @card(0..)", A=NODES)
+    assert case.found(E=[e(str(i), "a", "b") for i in range(9)]) == []
 
 
 # -- order -------------------------------------------------------------------------------------------
@@ -503,14 +505,14 @@ edge E: A -> A @card(0..1) { w: I32? @unique }
 
 
 def test_the_order_of_the_rules():
-    world = World(ALL, A=[n("a"), n("old", w="used")])
+    case = RuleCase(ALL, A=[n("a"), n("old", w="used")])
     write = {
         "B": [n("1", k="1", m="?"), n("2", k="2", c="?"), n("3", k="3", n=9), n("3", k="3", n=8)],
         "A": [n("1", w="same", z="one"), n("2", w="same", n=7), n("3", w="used", z="one")],
         "F": [e("1", "a", "gone", m="?")],
         "E": [e("1", "a", "a", w=5), e("2", "a", "nobody", w=5)],
     }
-    found = [(v.rule, v.table_key, v.row_id) for v in world.found(**write)]
+    found = [(v.rule, v.table_key, v.row_id) for v in case.found(**write)]
     assert found == [
         ("range", "node:A", "2"),
         ("range", "node:B", "3"),
@@ -528,15 +530,15 @@ def test_the_order_of_the_rules():
         ("endpoint", "edge:F", "1"),
     ]
     with pytest.raises(ConstraintViolation) as caught:
-        check_delta(world.catalog, world.delta(**write))
+        check_delta(case.catalog, case.delta(**write))
     assert caught.value.message == "@range violation on A.n: 7 is not in 0..1"
     assert caught.value.code == "range_violation"
 
 
 def test_a_valid_write_has_no_violations():
-    world = World(ALL)
-    assert world.found(A=[n("1")]) == []
-    check_delta(world.catalog, world.delta(A=[n("1")]))
+    case = RuleCase(ALL)
+    assert case.found(A=[n("1")]) == []
+    check_delta(case.catalog, case.delta(A=[n("1")]))
 
 
 # -- the oracle --------------------------------------------------------------------------------------
@@ -549,11 +551,11 @@ edge L: A -> A
 """
 
 
-def oracle(world: World, committed: Mapping[str, Rows], delta: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+def oracle(case: RuleCase, committed: Mapping[str, Rows], delta: Mapping[str, Any]) -> set[tuple[str, str, str]]:
     """Return (rule, table, row or source) of all violations in the final graph that the write can affect."""
     final: dict[str, dict[str, Mapping[str, Any]]] = {}
-    written = {name: {row["id"]: row for row in delta["written"].get(name, ())} for name in world.types}
-    for name in world.types:
+    written = {name: {row["id"]: row for row in delta["written"].get(name, ())} for name in case.types}
+    for name in case.types:
         kept = {} if delta["replaces"] and name in delta["named"] else {row["id"]: row for row in committed[name]}
         kept = {id_: row for id_, row in kept.items() if id_ not in delta["deleted"].get(name, ())}
         final[name] = {**kept, **written[name]}
@@ -616,10 +618,10 @@ def test_rules_over_several_rows_agree_with_the_oracle():
             name: [id_ for id_ in random.sample("abcdef", 2) if id_ not in {row["id"] for row in written.get(name, ())}]
             for name in (names if not replaces else ())
         }  # fmt: skip
-        world = World(RANDOM, **committed)
+        case = RuleCase(RANDOM, **committed)
         write = {"written": written, "deleted": deleted, "replaces": replaces, "named": set(names)}
-        found = world.found(replaces=replaces, deleted=deleted, **written)
-        wanted = oracle(world, committed, write)
+        found = case.found(replaces=replaces, deleted=deleted, **written)
+        wanted = oracle(case, committed, write)
         got = {(v.rule, v.table_key.partition(":")[2], "either" if v.rule == "unique" else v.row_id) for v in found}
         # The random graph may already have had edges to missing nodes; a write may or may not report those.
         dangling = {("orphan", *rest) for rule, *rest in wanted if rule == "dangling"}

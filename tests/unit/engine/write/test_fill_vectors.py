@@ -21,7 +21,7 @@ CATALOG = compile_schema(SCHEMA)
 FREE, STRICT = CATALOG.nodes["Free"], CATALOG.nodes["Strict"]
 
 
-class Fake:
+class RecordingEmbedder:
     """Returns the length of the text and a constant; records the requests."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Fake:
     allows_mixed = False
 
 
-class Nobody(Fake):
+class UnconfiguredEmbedder(RecordingEmbedder):
     """An embedder without a provider."""
 
     def check_model(self, *_: str | None) -> None:
@@ -56,7 +56,7 @@ def rows(node: Any, *rows: dict[str, Any]) -> pa.Table:
 
 
 def test_missing_vectors_are_filled_and_given_vectors_are_kept():
-    fake = Fake()
+    fake = RecordingEmbedder()
     given = rows(
         FREE,
         {"id": "1", "text": "abc"},
@@ -72,7 +72,7 @@ def test_missing_vectors_are_filled_and_given_vectors_are_kept():
 
 
 def test_each_text_is_embedded_once_and_the_model_is_checked():
-    fake = Fake()
+    fake = RecordingEmbedder()
     fill_vectors(FREE, rows(FREE, *({"id": str(i), "text": "same"} for i in range(5))), fake, targets=["vec"])
     assert fake.asked == [(2, ["same"])]
     assert fake.models == [("Free", "vec", "m1")]
@@ -80,21 +80,21 @@ def test_each_text_is_embedded_once_and_the_model_is_checked():
 
 @pytest.mark.parametrize("text", [None, "", "   ", "\t\n", "\u00a0\u2003"])
 def test_blank_text_has_no_vector(text):
-    fake = Fake()
+    fake = RecordingEmbedder()
     filled, computed, waiting = fill_vectors(FREE, rows(FREE, {"id": "1", "text": text}), fake)
     assert filled["vec"].to_pylist() == [None]
     assert (computed, waiting, fake.asked) == (0, 0, [])
     assert has_text(pa.array([text, "x"])).to_pylist() == [False, True]
 
 
-@pytest.mark.parametrize("embedder", [None, Nobody()])
+@pytest.mark.parametrize("embedder", [None, UnconfiguredEmbedder()])
 def test_without_a_provider_a_nullable_vector_stays_null(embedder):
     filled, computed, waiting = fill_vectors(FREE, rows(FREE, {"id": "1", "text": "x"}, {"id": "2"}), embedder)
     assert filled["vec"].to_pylist() == [None, None]
     assert (computed, waiting) == (0, 2)
 
 
-@pytest.mark.parametrize("embedder", [None, Nobody()])
+@pytest.mark.parametrize("embedder", [None, UnconfiguredEmbedder()])
 def test_without_a_provider_a_required_vector_is_an_error(embedder):
     with pytest.raises(
         InputError, match=r"'Strict.vec' must be embedded from 'text', and no provider is configured"
@@ -111,7 +111,7 @@ def test_the_provider_is_not_called_without_texts():
 
 
 def test_vectors_are_cached_by_text_and_dimension():
-    fake = Fake()
+    fake = RecordingEmbedder()
     memory = CachingEmbedder(fake)
     assert memory.embed_documents(["a", "bb", "a"], 2) == [[1, 1], [2, 2], [1, 1]]
     assert memory.embed_documents(["bb", "ccc"], 2) == [[2, 2], [3, 3]]
