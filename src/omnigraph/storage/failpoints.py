@@ -71,8 +71,9 @@ def arm(name: str, action: Callable[[], None] | None = None) -> Iterator[None]:
 
 
 def arm_from_environment(text: str) -> None:
-    """Arm the failpoints of `OMNIGRAPH_FAILPOINTS`: `name=error` or `name=kill`; a count before the action skips
-    passes.
+    """Arm the failpoints of `OMNIGRAPH_FAILPOINTS`: `name=error` or `name=kill`.
+
+    A count before the action skips that number of passes.
     """
     for part in filter(None, text.split(",")):
         name, _, what = part.partition("=")

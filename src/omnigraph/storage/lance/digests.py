@@ -24,8 +24,8 @@ def version_file(version: int) -> str:
 
 
 def files_of_version(table: Table, *, indexes: bool) -> set[str]:
-    """Return the data and deletion files of a version and, with `indexes`, its index files, relative to the table's
-    folder.
+    """Return the data and deletion files of a version, relative to the table's folder; with `indexes`, its index files
+    too.
     """
     found = set(table.files)
     if not indexes:
@@ -49,8 +49,9 @@ def with_large_values(table: Table, files: Iterable[str]) -> set[str]:
 def record_digests(
     table: Table, before: Table | None, known: Mapping[str, str] | None = None, *, indexes: bool = False
 ) -> dict[str, str]:
-    """Return file → digest for the files of a new version that an earlier version does not have; `known` digests are
-    reused.
+    """Return file → digest for the files of a new version that an earlier version does not have.
+
+    Digests in `known` are reused.
     """
     files = files_of_version(table, indexes=indexes)
     if before is not None:

@@ -153,9 +153,7 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
 
 
 def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Transaction | None:
-    """Return the change as one transaction on the version that its fragments were written for; None if it changes
-    nothing.
-    """
+    """Return the change as one transaction on the base version of its fragments; None if it changes nothing."""
     new = [FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
     if change.replaces:
         if not new and not table.row_count:

@@ -124,8 +124,9 @@ class TableStore:
             raise storage_failure(error, self.location, what) from error
 
     def has_version(self, folder: str, version: int, transaction: str = "") -> bool:
-        """Return True if a version is on disk, made by the given transaction if one is given. Open handles do not
-        count.
+        """Return True if a version is on disk, made by the given transaction if one is given.
+
+        Open handles do not count.
         """
         path = self.location.path
         if path is not None and transaction:
@@ -292,8 +293,9 @@ class Table:
 
     @cached_property
     def field_ids(self) -> dict[str, int]:
-        """Column → field id. It identifies a column across renames; a name may later denote another column of the same
-        files.
+        """Column → field id.
+
+        It identifies a column across renames; a name may later denote another column of the same files.
         """
         return {field.name(): field.id() for field in self.dataset.lance_schema.fields()}
 

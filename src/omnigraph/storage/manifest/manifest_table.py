@@ -191,9 +191,7 @@ class ManifestTable:
         return self.read()
 
     def _keep(self, found: ManifestVersion, last: ManifestVersion | None) -> bool:
-        """Make a version the newest known one; return False if another thread found a different history in the
-        meantime.
-        """
+        """Make a version the newest known one; return False if another thread found a different history."""
         with self._guard:
             current = self._last
             if current is not last and current is not None and current.epoch != found.epoch:
@@ -415,8 +413,9 @@ class ManifestTable:
         return self.read()
 
     def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
-        """Return the rows of a new sealed fragment and the ids of the fragments it absorbs: newest first, while not
-        larger.
+        """Return the rows of a new sealed fragment and the ids of the fragments it absorbs.
+
+        It absorbs the newest sealed fragments first, as long as they are not larger.
         """
         parts = [tail]
         gone: list[int] = []
@@ -443,8 +442,9 @@ class ManifestTable:
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 
     def publish_lock(self) -> AbstractContextManager[None]:
-        """Return a lock with which publishers on one machine take turns. It saves lost races; correctness does not
-        depend on it.
+        """Return a lock with which publishers on one machine take turns.
+
+        It saves lost races; correctness does not depend on it.
         """
         return self._lock(_PUBLISH_LOCK_NAME, _PUBLISH_LOCK_S)
 

@@ -61,8 +61,9 @@ class ConflictDetail:
 
     @property
     def resolutions(self) -> tuple[Resolution, ...]:
-        """The resolutions that apply for a whole type. A violation is resolved only by its id, a schema conflict not at
-        all.
+        """The resolutions that apply to a whole type.
+
+        A violation is resolved only by its id, and a schema conflict not at all.
         """
         if self.kind not in ("divergent_insert", "divergent_update", "delete_vs_update"):
             return ()
@@ -92,8 +93,9 @@ class ConflictDetail:
 
 @dataclass(frozen=True)
 class MergeRule:
-    """Resolution of the conflicts of one table. A row's entry takes precedence over a property's, and that over the
-    default.
+    """Resolution of the conflicts of one table.
+
+    A row's entry takes precedence over a property's, and that over the default.
     """
 
     default: Resolution | None = None

@@ -233,8 +233,9 @@ class _PageBudget:
     bytes: int = field(default=0)
 
     def take(self, changes: Iterator[CommitChange]) -> tuple[tuple[CommitChange, ...], Any]:
-        """Return the changes that fit, and the position of the last if more are left; the first change of a page always
-        fits.
+        """Return the changes that fit, and the position of the last one if more are left.
+
+        The first change of a page always fits.
         """
         taken: list[CommitChange] = []
         for change in changes:

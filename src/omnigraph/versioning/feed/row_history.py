@@ -157,9 +157,7 @@ class EntityHistory:
                     heapq.heappush(queue, (-self._commit(parent).manifest_version, parent))
 
     def blame(self, start: str) -> list[Blame]:
-        """Return, for each property of the row at `start`, the commit that last set it; nothing if the row does not
-        exist.
-        """
+        """Return the commit that last set each property of the row at `start`; nothing for a missing row."""
         row = self.row(start)
         if row is None:
             return []

@@ -118,8 +118,9 @@ class Snapshot:
         }
 
     def _writer_of(self, pin: Pin) -> str | None:
-        """Return the branch that published a pin; None for main. A branch that did not write a table has the pin of its
-        fork point.
+        """Return the branch that published a pin; None for main.
+
+        A branch that did not write a table has the pin of its fork point.
         """
         branch, state = self.branch, self._repository.state()
         seen = {MAIN}

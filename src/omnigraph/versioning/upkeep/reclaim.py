@@ -100,8 +100,9 @@ def _plan(repository: Repository, garbage: Garbage, state: State, token: str) ->
 
 
 def _is_covered(garbage: Garbage, folder: str, fenced: frozenset[int] | None) -> bool:
-    """Return True if the listing of a table is newer than the fence of another cleanup, so it shows what that cleanup
-    left.
+    """Return True if the listing of a table is newer than the fence of another cleanup.
+
+    The listing then shows what that cleanup left.
     """
     present = garbage.present.get(folder)
     return fenced is None or (bool(present) and max(fenced) < max(present or ()))

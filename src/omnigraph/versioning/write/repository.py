@@ -20,7 +20,6 @@ from omnigraph.errors import (
     BranchExists,
     Conflict,
     Damaged,
-    GraphExists,
     GraphNotFound,
     Hint,
     IncompatibleFormat,
@@ -30,35 +29,28 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage.backoff import pause
-from omnigraph.storage.failpoints import VARIABLE, arm_from_environment, reach
-from omnigraph.storage.files import layout
+from omnigraph.storage.failpoints import VARIABLE, arm_from_environment
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import ObjectStore, object_store
-from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.lance.tables import TableStore, replaced
 from omnigraph.storage.manifest.manifest_table import ManifestTable, ManifestVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import only_reachable, reachable
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Head, Pin, SchemaRecord, TableRow
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Head, Pin, SchemaRecord
 from omnigraph.versioning.model.manifest_rows import (
-    commit_to_row,
     head_object_id,
     head_to_row,
-    identity_to_row,
     row_to_commit,
     row_to_commit_and_pins,
     row_to_schema,
     schema_object_id,
-    schema_to_row,
-    table_to_row,
-    to_rows,
-    version_to_row,
 )
 from omnigraph.versioning.model.points import commit_with_prefix, no_point
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
 from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.initial_commit import write_initial_commit
 from omnigraph.versioning.write.ref_names import check_branch_name, check_text
 
 FORMAT = STORAGE_FORMAT
@@ -132,72 +124,12 @@ class Repository:
         clock: Clock = system_clock,
         environ: Mapping[str, str] | None = None,
     ) -> Repository:
-        """Create a graph with empty tables. The manifest is written last and atomically, so a partial graph never
-        exists.
-        """
+        """Create a graph with empty tables."""
         environ = os.environ if environ is None else environ
         arm_from_environment(environ.get(VARIABLE, ""))
         repository = cls(locate(uri, environ), sync=sync, read_only=False, clock=clock)
-        repository._create(spec, actor)
+        repository._state = State(write_initial_commit(repository, spec, actor))
         return repository
-
-    def _create(self, graph: GraphSpec, actor: str | None) -> None:
-        schema = graph.schema
-        exists = GraphExists(
-            f"a graph already exists at '{self.location.uri}'", hint="open it, or choose another location"
-        )
-        if self.manifest.exists():
-            raise exists
-        token = new_ulid(self.clock())
-        self.objects.prove_conditional_writes(token)
-        # The tables of a creator that died are in no manifest. Every attempt uses its own folders, unless it is the
-        # first to claim the location.
-        claimed = self.objects.write_if_absent(layout.INIT_CLAIM, token.encode())
-        reach("init.claimed")
-        suffix = None if claimed else int.from_bytes(os.urandom(8), "big")
-        rows: list[TableRow] = []
-        pins: list[Pin] = []
-        digests: dict[int, Mapping[str, str]] = {}
-        for spec in graph.tables:
-            folder = layout.table_folder(spec.kind, spec.name, suffix)
-            table = self.tables.create(folder, spec.schema)
-            rows.append(TableRow(spec.table_id, spec.incarnation, spec.key, folder))
-            pins.append(Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction))
-            digests[spec.table_id] = record_digests(table, None)
-        reach("init.tables_created")
-        now = self.clock()
-        commit = Commit(
-            id=new_ulid(now),
-            branch=MAIN,
-            manifest_version=1,
-            parent_id=None,
-            merged_parent_id=None,
-            actor=actor,
-            created_us=now,
-            kind="init",
-            schema_hash=schema.hash,
-        )
-        head = Head(MAIN, new_ulid(now), commit.id, None, 1, schema.hash, now, pins=tuple(pins))
-        initial = [
-            *(table_to_row(row) for row in rows),
-            *(version_to_row(pin, MAIN, 1, {"digests": digests[pin.table_id]}) for pin in pins),
-            schema_to_row(schema),
-            identity_to_row(graph.next_identity),
-            commit_to_row(commit, pins),
-            head_to_row(head),
-        ]
-        reach("init.before_manifest")
-        try:
-            version = self.manifest.create(to_rows(initial), str(FORMAT))
-        except PublishConflict:
-            # The response to our own create may have been lost, and its repetition refused.
-            version = self.manifest.read()
-            if not self.manifest.find(version, commit.id).num_rows:
-                raise exists from None
-        reach("init.after_manifest")
-        self._state = State(version)
-        self.objects.write(layout.SCHEMA_COPY, schema.source.encode())
-        self.objects.delete(layout.INIT_CLAIM)
 
     # -- state -----------------------------------------------------------------------------------
 
@@ -281,8 +213,9 @@ class Repository:
     def _resolve_failure(
         self, error: StorageError, commit_id: str | None, before: OmniGraphError | None
     ) -> OmniGraphError | None:
-        """After a failed publish, return None if it landed, or the error if another attempt is worthwhile; else raise
-        the error.
+        """Determine the outcome of a failed publish by reading the manifest.
+
+        Return None if it landed, or the error if another attempt is worthwhile; otherwise raise the error.
         """
         try:
             state = self._remember(self.manifest.read())
@@ -426,8 +359,9 @@ class Repository:
         return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
 
     def _at_head(self, state: State, branch: str) -> Snapshot:
-        """Return the snapshot of a head. It is created once per state, because it never changes and most reads request
-        it.
+        """Return the snapshot of a head.
+
+        It is created once per state, because it never changes and most reads request it.
         """
         check_text(branch, "branch")
         with self._lock:

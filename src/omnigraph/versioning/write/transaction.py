@@ -542,9 +542,7 @@ def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
 
 
 def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
-    """Return the commit that an earlier request of the same actor with this idempotency key made; None if there is
-    none.
-    """
+    """Return the commit of an earlier request of the same actor with this idempotency key; None if there is none."""
     if options.idempotency_key is None:
         return None
     key = check_idempotency_key(options.idempotency_key)
