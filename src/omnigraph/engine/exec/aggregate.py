@@ -42,13 +42,13 @@ def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> 
     """Return the groups with all aggregates except `collect`, which is computed later for the groups that remain."""
     exprs = plan.group_exprs
     keys = [number for number, expr in enumerate(exprs) if not isinstance(expr, ir.Aggregate)]
-    places, first = _groups([exprs[number] for number in keys], bindings, evaluator)
+    group_of_row, first = _groups([exprs[number] for number in keys], bindings, evaluator)
     count = len(first) if keys else 1
-    found = Groups(exprs, keys, bindings, places if keys else None, count, evaluator)
+    found = Groups(exprs, keys, bindings, group_of_row if keys else None, count, evaluator)
     found.heads = bindings.take(first, unique=True) if keys else bindings
     for number, expr in enumerate(exprs):
         if isinstance(expr, ir.Aggregate) and expr.function != "collect":
-            found.computed[number] = _aggregate(expr, bindings, found.places, count, evaluator)
+            found.computed[number] = _aggregate(expr, bindings, found.group_of_row, count, evaluator)
     return found
 
 

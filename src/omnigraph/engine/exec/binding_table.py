@@ -22,7 +22,7 @@ class Binding:
     The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers.
     """
 
-    __slots__ = ("_numbers", "_places", "data", "mask", "unique")
+    __slots__ = ("_indices", "_numbers", "data", "mask", "unique")
 
     def __init__(
         self, data: ColumnSource, numbers: Numbers | None = None, *, mask: Mask | None = None, unique: bool = False
@@ -31,7 +31,7 @@ class Binding:
         self._numbers = numbers
         self.mask = mask
         """The selected rows of the table; None if the rows are not defined by a mask."""
-        self._places: pa.Array | None = None
+        self._indices: pa.Array | None = None
         self.unique = unique or numbers is None
         """True if it is known that no entity occurs twice."""
 
@@ -72,10 +72,10 @@ class Binding:
             return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column in memory
         if not column.null_count and is_numeric(column.type):
             return pa.array(gather(column.to_numpy(), numbers))
-        if self._places is None:
-            self._places = pa.array(numbers)
-        places = self._places
-        return in_batches(column.take, places)
+        if self._indices is None:
+            self._indices = pa.array(numbers)
+        indices = self._indices
+        return in_batches(column.take, indices)
 
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return a property of each row as a numpy array; None if it is not numeric or contains nulls."""

@@ -27,34 +27,34 @@ _Live = Sequence[frozenset[str]]
 
 
 def count_ahead(
-    context: ExecutionContext, pipeline: ir.Pipeline, place: int, bindings: BindingTable, live: _Live
+    context: ExecutionContext, pipeline: ir.Pipeline, position: int, bindings: BindingTable, live: _Live
 ) -> tuple[BindingTable, int] | None:
-    """Return the rows after the operator at `place`, and the number of operators this covers; None if rows must be
+    """Return the rows after the operator at `position`, and the number of operators this covers; None if rows must be
     materialised.
     """
-    op = pipeline[place]
+    op = pipeline[position]
     if not isinstance(op, ir.Expand) or op.edge_var is not None or op.dst_bound or op.dst_filters:
         return None
     if op.max_hops < op.min_hops:
         return None
     if op.src_type is not None:
         factor = (
-            union_counts(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[place] else None
+            union_counts(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[position] else None
         )
         return None if factor is None else (_times(bindings, factor), 1)
     if (op.min_hops, op.max_hops) != (1, 1):
-        return None if op.dst_var in live[place] else (_times_reached(context, op, bindings), 1)
-    if place + 1 < len(pipeline) and op.dst_var not in live[place + 1]:
-        closer = _closes(op, pipeline[place + 1], bindings)
+        return None if op.dst_var in live[position] else (_times_reached(context, op, bindings), 1)
+    if position + 1 < len(pipeline) and op.dst_var not in live[position + 1]:
+        closer = _closes(op, pipeline[position + 1], bindings)
         if closer is not None:
             return _times_closed(context, op, *closer, bindings), 2
-    if op.dst_var not in live[place]:
+    if op.dst_var not in live[position]:
         sources = bindings.bound[op.src_var]
         adjacency = context.hops(op.edge_type, op.also)
         many = bindings.count * 4 >= sources.data.row_count
         neighbours = adjacency.for_scan(op.direction) if many else adjacency.neighbours(op.direction)
         return _times(bindings, neighbours.degrees(sources.numbers)), 1
-    if _only_onward(op, bindings, live[place]):
+    if _only_onward(op, bindings, live[position]):
         return _onward(context, op, bindings), 1
     return None
 
@@ -72,9 +72,9 @@ def _times(bindings: BindingTable, factor: Numbers) -> BindingTable:
 def _times_reached(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) -> BindingTable:
     adjacency = context.hops(op.edge_type, op.also)
     numbers = bindings.bound[op.src_var].numbers
-    sources, places = interruptible(lambda: np.unique(numbers, return_inverse=True), len(numbers))
+    sources, inverse = interruptible(lambda: np.unique(numbers, return_inverse=True), len(numbers))
     counts = bounded_hops(op, adjacency).reach_counts(sources)
-    return _times(bindings, counts[places])
+    return _times(bindings, counts[inverse])
 
 
 # -- only the far end is used ------------------------------------------------------------------------

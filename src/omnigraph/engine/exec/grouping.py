@@ -28,17 +28,17 @@ class Groups:
         exprs: Sequence[ir.Expr],
         keys: Sequence[int],
         bindings: BindingTable,
-        places: Numbers | None,
+        group_of_row: Numbers | None,
         count: int,
         evaluator: Evaluator,
     ) -> None:
         self._exprs = exprs
         self.keys = keys
         """The indexes of the key expressions; the other expressions are aggregates."""
-        self._frame = bindings
+        self._bindings = bindings
         self._evaluator = evaluator
         self._kept: Numbers | None = None
-        self.places = places
+        self.group_of_row = group_of_row
         """The group of each row; None if all rows are one group."""
         self.count = count
         self.heads = bindings
@@ -50,9 +50,9 @@ class Groups:
     def keep(self, rows: Numbers) -> None:
         """Keep only these groups, in this order."""
         self._kept = rows if self._kept is None else self._kept[rows]
-        places = pa.array(rows)
-        self.computed = {index: array.take(places) for index, array in self.computed.items()}
-        if self.places is not None:
+        group_of_row = pa.array(rows)
+        self.computed = {index: array.take(group_of_row) for index, array in self.computed.items()}
+        if self.group_of_row is not None:
             self.heads = self.heads.take(rows, unique=True)
         self.count = len(rows)
 
@@ -99,13 +99,13 @@ class Groups:
 
     def _collected(self, call: ir.Aggregate) -> pa.Array:
         """Return the collected values of the remaining groups."""
-        bindings, places = self._frame, self.places
-        if self._kept is not None and places is not None:
-            number = np.full(int(places.max(initial=-1)) + 1, -1, np.int64)
+        bindings, group_of_row = self._bindings, self.group_of_row
+        if self._kept is not None and group_of_row is not None:
+            number = np.full(int(group_of_row.max(initial=-1)) + 1, -1, np.int64)
             number[self._kept] = np.arange(len(self._kept))
-            rows = np.flatnonzero(number[places] >= 0)
-            bindings, places = bindings.take(rows), number[places[rows]]
-        return over_values(call, bindings, places, self.count, self._evaluator)
+            rows = np.flatnonzero(number[group_of_row] >= 0)
+            bindings, group_of_row = bindings.take(rows), number[group_of_row[rows]]
+        return over_values(call, bindings, group_of_row, self.count, self._evaluator)
 
     def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> BindingTable:
         """Return the groups, or some of them, as rows of `GROUP` with the columns that some expressions read."""

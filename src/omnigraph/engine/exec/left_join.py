@@ -61,27 +61,27 @@ class NullExtendedTable:
 
 def joined(
     bindings: BindingTable,
-    places: Numbers,
+    combinations: Numbers,
     inner: BindingTable,
     owners: Numbers,
     outer_count: int,
     variables: Iterable[str],
     room: Room,
 ) -> BindingTable:
-    """Return each row with every match of its combination (`places`); a row without a match occurs once, with null.
+    """Return each row with every match of its combination; a row without a match occurs once, with null.
 
-    `owners` is the combination of each inner row.
+    `combinations` is the combination of each row, `owners` that of each inner row.
     """
     order = interruptible(lambda: np.argsort(owners, kind="stable"), len(owners))
     counts = np.bincount(owners, minlength=outer_count)
     starts = np.cumsum(counts) - counts
-    per_row = counts[places]
+    per_row = counts[combinations]
     copies = np.maximum(per_row, 1)
     room(int(copies.sum()))
     positions = np.repeat(np.arange(bindings.count), copies)
     within = batched_ranges(np.zeros(len(copies), np.int64), copies)
     found = np.flatnonzero(per_row[positions])
-    rows = gather(order, gather(starts[places], positions[found]) + within[found])
+    rows = gather(order, gather(starts[combinations], positions[found]) + within[found])
     result = bindings.take(positions)
     for name in variables:
         bound = inner.bound[name]

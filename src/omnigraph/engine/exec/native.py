@@ -70,13 +70,13 @@ def batches(count: int, at_once: int) -> Iterator[slice]:
         yield slice(start, min(start + at_once, count))
 
 
-def gather(values: Array, places: Numbers) -> Array:
-    """Return `values[places]`, computed in batches."""
-    if len(places) <= tuning.current.batch_values:
-        return values[places]
-    found = np.empty(len(places), values.dtype)
-    for some in batches(len(places), tuning.current.batch_values):
-        found[some] = values[places[some]]
+def gather(values: Array, positions: Numbers) -> Array:
+    """Return `values[positions]`, computed in batches."""
+    if len(positions) <= tuning.current.batch_values:
+        return values[positions]
+    found = np.empty(len(positions), values.dtype)
+    for some in batches(len(positions), tuning.current.batch_values):
+        found[some] = values[positions[some]]
     return found
 
 

@@ -52,14 +52,16 @@ class OrderedRows:
         order = self._order(bindings, keys, _variable(rank))
         self._context.profile.note("order", len(order), started)
         shown = {type(part) for column in self._plan.columns for part in ir.walk(column.expr)}
-        told: dict[str, pa.Array] = {}
+        rank_columns: dict[str, pa.Array] = {}
         if ir.Rrf in shown:
-            told["score"] = pa.array(-keys[0][order])
+            rank_columns["score"] = pa.array(-keys[0][order])
         if ir.Why in shown:
             bound = bindings.bound[_variable(rank)]
-            told["why"] = explain_ranks(rank, bound, keys, order, self._searcher)
+            rank_columns["why"] = explain_ranks(rank, bound, keys, order, self._searcher)
         rows = bindings.take(order)
-        return rows.bind(ir.RANKED, MemoryTable.of(pa.table(told)), np.arange(len(order))) if told else rows
+        if not rank_columns:
+            return rows
+        return rows.bind(ir.RANKED, MemoryTable(rank_columns, len(order)), np.arange(len(order)))
 
     # -- ranks -----------------------------------------------------------------------------------
 
@@ -122,8 +124,8 @@ class OrderedRows:
         limit = self._plan.limit
         bound = bindings.bound[_variable(rank)]
         if isinstance(rank, ir.Rrf):
-            rows, score, places = self._searcher.fuse(rank, bound, bindings.count if limit is None else limit)
-            keys: Keys = [-score, *places]
+            rows, score, positions = self._searcher.fuse(rank, bound, bindings.count if limit is None else limit)
+            keys: Keys = [-score, *positions]
         elif isinstance(rank, ir.Nearest):
             assert limit is not None, "the type checker asks for a limit"
             rows = self._searcher.candidates(rank, bound, limit)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import assert_never
 
 import numpy as np
 
@@ -62,38 +63,44 @@ class MatchPipeline:
         self, pipeline: ir.Pipeline, bindings: BindingTable, live: Sequence[frozenset[str]] | None = None
     ) -> BindingTable:
         """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped."""
-        place = 0
-        while place < len(pipeline):
-            op = pipeline[place]
+        position = 0
+        while position < len(pipeline):
+            op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
-            counted = count_ahead(self._context, pipeline, place, bindings, live) if live is not None else None
+            counted = count_ahead(self._context, pipeline, position, bindings, live) if live is not None else None
             if live is not None and counted is not None:
-                place += counted[1]
-                bindings = _forget(counted[0], live[place - 1])
+                position += counted[1]
+                bindings = _drop_unused(counted[0], live[position - 1])
                 add_note("counted without materialising rows")
-                self._context.profile.note(pipeline[place - 1], bindings.count, started)
+                self._context.profile.note(pipeline[position - 1], bindings.count, started)
                 continue
-            match op:
-                case ir.NodeScan():
-                    bindings = self._scan(op, bindings)
-                case ir.Expand():
-                    bindings = present(bindings, op)
-                    alone = self._edges_alone(op, bindings, live[place]) if live is not None else None
-                    bindings = alone if alone is not None else self._expand(op, bindings)
-                case ir.FindPaths():
-                    bindings = self._find_paths(op, present(bindings, op))
-                case ir.Filter():
-                    bindings = bindings.keep(self._evaluator.mask(op.condition, bindings))
-                case ir.AntiJoin():
-                    bindings = self._anti_join(op, bindings)
-                case ir.LeftJoin():
-                    bindings = self._left_join(op, bindings)
+            bindings = self._apply(op, bindings, live[position] if live is not None else None)
             if live is not None:
-                bindings = _forget(bindings, live[place])
+                bindings = _drop_unused(bindings, live[position])
             self._context.profile.note(op, bindings.count, started)
-            place += 1
+            position += 1
         return bindings
+
+    def _apply(self, op: ir.Op, bindings: BindingTable, live: frozenset[str] | None) -> BindingTable:
+        """Run one operator; `live` are the variables used after it, if they are known."""
+        match op:
+            case ir.NodeScan():
+                return self._scan(op, bindings)
+            case ir.Expand():
+                bindings = present(bindings, op)
+                alone = self._edges_alone(op, bindings, live) if live is not None else None
+                return alone if alone is not None else self._expand(op, bindings)
+            case ir.FindPaths():
+                return self._find_paths(op, present(bindings, op))
+            case ir.Filter():
+                return bindings.keep(self._evaluator.mask(op.condition, bindings))
+            case ir.AntiJoin():
+                return self._anti_join(op, bindings)
+            case ir.LeftJoin():
+                return self._left_join(op, bindings)
+            case _:
+                assert_never(op)
 
     def _scan(self, op: ir.NodeScan, bindings: BindingTable) -> BindingTable:
         data = self._context.table(TableKey.node(op.type_name))
@@ -131,14 +138,14 @@ class MatchPipeline:
 
     def _by_key(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
         """Return the one row of a scan by key, and the other conditions; None if no condition gives the key."""
-        for place, prop, key in id_tests(op, self._context.catalog):
+        for position, prop, key in id_tests(op, self._context.catalog):
             id_ = id_of_key(self._evaluator.constant(key), prop.type)
             if id_ is not None:
                 add_note("found by its key")
                 assert isinstance(data, TableData), "a union has no key"
                 row = find(data, id_)
                 numbers = np.array([] if row is None else [row], np.int64)
-                return Binding(data, numbers), op.filters[:place] + op.filters[place + 1 :]
+                return Binding(data, numbers), op.filters[:position] + op.filters[position + 1 :]
         return None
 
     def _expand(self, op: ir.Expand, bindings: BindingTable) -> BindingTable:
@@ -272,26 +279,26 @@ class MatchPipeline:
         if not bindings.count:
             return bindings
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
-        first, places = _distinct(columns)
+        first, combinations = _distinct(columns)
         outer = bindings.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         matched = np.zeros(outer.count, bool)
         matched[inner.bound[_ROW].numbers] = True
-        return bindings.keep(~matched[places])
+        return bindings.keep(~matched[combinations])
 
     def _left_join(self, op: ir.LeftJoin, bindings: BindingTable) -> BindingTable:
         """Left join. Each distinct combination of the outer variables is matched once."""
-        first, places = _distinct([bindings.bound[name].numbers for name in op.outer_vars])
+        first, combinations = _distinct([bindings.bound[name].numbers for name in op.outer_vars])
         outer = bindings.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         room = partial(self._context.check_size, columns=len(bindings.bound) + len(op.variables) + 3)
-        return joined(bindings, places, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
+        return joined(bindings, combinations, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
 
 
 _ROW = "_#row"
 
 
-def _forget(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
+def _drop_unused(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
     """Drop the variables that are not used later, and merge equal rows."""
     kept = [name for name in bindings.bound if name in live]
     return bindings if len(kept) == len(bindings.bound) else bindings.only(kept).merged()

@@ -21,17 +21,17 @@ class Projection:
     def __init__(self, plan: ir.AnyIR, bindings: BindingTable, evaluator: Evaluator, watch: Watch) -> None:
         self._exprs = [column_expr(plan, column.expr) for column in plan.columns]
         self._names = [column.name for column in plan.columns]
-        self._frame = bindings
+        self._bindings = bindings
         self._evaluator = evaluator
         self._watch = watch
 
     def __len__(self) -> int:
-        return self._frame.count
+        return self._bindings.count
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The result columns; names may repeat."""
-        return self._batch(self._frame.take(np.zeros(0, np.int64))).schema
+        return self._batch(self._bindings.take(np.zeros(0, np.int64))).schema
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most `rows`. The time limit of the query applies while they are computed."""
@@ -39,12 +39,12 @@ class Projection:
             with watching(self._watch):
                 self._watch.check()
                 some = np.arange(start, min(start + rows, len(self)))
-                batch = self._batch(self._frame.take(some))
+                batch = self._batch(self._bindings.take(some))
             yield batch
 
     def table(self) -> pa.Table:
         """Return all rows."""
-        return pa.Table.from_arrays(self._columns(self._frame), names=self._names)
+        return pa.Table.from_arrays(self._columns(self._bindings), names=self._names)
 
     def _batch(self, bindings: BindingTable) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(self._columns(bindings), names=self._names)

@@ -238,15 +238,15 @@ class Evaluator:
         wanted = arrow_type(expr.type)
         *pairs, otherwise = expr.arguments
         left = np.arange(bindings.count)
-        places, pieces = [left[:0]], [pa.nulls(0, wanted)]
+        positions, branches = [left[:0]], [pa.nulls(0, wanted)]
         for test, value in zip(pairs[::2], pairs[1::2], strict=True):
             true = self.mask(cast(ir.Condition, test), bindings.take(left, unique=True))
-            places.append(left[true])
-            pieces.append(self._branch(value, bindings, left[true], wanted))
+            positions.append(left[true])
+            branches.append(self._branch(value, bindings, left[true], wanted))
             left = left[~true]
-        places.append(left)
-        pieces.append(self._branch(otherwise, bindings, left, wanted))
-        return pa.concat_arrays(pieces).take(pa.array(np.argsort(np.concatenate(places))))
+        positions.append(left)
+        branches.append(self._branch(otherwise, bindings, left, wanted))
+        return pa.concat_arrays(branches).take(pa.array(np.argsort(np.concatenate(positions))))
 
     def _branch(self, value: ir.Expr, bindings: BindingTable, rows: Numbers, wanted: pa.DataType) -> pa.Array:
         if not len(rows) or (isinstance(value, ir.Const) and value.value is None):

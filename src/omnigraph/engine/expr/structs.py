@@ -34,9 +34,9 @@ def build_nested(expr: ir.Object | ir.ListOf, value: Value) -> pa.Array:
 def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
     """Return a list for each row with its values in columns of one type."""
     count, width = len(columns[0]), len(columns)
-    places = np.arange(count * width).reshape(width, count).T.ravel()
+    positions = np.arange(count * width).reshape(width, count).T.ravel()
     offsets = pa.array(np.arange(count + 1) * width, pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.concat_arrays(columns).take(pa.array(places)))
+    return pa.ListArray.from_arrays(offsets, pa.concat_arrays(columns).take(pa.array(positions)))
 
 
 def as_type(values: pa.Array, type_: ResultType) -> pa.Array:

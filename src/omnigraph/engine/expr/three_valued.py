@@ -8,7 +8,7 @@ where a condition is true are kept, so the second mask is rarely needed.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -34,8 +34,10 @@ def holds(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable)
             return fails(evaluator, condition.part, bindings)
         case ir.IsNull():
             return ~known(evaluator, condition.value, bindings)
-        case _:
+        case ir.Prop() | ir.ParamRef() | ir.Const() | ir.Arithmetic() | ir.Negative() | ir.Function():
             return _mask(pc.fill_null(evaluator.value(condition, bindings), False))
+        case _:
+            assert_never(condition)
 
 
 def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
@@ -53,8 +55,10 @@ def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable)
             return holds(evaluator, condition.part, bindings)
         case ir.IsNull():
             return known(evaluator, condition.value, bindings)
-        case _:
+        case ir.Prop() | ir.ParamRef() | ir.Const() | ir.Arithmetic() | ir.Negative() | ir.Function():
             return _mask(pc.invert(pc.fill_null(evaluator.value(condition, bindings), True)))
+        case _:
+            assert_never(condition)
 
 
 def truth(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> pa.Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -89,8 +89,8 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
     scan, *rest = plan.pipeline
     if not isinstance(scan, ir.NodeScan) or (keyed := next(id_tests(scan, catalog), None)) is None:
         return None
-    place, prop, key = keyed
-    others = scan.filters[:place] + scan.filters[place + 1 :]
+    position, prop, key = keyed
+    others = scan.filters[:position] + scan.filters[position + 1 :]
     at_end = required_variables(plan.group_exprs)
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # ties are ordered by ids
@@ -127,8 +127,12 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Expr]:
                 yield from (*op.dst_filters, *op.edge_filters)
             case ir.Filter():
                 yield op.condition
+            case ir.FindPaths():
+                yield from (condition for step in op.steps for condition in step.filters)
             case ir.AntiJoin() | ir.LeftJoin():
                 yield from _conditions(op.inner)
+            case _:
+                assert_never(op)
 
 
 def _is_known(expr: ir.Expr) -> bool:

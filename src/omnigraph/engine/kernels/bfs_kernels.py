@@ -23,16 +23,16 @@ def common_counts(  # type: ignore[no-untyped-def]
         closer = closers[row]
         if closer != last:
             if last >= 0:
-                for place in range(closed_offsets[last], closed_offsets[last + 1]):
-                    marks[closed_targets[place]] = 0
+                for position in range(closed_offsets[last], closed_offsets[last + 1]):
+                    marks[closed_targets[position]] = 0
             last = closer
-            for place in range(closed_offsets[closer], closed_offsets[closer + 1]):
-                marks[closed_targets[place]] = 1
+            for position in range(closed_offsets[closer], closed_offsets[closer + 1]):
+                marks[closed_targets[position]] = 1
         found = 0
         walker = walkers[row]
-        for place in range(walked_offsets[walker], walked_offsets[walker + 1]):
+        for position in range(walked_offsets[walker], walked_offsets[walker + 1]):
             # Unsigned index avoids the wraparound check; this is the hot loop.
-            found += marks[np.uint32(walked_targets[place])]
+            found += marks[np.uint32(walked_targets[position])]
         counts[row] = found
     return counts
 
@@ -47,8 +47,8 @@ def step(offsets, targets, frontier, moved, stamp, mark):  # type: ignore[no-unt
     found = np.empty(min(steps, len(stamp)), np.int64)
     count = 0
     for source in frontier:
-        for place in range(offsets[source], offsets[source + 1]):
-            target = moved[targets[place]] if is_moved else np.int64(targets[place])
+        for position in range(offsets[source], offsets[source + 1]):
+            target = moved[targets[position]] if is_moved else np.int64(targets[position])
             if stamp[target] != mark:
                 stamp[target] = mark
                 found[count] = target

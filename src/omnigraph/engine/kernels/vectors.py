@@ -25,8 +25,8 @@ def candidates(block, query, step, slack, rows, whole, wanted):  # type: ignore[
     width = codes.shape[1]
     upper = np.empty(count, np.float32)
     best = np.full(wanted, -np.inf, np.float32)
-    for place in range(count):
-        row = place if whole else rows[place]
+    for position in range(count):
+        row = position if whole else rows[position]
         total = np.int32(0)
         code = codes[row]
         for at in range(width):
@@ -34,15 +34,15 @@ def candidates(block, query, step, slack, rows, whole, wanted):  # type: ignore[
         # The sum fits 32 bits; the cast lets the compiler keep the loop above in 32 bits.
         similarity = np.float32(np.int32(total)) * np.float32(scales[row] * step)
         error = errors[row] + slack
-        upper[place] = similarity + error
+        upper[position] = similarity + error
         lower = similarity - error
         if lower > best[0]:
             replace_least(best, lower)
     last = best[0]
     found = np.empty(count, np.int64)
     size = 0
-    for place in range(count):
-        if upper[place] >= last:
-            found[size] = place
+    for position in range(count):
+        if upper[position] >= last:
+            found[size] = position
             size += 1
     return found[:size].copy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import assert_never
 
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
@@ -55,6 +56,8 @@ class CardinalityEstimates:
                 case ir.AntiJoin():
                     self._run(op.inner, rows)
                     rows *= _NOT_SHARE
+                case _:
+                    assert_never(op)
             self._after[id(op)] = rows
         return rows
 
@@ -106,8 +109,10 @@ class CardinalityEstimates:
                 return math.prod(shares) if condition.op == "and" else 1 - math.prod(1 - share for share in shares)
             case ir.IsNull():
                 return _NULL_SHARE
-            case _:
+            case ir.Prop() | ir.ParamRef() | ir.Const() | ir.Arithmetic() | ir.Negative() | ir.Function():
                 return 0.5
+            case _:
+                assert_never(condition)
 
     def _compared(self, condition: ir.Compare) -> float:
         prop = next((side for side in (condition.left, condition.right) if isinstance(side, ir.Prop)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from omnigraph.query.plan import ir
 
@@ -38,4 +39,6 @@ def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[
                 needed |= set(op.outer_vars)
             case ir.NodeScan():
                 pass
+            case _:
+                assert_never(op)
     return live[::-1]

@@ -17,9 +17,9 @@ def id_tests(scan: ir.NodeScan, catalog: Catalog) -> Iterator[tuple[int, ir.Prop
     if type_ is None:
         return
     names = ("id", *type_.key) if len(type_.key) == 1 else ("id",)
-    for place, test in enumerate(scan.filters):
+    for position, test in enumerate(scan.filters):
         if not isinstance(test, ir.Compare) or test.op != "=":
             continue
         left, right = test.left, test.right
         if isinstance(left, ir.Prop) and left.name in names and isinstance(right, ir.Const | ir.ParamRef):
-            yield place, left, right
+            yield position, left, right

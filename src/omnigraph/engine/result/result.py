@@ -164,14 +164,14 @@ class Result:
             # Dates outside the years 1 to 9999 do not fit Python dates.
             shown = [pa.nulls(len(column)) if _holds_dates(column.type) else column for column in columns]
             frame = pa.Table.from_arrays(shown, names=self.columns).to_pandas()
-            for place, column in enumerate(columns):
+            for position, column in enumerate(columns):
                 if _holds_dates(column.type):
-                    frame.isetitem(place, python_values(column))
+                    frame.isetitem(position, python_values(column))
             return frame
-        for place, column in enumerate(table.columns):
+        for position, column in enumerate(table.columns):
             if pa.types.is_nested(column.type):
                 # Otherwise integers next to nulls would become floats.
-                frame.isetitem(place, column.to_pandas(integer_object_nulls=True))
+                frame.isetitem(position, column.to_pandas(integer_object_nulls=True))
         return frame
 
     def to_polars(self) -> Any:
