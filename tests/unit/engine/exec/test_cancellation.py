@@ -16,9 +16,11 @@ from omnigraph.aio import AsyncGraph
 from omnigraph.engine import tuning
 from omnigraph.engine.exec import cancellation
 from omnigraph.engine.exec.pipeline import MatchPipeline
+from omnigraph.engine.result.result import Result
 from omnigraph.engine.search import vector_scan
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, QueryTimeout
-from omnigraph.graph import Graph
+from omnigraph.graph_queries import GraphQueries
+from omnigraph.operations.requests import ReadRequest
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -136,17 +138,16 @@ def test_cancellation_from_another_thread(graph, monkeypatch):
 
 def test_cancelled_task_stops_the_query_in_its_thread(graph, monkeypatch):
     started, ended = threading.Event(), threading.Event()
-    query = Graph.query
+    read = GraphQueries.read
 
-    def noticed(self: Graph, *args: Any, **kwargs: Any) -> Any:
+    def noticed(self: GraphQueries, request: ReadRequest) -> Result:
         try:
-            return query(self, *args, **kwargs)
+            return read(self, request)
         except Cancelled:
             ended.set()
             raise
 
-    noticed.__signature__ = __import__("inspect").signature(query)  # type: ignore[attr-defined]
-    monkeypatch.setattr(Graph, "query", noticed)
+    monkeypatch.setattr(GraphQueries, "read", noticed)
     slow(monkeypatch, started)
 
     async def main() -> None:
