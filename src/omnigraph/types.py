@@ -56,32 +56,32 @@ class PropertyType:
 
     @property
     def is_integer(self) -> bool:
-        """A plain whole number of any width."""
+        """True for an integer of any width that is not a list."""
         return self.scalar in INTEGER_RANGES and not self.is_list
 
     @property
     def is_float(self) -> bool:
-        """A plain floating-point number of any width."""
+        """True for a floating-point number of any width that is not a list."""
         return self.scalar in FLOATS and not self.is_list
 
     @property
     def is_numeric(self) -> bool:
-        """A plain number, whole or floating."""
+        """True for an integer or floating-point number that is not a list."""
         return not self.is_list and (self.scalar in INTEGER_RANGES or self.scalar in FLOATS)
 
     @property
     def is_text(self) -> bool:
-        """A plain String, enums included."""
+        """True for a String or an enum that is not a list."""
         return self.scalar == "String" and not self.is_list
 
     @property
     def item(self) -> PropertyType:
-        """The type of a list's items."""
+        """Type of the items of a list."""
         assert self.is_list
         return PropertyType(self.scalar)
 
     def with_nullable(self, nullable: bool) -> PropertyType:
-        """The same type, nullable or not."""
+        """Return the same type, nullable or not."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class PropertyType:
         return f"{text}?" if self.nullable else text
 
     def to_json(self) -> dict[str, Any]:
-        """The form plans and schema documents use."""
+        """Return the JSON form that plans and schema documents contain."""
         return {
             "scalar": {"Vector": self.dim} if self.scalar == "Vector" else self.scalar,
             "nullable": self.nullable,
@@ -106,7 +106,7 @@ class PropertyType:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> PropertyType:
-        """Read what `to_json` wrote; ValueError or KeyError when it is anything else."""
+        """Return the type with this JSON form; ValueError or KeyError if the data is not one."""
         scalar, dim, is_list = data["scalar"], None, bool(data["list"])
         if isinstance(scalar, dict):
             dim, scalar = scalar["Vector"], "Vector"
@@ -130,12 +130,12 @@ class PropertyType:
 
 @dataclass(frozen=True, slots=True)
 class ObjectType:
-    """Named values in an order, as a query returns them: a whole node, or what it puts together itself."""
+    """Type of a returned object: a whole node or edge, or an object literal. The fields are ordered."""
 
     fields: tuple[tuple[str, ResultType], ...]
     nullable: bool = False
     name: str | None = None
-    """What a whole entity is called: its type in the schema."""
+    """Name of the node or edge type if the object is a whole entity."""
 
     def __str__(self) -> str:
         text = self.name or f"{{ {', '.join(f'{name}: {type_}' for name, type_ in self.fields)} }}"
@@ -144,7 +144,7 @@ class ObjectType:
 
 @dataclass(frozen=True, slots=True)
 class ListType:
-    """A list of anything, as a query returns it; a list of plain scalars that is stored is a `PropertyType`."""
+    """Type of a returned list with items of any type; a stored list of scalars is a `PropertyType`."""
 
     item: ResultType
     nullable: bool = False
@@ -154,7 +154,7 @@ class ListType:
 
 
 ResultType = PropertyType | ObjectType | ListType
-"""The type of a returned column, and of whatever is inside it."""
+"""Type of a result column and of the values inside it."""
 
 
 def _is_enum(values: Any) -> bool:

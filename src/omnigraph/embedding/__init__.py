@@ -1,8 +1,8 @@
-"""Texts → vectors: the one embeddings client, used for loading, mutations, query text and files alike.
+"""Texts → vectors: one embeddings client for loads, mutations, queries and files.
 
-`config` resolves which provider and model a graph handle uses, from variables it is given; `client` is
-what the rest of the program holds; behind it stand `provider` (HTTP: `wire` shapes, `transport`
-connections, `calls` tries and deadlines, `limits` what may be asked), `mock` and `local` (both offline);
-`vectors` checks and normalises; `offline` puts vectors into lines of JSON by a `specification`, row by row
-with `rows`. Nothing here knows a graph, a schema or a table, and nothing reads the process environment.
+`config` resolves provider and model from given variables. `client` is the interface. Providers are `provider` (HTTP:
+`wire` message formats, `transport` connections, `retry` attempts and deadlines, `rate_limit` limits), `mock` and
+`local` (both offline). `vectors` checks and normalises. `offline` adds vectors to JSONL by a `specification`, with the
+rows of `jsonl_rows`. The package is independent of graphs, schemas and tables, and does not read the process
+environment.
 """

@@ -1,7 +1,7 @@
-"""The client: what the rest of the program asks for vectors.
+"""The embeddings client.
 
-One instance serves a graph handle for loading, mutations and queries, from any number of threads. It is
-cheap to make: connections are opened and word vectors read when the first text comes.
+One instance serves a graph handle for loads, mutations and queries, from any number of threads. Creating it is cheap:
+connections are opened and word vectors are read with the first text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from omnigraph.errors import EmbeddingError, InputError
 
 
 class EmbeddingClient:
-    """Texts → vectors of one model.
+    """Embeds texts with one model.
 
-    `clock` counts seconds from anywhere and `sleep` waits; tests pass their own.
+    `clock` returns seconds since any fixed time and `sleep` waits; tests replace both.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class EmbeddingClient:
         return self.config.model
 
     def embed(self, texts: Sequence[str], dim: int, role: Role = "document") -> Vectors:
-        """One row of length 1 per text, `(len(texts), dim)`; identical texts are embedded once.
+        """Return one row of length 1 per text, `(len(texts), dim)`; identical texts are embedded once.
 
-        Raises `EmbeddingError` as soon as one text fails: there are no partial results. Its `text_index`
-        is the place in `texts` of one that could not be embedded.
+        Raises `EmbeddingError` as soon as one text fails: there are no partial results. Its `text_index` is the index
+        in `texts` of a text that failed.
         """
         if dim < 1:
             raise EmbeddingError(f"a vector cannot have {dim} dimensions")
@@ -76,18 +76,18 @@ class EmbeddingClient:
         return vectors[[rows[text] for text in texts]]
 
     def embed_query(self, text: str, dim: int, *, subject: str) -> Vectors:
-        """The vector of a query text; `subject` says whose text it is, such as "parameter '$q'"."""
+        """Return the vector of a query text; `subject` names the text in errors, such as "parameter '$q'"."""
         if not text.strip():
             raise InputError(f"{subject} is blank: searching needs a text, or a vector of {dim} numbers")
         vector: Vectors = self.embed([text], dim, "query")[0]
         return vector
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a property whose vectors another model made; a property that records none is not checked."""
+        """Refuse a property with vectors of another model; a property without a recorded model is not checked."""
         self.config.check_model(type_name, property_name, recorded)
 
     def close(self) -> None:
-        """Close idle connections; the client can be used again."""
+        """Close idle connections; the client remains usable."""
         with self._lock:
             if self._http is not None:
                 self._http.close()

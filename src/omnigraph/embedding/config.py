@@ -1,8 +1,8 @@
-"""Which provider and model embed, resolved from variables.
+"""Resolution of provider and model from variables.
 
-One configuration serves a graph handle for everything it embeds, because vectors of two models are not
-comparable. The variables come in as a mapping: only the surfaces know the process environment. The key
-is kept out of `repr`, and out of every message here.
+One configuration serves a graph handle for all embeddings, because vectors of different models are not comparable. The
+variables are passed as a mapping: only the interfaces read the process environment. The key does not appear in `repr`
+or in any message.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ DEADLINE_MS = 60_000
 _log = logging.getLogger(__name__)
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-_INTEGER = re.compile(r"\+?[0-9]{1,15}")  # longer ones are 30,000 years and more: no duration
+_INTEGER = re.compile(r"\+?[0-9]{1,15}")  # longer values exceed 30,000 years and are not durations
 _HEADER_TEXT = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """What one provider reached over HTTP goes by: variables, the first that is set wins, then the default."""
+    """Settings of an HTTP provider: variables in order of precedence, then the default."""
 
     keys: tuple[str, ...]
     base_urls: tuple[str, ...]
@@ -86,10 +86,10 @@ _BY_KEY: tuple[tuple[str, Provider], ...] = (
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """Everything the client needs to know; all times in milliseconds.
+    """Configuration of the client; all times are in milliseconds.
 
-    `attempts` counts all tries of a call, `deadline_ms` bounds them together and is 0 for none; waiting because of
-    `limits` is no part of it.
+    `attempts` is the number of attempts of a call. `deadline_ms` bounds them together, and 0 means no deadline; waiting
+    because of `limits` does not count.
     """
 
     provider: Provider
@@ -108,15 +108,15 @@ class EmbeddingConfig:
             _check_key(self.provider, self.api_key)
 
     def check_model(self, type_name: str, property_name: str, recorded: str | None) -> None:
-        """Refuse a property whose vectors another model made; a property that records none is not checked."""
+        """Refuse a property with vectors of another model; a property without a recorded model is not checked."""
         if recorded is not None and recorded != self.model:
             raise ModelMismatch(f"'{type_name}.{property_name}'", recorded=recorded, resolved=self.model)
 
 
 def find_config(environ: Mapping[str, str]) -> EmbeddingConfig | None:
-    """What the variables configure; None when they name no provider and hold no key.
+    """Return the configuration in the variables; None if they contain neither a provider nor a key.
 
-    Raises `EmbeddingError` when they name one but cannot be followed.
+    Raises `EmbeddingError` if the configuration is invalid.
     """
     variables = _trimmed(environ)
     provider = _provider(variables)
@@ -145,7 +145,7 @@ def find_config(environ: Mapping[str, str]) -> EmbeddingConfig | None:
 
 
 def get_config(environ: Mapping[str, str], *, needed_by: str) -> EmbeddingConfig:
-    """What the variables configure; `needed_by` names the operation that cannot do without, for the error."""
+    """Return the configuration in the variables; `needed_by` names the operation that requires it, for the error."""
     config = find_config(environ)
     if config is None:
         raise EmbeddingError(
@@ -160,7 +160,7 @@ def _provider(variables: Mapping[str, str]) -> Provider | None:
     switch = next((name for name in MOCK_SWITCHES if variables.get(name, "").lower() in _TRUE), None)
     if switch is not None:
         if named not in (None, "mock"):
-            # Mock vectors look like real ones; nothing else would tell.
+            # Mock vectors cannot be distinguished from real ones, so a warning is logged.
             _log.warning(
                 "%s is on: embeddings are mock vectors, although %s names '%s'", switch, PROVIDER_VARIABLE, named
             )
@@ -175,7 +175,7 @@ def _provider(variables: Mapping[str, str]) -> Provider | None:
 
 
 def _trimmed(environ: Mapping[str, str]) -> dict[str, str]:
-    # A blank value counts as unset, everywhere.
+    # A blank value counts as unset.
     return {name: value.strip() for name, value in environ.items() if value.strip()}
 
 
@@ -207,7 +207,7 @@ def _check_key(provider: Provider, key: str) -> None:
 
 
 def _check_base_url(provider: Provider, base_url: str) -> None:
-    # The URL itself is not shown: what is wrong with it may be that it carries a password.
+    # The URL is not shown, because it may contain a password.
     service = _SERVICES[provider]
     hint = f"set {service.base_urls[0]} to something like {service.base_url}"
     try:

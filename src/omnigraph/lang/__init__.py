@@ -1,6 +1,6 @@
-"""The ground both languages stand on: lexer, cursor, source positions, diagnostics.
+"""Common base of both languages: lexer, cursor, source positions, diagnostics.
 
-`tokens` turns text into tokens, `cursor` walks them, `spans` knows where in the text something is,
-`diagnostics` turns a place and a sentence into an error with the source underlined, and `layout` writes
-formatted text with its comments kept. Nothing here knows a keyword of either language.
+`tokens` splits text into tokens, `cursor` iterates over them, `spans` holds source positions, `diagnostics` makes
+errors with underlined source text, `error_recovery` parses a file and continues after errors, and `comment_printer`
+prints formatted text with its comments. The package contains no keyword of either language.
 """

@@ -1,11 +1,11 @@
-"""Writes formatted text line by line and weaves the comments of the source back in.
+"""Prints formatted text line by line and inserts the comments of the source.
 
-A formatter prints items in source order and tells the printer where each one stood. Before an item is
-printed, every comment that stood before it is: behind the previous line when it was written there,
-else on a line of its own. A comment inside an item that is printed as one line follows that line. So
-no comment is ever lost, and formatting twice changes nothing. One blank line between items is kept.
+A formatter prints items in source order with their source positions. Before an item, the printer prints every comment
+that precedes it in the source: at the end of the previous line if it was written there, otherwise on its own line. A
+comment inside an item that is printed on one line follows that line. No comment is lost, and formatting is idempotent.
+One blank line between items is kept.
 
-A tree that was built by a program has no source; then there are no comments and no blank lines to keep.
+A tree that was built by a program has no source, and therefore no comments and no blank lines.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\
 
 
 def quote(text: str) -> str:
-    """A string literal with this value."""
+    """Return a string literal with this value."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
 class Printer:
-    """The text written so far, and the comments still to be placed."""
+    """Printed text and the comments that are not yet printed."""
 
     def __init__(self, source: Source | None = None, comments: Iterable[Comment] = ()) -> None:
         self._source = source
@@ -36,26 +36,26 @@ class Printer:
         self._depth = 0
         self._last_end = 0
         self._sealed = False
-        """The last line ends in a `//` comment: nothing may be added to it."""
+        """True if the last line ends in a `//` comment: nothing may be appended to it."""
         self._fresh = True
-        """Nothing was printed yet in the block that is open: no blank line may come."""
+        """True if the open block is empty so far: no blank line may follow."""
 
-    # -- what formatters ask ---------------------------------------------------------------------
+    # -- queries of formatters -------------------------------------------------------------------
 
     def literal(self, span: Span, fallback: str) -> str:
-        """The source text of a literal, or `fallback` when the tree has no source."""
+        """Return the source text of a literal, or `fallback` if the tree has no source."""
         if self._source is None or span.end <= span.start:
             return fallback
         return self._source.text[span.start : span.end]
 
     def fits(self, text: str, span: Span) -> bool:
-        """Whether `text` may stand on one line in place of what stood at `span`."""
+        """Return True if `text` may replace the source text of `span` on one line."""
         if "\n" in text or self._depth * len(INDENT) + len(text) > WIDTH:
             return False
         return not self.has_comment(span)
 
     def has_comment(self, span: Span) -> bool:
-        """Whether a comment that is still to be placed stands within `span`."""
+        """Return True if a comment within `span` is not yet printed."""
         for comment in self._comments:
             if comment.start >= span.end:
                 return False
@@ -63,16 +63,16 @@ class Printer:
                 return True
         return False
 
-    # -- what formatters say ---------------------------------------------------------------------
+    # -- output of formatters --------------------------------------------------------------------
 
     def item(self, text: str, span: Span, *, apart: bool = False) -> None:
-        """Print one line; `apart` asks for a blank line before it."""
+        """Print one line; `apart` requests a blank line before it."""
         self._flush(span.start, apart=apart)
         self._write(text)
         self._last_end = span.end
 
     def open(self, text: str, start: int, brace: int, *, apart: bool = False) -> None:
-        """Print the line that opens a block, its brace included, and indent."""
+        """Print the line that opens a block, including its brace, and indent."""
         self._flush(start, apart=apart)
         self._write(text)
         self._last_end = brace + 1
@@ -80,25 +80,25 @@ class Printer:
         self._fresh = True
 
     def close(self, end: int, text: str = "}", *, last: int | None = None) -> None:
-        """Print the closing line of the innermost block, whose brace ended at `end`, the line at `last`."""
+        """Print the closing line of the innermost block; its source brace ends at `end`, its last line at `last`."""
         self.dedent(end - 1)
         self._write(text)
         self._last_end = end if last is None else last
 
     def dedent(self, before: int) -> None:
-        """End the innermost block without a line of its own, after the comments that stood in it."""
+        """End the innermost block without a closing line, after the comments in it."""
         self._place_comments(before)
         self._depth -= 1
         self._fresh = False
 
     def finish(self) -> str:
-        """Place what comments are left and return the whole text."""
+        """Print the remaining comments and return the whole text."""
         if self._source is not None:
             self._place_comments(len(self._source.text) + 1)
         assert not self._comments
         return "\n".join(self._lines) + "\n" if self._lines else ""
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- implementation --------------------------------------------------------------------------
 
     def _write(self, text: str) -> None:
         indent = INDENT * self._depth
@@ -112,7 +112,7 @@ class Printer:
             self._lines.append("")
 
     def _place_comments(self, before: int, *, apart: bool = False) -> bool:
-        """Print the comments that start before `before`; return whether `apart` is still owed."""
+        """Print the comments that start before `before`; return True if the blank line of `apart` is still due."""
         while self._comments and self._comments[0].start < before:
             comment = self._comments.popleft()
             if self._trails(comment):
@@ -127,7 +127,7 @@ class Printer:
         return apart
 
     def _trails(self, comment: Comment) -> bool:
-        """Whether the comment stood behind what is now the last line, and may stand there again."""
+        """Return True if the comment was at the end of the current last line and may be appended to it."""
         if not self._lines or self._sealed or comment.start < self._last_end:
             return False
         assert self._source is not None

@@ -1,7 +1,7 @@
-"""A walk over tokens: look, take, insist.
+"""Cursor over the tokens of a source: look ahead, take, expect.
 
-The cursor knows tokens and nothing of grammar. `expect_…` raises a `Fault` that says what was
-expected and what stands there instead; parsers catch it where they can safely go on.
+The cursor is independent of grammar. `expect_…` raises a `Fault` with the expected and the actual token; parsers catch
+it where they can continue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from omnigraph.lang.tokens import (
 )
 
 DEPTH_MAX = 64
-"""How deep blocks and calls may nest; beyond it a text is refused rather than followed."""
+"""Maximum nesting depth of blocks and calls; a deeper text is refused."""
 
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -45,7 +45,7 @@ class Cursor:
         self._depth = 0
         self.token = self._tokens[0]
 
-    # -- looking ---------------------------------------------------------------------------------
+    # -- lookahead -------------------------------------------------------------------------------
 
     @property
     def tokens(self) -> Sequence[Token]:
@@ -53,42 +53,42 @@ class Cursor:
         return self._tokens
 
     def ahead(self, distance: int = 1) -> Token:
-        """The token `distance` places on; the end token when there are fewer."""
+        """Return the token `distance` tokens ahead, or the end token."""
         index = self._index + distance
         return self._tokens[index] if index < len(self._tokens) else self._tokens[-1]
 
     def at(self, text: str) -> bool:
-        """Whether the next token is this punctuation or word."""
+        """Return True if the next token is this punctuation or word."""
         return self.token.text == text
 
     def at_end(self) -> bool:
-        """Whether nothing is left."""
+        """Return True at the end of the source."""
         return self.token.kind == END
 
     def starts_line(self) -> bool:
-        """Whether the next token is the first on its line."""
+        """Return True if the next token is the first on its line."""
         if not self._index:
             return True
         return "\n" in self.source.text[self._tokens[self._index - 1].end : self.token.start]
 
     @property
     def here(self) -> Span:
-        """The place of the next token."""
+        """Span of the next token."""
         return Span(self.token.start, self.token.end)
 
     @property
     def mark(self) -> int:
-        """Where the next token starts; give it to `since` when the piece is complete."""
+        """Start of the next token, for a later call of `since`."""
         return self.token.start
 
     def since(self, mark: int) -> Span:
-        """The span from `mark` to the end of the token taken last."""
+        """Return the span from `mark` to the end of the last taken token."""
         return Span(mark, self._tokens[self._index - 1].end if self._index else mark)
 
     # -- taking ----------------------------------------------------------------------------------
 
     def take(self) -> Token:
-        """Return the next token and step over it; the end token is never passed."""
+        """Return the next token and advance; the end token is never passed."""
         token = self.token
         if token.kind != END:
             self._index += 1
@@ -98,7 +98,7 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
-        """Step over the next token if it is `text`."""
+        """Take the next token if it is `text`, and return whether it was."""
         if self.token.text != text:
             return False
         self.take()
@@ -140,21 +140,21 @@ class Cursor:
         return self.take()
 
     def expect_digits(self, what: str) -> Token:
-        """Take an unsigned whole number."""
+        """Take an unsigned integer."""
         if self.token.kind != DIGITS:
             raise self.fault(what)
         return self.take()
 
     def expect_string(self, what: str) -> str:
-        """Take a string and return its value, escapes decoded."""
+        """Take a string and return its value with escapes decoded."""
         if self.token.kind != STRING:
             raise self.fault(what)
         return decode_string(self.take())
 
-    # -- failing ---------------------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------
 
     def fault(self, expected: str, *, hint: str | None = None) -> Fault:
-        """Say what was expected here and what stands here instead."""
+        """Return a fault that states the expected and the actual token."""
         token = self.token
         span = self.here
         if token.kind == BAD and token.text[0] in '"/':
@@ -168,27 +168,27 @@ class Cursor:
         return Fault(f"expected {expected}, found {describe(token)}", span, hint=hint)
 
     def enter(self) -> None:
-        """Count one level of nesting; refuse a text that goes deeper than `DEPTH_MAX`.
+        """Enter one level of nesting; refuse a text that is deeper than `DEPTH_MAX`.
 
-        Every `enter` is matched by a `leave`, except on the way of a fault: `skip_past` starts anew.
+        Every `enter` is matched by a `leave`, except after a fault: `skip_past` resets the depth.
         """
         if self._depth >= DEPTH_MAX:
             raise Fault(f"nested more than {DEPTH_MAX} levels deep", self.here, hint="split it into simpler parts")
         self._depth += 1
 
     def leave(self) -> None:
-        """Close the level that `enter` opened."""
+        """Leave the level that `enter` entered."""
         self._depth -= 1
 
     def skip_past(self, found: Callable[[Cursor], bool]) -> None:
-        """Step on until `found(self)` or the end; what a parser does after a fault."""
+        """Advance until `found(self)` or the end, to resume after a fault."""
         self._depth = 0
         while self.token.kind != END and not found(self):
             self.take()
 
 
 def name_of(token: Token) -> Name:
-    """The tree node of a name token; a variable loses its dollar sign."""
+    """Return the tree node of a name token; a variable loses its dollar sign."""
     text = token.text[1:] if token.kind == VAR else token.text
     return Name(text, Span(token.start, token.end))
 
@@ -203,7 +203,7 @@ def _refuse_half_characters(text: str) -> None:
 
 
 def decode_string(token: Token) -> str:
-    """Return the value of a string token; an unknown escape is a fault at its own place."""
+    """Return the value of a string token; an unknown escape is a fault at its position."""
     body = token.text[1:-1]
     if "\\" not in body:
         return body

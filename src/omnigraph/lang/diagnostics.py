@@ -1,8 +1,8 @@
-"""Collects what is wrong with a text and turns it into one typed error.
+"""Collects the errors of a text and raises them as one typed error.
 
-A compiler pass holds a `Reporter` and keeps going as long as what it says stays trustworthy; at the
-end `raise_if_any` raises all of it at once, in text order. Parsers stop a broken piece by raising
-`Fault`, which never leaves the package: whoever recovers hands it to `Reporter.add`.
+A compiler pass reports to a `Reporter` and continues as long as its results remain valid; at the end `raise_if_any`
+raises all errors in text order. A parser abandons a construct by raising `Fault`, which never leaves the package: the
+code that recovers passes it to `Reporter.add`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ERROR_OF_KIND: dict[DiagnosticKind, type[CompileError]] = {
 
 
 class Fault(Exception):
-    """Something wrong at a place; raised to abandon the piece being parsed or checked."""
+    """Error at a position; raised to abandon the construct that is being parsed or checked."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Fault(Exception):
 
 
 class Reporter:
-    """The problems found in one source so far."""
+    """Errors found in one source."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -50,10 +50,9 @@ class Reporter:
         self._seen: set[tuple[str, Span]] = set()
 
     def add(self, fault: Fault, *, subject: str | None = None) -> None:
-        """Record a fault; the same sentence about the same place counts once.
+        """Record a fault; the same message at the same position counts once.
 
-        The hundredth problem is the last: it raises at once, because nobody reads on and looking for
-        more costs time.
+        The hundredth error raises immediately, because searching for more takes time and is of no use.
         """
         if (fault.message, fault.span) in self._seen:
             return
@@ -80,19 +79,21 @@ class Reporter:
             self.raise_if_any()
 
     def raise_if_any(self) -> None:
-        """Raise what was collected; the first problem in the text decides the class."""
+        """Raise the collected errors; the first one in the text determines the class."""
         if self.diagnostics:
             ordered = sorted(self.diagnostics, key=lambda diagnostic: diagnostic.start)
             raise _ERROR_OF_KIND[ordered[0].kind](ordered)
 
 
 def _hint_line(hint: str) -> str:
-    """A hint as it may be shown, in the words of every surface."""
+    """Return a hint that is safe to display, in the variants of all interfaces."""
     if isinstance(hint, Hint):
         return Hint(_one_line(hint), cli=_one_line(hint.cli), in_shell=_one_line(hint.shell))
     return _one_line(hint)
 
 
 def _one_line(text: str) -> str:
-    """A sentence as it may be shown: names and values in it come from the source and can be anything."""
+    """Return a message that is safe to display: names and values in it come from the source and may contain any
+    character.
+    """
     return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")

@@ -1,4 +1,4 @@
-"""What both parsers do alike: read a file piece by piece, and after a mistake go on with the next piece."""
+"""Error recovery of both parsers: after an error, parsing continues at the next item."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Piece = TypeVar("Piece")
 
 
 class FileParser(Generic[Piece]):
-    """Parses a file that is a list of pieces: declarations, or queries."""
+    """Parses a file that is a list of items: declarations or queries."""
 
     def __init__(self, source: Source) -> None:
         self.reporter = Reporter(source)
@@ -28,9 +28,9 @@ class FileParser(Generic[Piece]):
     def parse(
         self, one: Callable[[], Piece], starts: Callable[[Cursor], bool]
     ) -> tuple[tuple[Piece, ...], list[Comment]]:
-        """All pieces and the comments between them, or `ParseError` with every mistake found.
+        """Return all items and the comments between them, or raise `ParseError` with all errors.
 
-        A piece that is broken is left at its mistake; reading goes on where one `starts`.
+        An item with an error is abandoned; parsing continues where the next item `starts`.
         """
         pieces: list[Piece] = []
         while not self.cursor.at_end():
@@ -39,7 +39,7 @@ class FileParser(Generic[Piece]):
         return tuple(pieces), self.cursor.comments
 
     def attempt(self, one: Callable[[], None], starts: Callable[[Cursor], bool]) -> bool:
-        """Read something; after a mistake, step on to where the next thing starts. Whether it went well."""
+        """Parse an item; after an error, advance to the start of the next one. Return True on success."""
         cursor = self.cursor
         before = cursor.mark
         try:

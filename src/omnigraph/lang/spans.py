@@ -1,7 +1,7 @@
-"""Where something is in a source text.
+"""Positions in a source text.
 
-Inside the compiler a place is a `Span` of character offsets, because that is what Python strings are
-indexed by. What leaves the compiler counts in bytes of UTF-8, lines and columns; `Source` converts.
+Inside the compiler a position is a `Span` of character offsets, which index Python strings. Outside, positions are
+bytes of UTF-8, lines and columns; `Source` converts.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Span(NamedTuple):
     end: int
 
     def to(self, other: Span) -> Span:
-        """The range from the start of this one to the end of `other`."""
+        """Return the range from the start of this one to the end of `other`."""
         return Span(self.start, other.end)
 
 
 NOWHERE = Span(0, 0)
-"""The place of a tree that was built by a program rather than parsed."""
+"""Position of a tree that was built by a program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name where it stands; two are equal when they are spelt alike, wherever they stand."""
+    """Name with its position; equality ignores the position."""
 
     text: str
     span: Span = field(default=NOWHERE, compare=False)
@@ -42,7 +42,7 @@ class Name:
 
 
 class Source:
-    """A text with a name, able to tell lines, columns and byte offsets."""
+    """Named text that converts offsets to lines, columns and bytes."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -59,16 +59,16 @@ class Source:
         return starts
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Both count from 1; the column counts characters."""
+        """Return line and column, both from 1; the column counts characters."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
     def line_of(self, offset: int) -> int:
-        """The line number alone, from 1."""
+        """Return the line number, from 1."""
         return bisect_right(self._line_starts, offset)
 
     def byte_offset(self, offset: int) -> int:
-        """The same place counted in bytes of the UTF-8 text."""
+        """Return the span in bytes of the UTF-8 text."""
         if self.text.isascii():
             return min(offset, len(self.text))
         return len(self.text[:offset].encode("utf-8", "surrogatepass"))
@@ -98,7 +98,7 @@ class Source:
 
 
 def _printable(text: str) -> str:
-    """Expand tabs and replace what a terminal could not show, one character for one."""
+    """Expand tabs and replace unprintable characters, one character by one."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_TAB if c == "\t" else c if c.isprintable() and not "\ud800" <= c <= "\udfff" else "�" for c in text)

@@ -1,12 +1,11 @@
-"""The lexer of both languages: text in, a list of tokens out.
+"""Lexer of both languages: text → tokens.
 
-One regular expression does the work, by longest match, and no word is reserved. Comments are kept
-beside the tokens for the formatters. A text that cannot be cut into tokens (a stray character, an
-unterminated string) still gives a list: the bad piece becomes a token of kind `bad` whose text says
-what it is, and the parser reports it when, and only when, it gets there.
+One regular expression matches the longest token. No word is reserved. Comments are kept beside the tokens for the
+formatters. A text that cannot be split into tokens (a stray character, an unterminated string) still gives a list: the
+invalid part becomes a token of kind `bad` whose text describes it, and the parser reports it if it reaches it.
 
-What belongs to one language alone is not here: an enum value such as `in-progress` comes out as
-several adjacent tokens that the schema parser joins again.
+Constructs of only one language are not tokens: an enum value such as `in-progress` gives several adjacent tokens that
+the schema parser joins.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ END: Final = "end"
 
 
 class Token(NamedTuple):
-    """A piece of text with its character offsets; a string token keeps its quotes and escapes."""
+    """Token with its character offsets; a string token includes its quotes and escapes."""
 
     kind: TokenKind
     text: str
@@ -39,7 +38,7 @@ class Token(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """A comment, delimiters included."""
+    """Comment, including its delimiters."""
 
     text: str
     start: int
@@ -47,7 +46,7 @@ class Comment(NamedTuple):
 
 
 class Lexed(NamedTuple):
-    """All tokens of a text, an `end` token last, and the comments that stood between them."""
+    """All tokens of a text, ending with an `end` token, and the comments between them."""
 
     tokens: list[Token]
     comments: list[Comment]
@@ -71,7 +70,7 @@ _TOKEN = re.compile(
 
 
 def lex(text: str) -> Lexed:
-    """Cut `text` into tokens and comments."""
+    """Split `text` into tokens and comments."""
     tokens: list[Token] = []
     comments: list[Comment] = []
     push = tokens.append
@@ -88,7 +87,7 @@ def lex(text: str) -> Lexed:
 
 
 def describe(token: Token) -> str:
-    """Name a token the way an error message should."""
+    """Return the name of a token for an error message."""
     if token.kind == END:
         return "the end of the text"
     if token.kind == STRING:
@@ -103,7 +102,7 @@ def describe(token: Token) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with what cannot be seen (control characters, line ends) written as an escape."""
+    """Return the text with invisible characters (control characters, line ends) as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

@@ -1,7 +1,7 @@
-"""The schema language: text → tree → catalog, and from one catalog to the next.
+"""The schema language: text → tree → catalog, and migration between catalogs.
 
-`parser` reads `.pg` text into the tree of `ast`; `check` decides whether it is sound and builds the
-`catalog`, which is what the rest of the program knows of a schema; `format` writes a tree back as
-text; `identity` gives types and properties numbers that survive renames and keeps them in a document;
-`migrate` plans the way from an accepted schema to a desired one; `arrow` lays tables out.
+`parser` parses `.pg` text into the tree of `ast`. `check` validates the tree and builds the `catalog`, which the rest
+of the program uses. `format` prints a tree as text. `identity` assigns numbers to types and properties that survive
+renames and stores them in a document. `migrate` plans the steps from an accepted schema to a desired one. `arrow`
+derives the Arrow schemas of tables.
 """

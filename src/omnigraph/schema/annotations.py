@@ -1,4 +1,4 @@
-"""The annotations the schema language defines, and slips of the keyboard that mean one of them.
+"""The annotations that the schema language defines, and detection of misspelled ones.
 
 Any other annotation is metadata of the user. A name within two edits of a defined one is an error: `@kye` would
 otherwise declare a table without a key.
@@ -11,12 +11,12 @@ from functools import lru_cache
 from omnigraph.suggestions import within_edits
 
 TEXTS = frozenset({"description", "instruction"})
-"""Annotations for people and models; the only metadata the language defines."""
+"""Descriptive annotations for readers and language models; the only metadata that the language defines."""
 DEFINED = TEXTS | {"card", "check", "embed", "index", "key", "range", "rename_from", "unique"}
 _EDITS = 2
 
 
 @lru_cache(maxsize=1024)
 def misspelt(name: str) -> str | None:
-    """The defined annotation that `name` probably means; None for a defined one and for metadata."""
+    """Return the defined annotation that `name` probably means; None for a defined name and for metadata."""
     return None if name in DEFINED else within_edits(name, sorted(DEFINED), _EDITS)

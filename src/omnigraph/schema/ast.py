@@ -1,4 +1,4 @@
-"""The tree of a `.pg` file, as written: order, forms and spans kept, nothing resolved."""
+"""Syntax tree of a `.pg` file: order, forms and spans as written, names not resolved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ColumnRuleKind = Literal["key", "unique", "index"]
 
 @dataclass(frozen=True, slots=True)
 class AnnotationValue:
-    """An argument of an annotation: a string's value, or the source text of anything else."""
+    """Argument of an annotation: the value of a string, or the source text of any other argument."""
 
     kind: ValueKind
     text: str
@@ -33,7 +33,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class TypeExpr:
-    """A property's type; `enum_order` keeps an enum's values in the order they were written."""
+    """Type of a property; `enum_order` keeps the values of an enum in source order."""
 
     type: PropertyType
     enum_order: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class ColumnRule:
 
 @dataclass(frozen=True, slots=True)
 class RangeRule:
-    """`@range(column, low..high)`; the bounds are number texts, either may be missing."""
+    """`@range(column, low..high)`; the bounds are number texts, and either may be absent."""
 
     column: Name
     low: Name | None
@@ -132,6 +132,6 @@ Declaration = InterfaceDecl | NodeDecl | EdgeDecl
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """Everything a `.pg` text declares, in order."""
+    """All declarations of a `.pg` text, in order."""
 
     declarations: tuple[Declaration, ...]

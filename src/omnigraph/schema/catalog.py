@@ -1,10 +1,10 @@
-"""What a schema means: the catalog every other part of the program looks types up in.
+"""The catalog: the resolved, validated types of a schema.
 
-A catalog is plain immutable data in canonical form: types and properties by ascending name, column
-lists sorted, enum values sorted, interface properties already copied into the nodes that implement
-them. Two sources that differ only in order, comments or rename hints give equal catalogs.
+A catalog is immutable data in canonical form: types and properties by ascending name, column lists sorted, enum values
+sorted, interface properties copied into the nodes that implement them. Two sources that differ only in order, comments
+or rename hints give equal catalogs.
 
-It does not know where it came from: `check` builds it from a tree, `identity` from a stored document.
+A catalog is independent of its origin: `check` builds it from a tree, `identity` from a stored document.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ TypeKind = Literal["interface", "node", "edge"]
 RESERVED_COLUMNS = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
 )
-"""Names the storage layer keeps for itself."""
+"""Column names that are reserved for the storage layer."""
 
 SYSTEM_FIELDS: Mapping[TypeKind, tuple[str, ...]] = {
     "interface": (),
     "node": ("id",),
     "edge": ("id", "src", "dst"),
 }
-"""The columns a table has before its properties."""
+"""Columns of a table that precede its properties."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Metadata:
-    """An annotation kept as metadata; `arguments` are its keyword arguments, by name."""
+    """Annotation that is kept as metadata; `arguments` are its keyword arguments, by name."""
 
     name: str
     value: str | None = None
     arguments: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """`{name, value}`, and `kwargs` when there are any."""
+        """Return `{name, value}`, and `kwargs` if there are keyword arguments."""
         data: dict[str, Any] = {"name": self.name, "value": self.value}
         if self.arguments:
             data["kwargs"] = dict(self.arguments)
@@ -50,7 +50,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Where the text of a vector property comes from, and which model turns it into the vector."""
+    """Source property and model of an embedded vector property."""
 
     source: str
     model: str | None = None
@@ -58,28 +58,28 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The columns that identify a node, in the order its id spells them."""
+    """Key of a node type: the identifying columns, in the order in which the id lists them."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """No two rows share this tuple."""
+    """Uniqueness constraint: no two rows have the same values in these columns."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index is wanted over these columns."""
+    """Declaration of an index over these columns."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Inclusive numeric bounds; None is open."""
+    """Inclusive numeric bounds of a column; None means unbounded."""
 
     column: str
     low: float | None
@@ -88,7 +88,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The text must contain a match of this pattern."""
+    """Pattern constraint: the text must contain a match of the pattern."""
 
     column: str
     pattern: str
@@ -99,7 +99,7 @@ Constraint = Key | Unique | Index | Range | Check
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property; `injected_from` names the interfaces it came from when the node did not declare it."""
+    """Property of a type; `injected_from` names the interfaces it comes from if the node does not declare it."""
 
     name: str
     type: PropertyType
@@ -119,54 +119,54 @@ class _DeclaredType:
 
     @cached_property
     def unique(self) -> tuple[tuple[str, ...], ...]:
-        """The column groups of every `@unique`."""
+        """Column groups of all `@unique` constraints."""
         return tuple(c.columns for c in self.constraints if isinstance(c, Unique))
 
     @cached_property
     def indices(self) -> tuple[tuple[str, ...], ...]:
-        """The column groups to index: the key's columns one by one, then every `@index`."""
+        """Column groups to index: each column of the key, then every `@index`."""
         declared = [c.columns for c in self.constraints if isinstance(c, Index)]
         implied = [(column,) for c in self.constraints if isinstance(c, Key) for column in c.columns]
         return tuple(dict.fromkeys([*implied, *declared]))
 
     @cached_property
     def ranges(self) -> tuple[Range, ...]:
-        """Every `@range`."""
+        """All `@range` constraints."""
         return tuple(c for c in self.constraints if isinstance(c, Range))
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Every `@check`."""
+        """All `@check` constraints."""
         return tuple(c for c in self.constraints if isinstance(c, Check))
 
     @cached_property
     def blobs(self) -> tuple[str, ...]:
-        """The Blob properties, which no query reads as values."""
+        """Names of the Blob properties, which queries cannot read as values."""
         return tuple(p.name for p in self.properties.values() if p.type.scalar == "Blob")
 
 
 @dataclass(frozen=True)
 class InterfaceType(_DeclaredType):
-    """A property contract; it has no table."""
+    """Interface: a set of properties that node types implement. It has no table."""
 
     kind: Literal["interface"] = field(default="interface", init=False)
 
 
 @dataclass(frozen=True)
 class NodeType(_DeclaredType):
-    """A node type: one table, `id` and then the properties."""
+    """Node type. Its table has the column `id` and then the properties."""
 
     implements: tuple[str, ...] = ()
     kind: Literal["node"] = field(default="node", init=False)
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """The key columns in the order the id spells them; empty when rows get generated ids."""
+        """Key columns in the order in which the id lists them; empty if ids are generated."""
         return next((c.columns for c in self.constraints if isinstance(c, Key)), ())
 
     @cached_property
     def embeds(self) -> Mapping[str, Embed]:
-        """Vector property → the text it is made from."""
+        """Vector property → source and model of its embedding."""
         return {p.name: p.embed for p in self.properties.values() if p.embed}
 
     @property
@@ -177,14 +177,14 @@ class NodeType(_DeclaredType):
 
 @dataclass(frozen=True)
 class UnionType(NodeType):
-    """Node types of which a variable may be any, and the properties they share; it has no table of its own."""
+    """Union of node types, with the properties they share, for variables of several types. It has no table."""
 
     members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cardinality:
-    """How many edges a source node may have; no `max` is unbounded."""
+    """Bounds on the number of edges of a source node; None as `max` means unbounded."""
 
     min: int = 0
     max: int | None = None
@@ -195,7 +195,7 @@ class Cardinality:
 
 @dataclass(frozen=True)
 class EdgeType(_DeclaredType):
-    """An edge type: one table, `id`, `src`, `dst` and then the properties."""
+    """Edge type. Its table has the columns `id`, `src`, `dst` and then the properties."""
 
     from_type: str = ""
     to_type: str = ""
@@ -209,7 +209,7 @@ class EdgeType(_DeclaredType):
 
     @property
     def word(self) -> str:
-        """How a query writes the edge: its name with a small first letter."""
+        """Name of the edge in queries: the type name with a lower-case first letter."""
         return self.name[0].lower() + self.name[1:]
 
 
@@ -218,7 +218,7 @@ AnyType = InterfaceType | NodeType | EdgeType
 
 @dataclass(frozen=True)
 class Catalog:
-    """All types of a schema, each map by ascending name."""
+    """All types of a schema; each map is ordered by name."""
 
     interfaces: Mapping[str, InterfaceType]
     nodes: Mapping[str, NodeType]
@@ -229,12 +229,12 @@ class Catalog:
         return {name.lower(): edge for name, edge in self.edges.items()}
 
     def find_edge(self, word: str) -> EdgeType | None:
-        """The edge a query word means: the exact name first, then whatever its case."""
+        """Return the edge type that a query names: an exact match first, then a match that ignores case."""
         return self.edges.get(word) or self._edges_by_folded_name.get(word.lower())
 
     @cached_property
     def edges_touching(self) -> Mapping[str, tuple[EdgeType, ...]]:
-        """Node type → every edge type that starts or ends there."""
+        """Node type → all edge types that start or end there."""
         touching: dict[str, list[EdgeType]] = {name: [] for name in self.nodes}
         for edge in self.edges.values():
             for end in {edge.from_type, edge.to_type}:
@@ -250,7 +250,9 @@ class Catalog:
         }
 
     def node(self, name: str) -> NodeType:
-        """A node type, or what those of a union `A|B` share; interfaces nobody implements are a union of no nodes."""
+        """Return a node type, or the union type of `A|B` or an interface; an interface without implementations is an
+        empty union.
+        """
         found = self.nodes.get(name)
         if found is None:
             found = self._unions.get(name)
@@ -259,7 +261,7 @@ class Catalog:
         return found
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The node types a node of this type, or of this union, can be of."""
+        """Return the node types that a type name, interface or union can stand for."""
         node = self.node(name)
         return node.members if isinstance(node, UnionType) else (name,)
 
@@ -276,12 +278,12 @@ class Catalog:
         return UnionType(name, {p.name: p for p in shared if p is not None}, members=members)
 
     def tables(self) -> Iterator[NodeType | EdgeType]:
-        """Every type that has a table: edges, then nodes, each by name."""
+        """Return all types that have a table: edges, then nodes, each by name."""
         yield from self.edges.values()
         yield from self.nodes.values()
 
     def of_kind(self, kind: TypeKind) -> Mapping[str, AnyType]:
-        """The types of one kind."""
+        """Return the types of one kind."""
         by_kind: dict[TypeKind, Mapping[str, AnyType]] = {
             "interface": self.interfaces,
             "node": self.nodes,
@@ -291,12 +293,14 @@ class Catalog:
 
 
 def union_name(names: Iterable[str]) -> str:
-    """What the union of some node types is called."""
+    """Return the name of the union of some node types."""
     return "|".join(sorted(set(names)))
 
 
 def share(properties: Sequence[Property]) -> Property | None:
-    """What properties of one name are together: of one type, null where any may be; None when they differ."""
+    """Return the property that stands for properties of one name in a union: nullable if any is; None if their types
+    differ.
+    """
     first = properties[0]
     types = [p.type for p in properties]
     if len({(t.scalar, t.is_list, t.dim) for t in types}) > 1:
@@ -311,7 +315,7 @@ def share(properties: Sequence[Property]) -> Property | None:
 
 
 def constraint_to_json(constraint: Constraint) -> dict[str, Any]:
-    """`{"Key": […]}`, `{"Range": {property, min, max}}` and so on."""
+    """Return the JSON form: `{"Key": […]}`, `{"Range": {property, min, max}}` and so on."""
     match constraint:
         case Range(column, low, high):
             return {"Range": {"property": column, "min": low, "max": high}}
@@ -322,7 +326,7 @@ def constraint_to_json(constraint: Constraint) -> dict[str, Any]:
 
 
 def constraint_columns(constraint: Constraint) -> tuple[str, ...]:
-    """The columns a constraint speaks of."""
+    """Return the columns of a constraint."""
     match constraint:
         case Range() | Check():
             return (constraint.column,)
@@ -331,6 +335,6 @@ def constraint_columns(constraint: Constraint) -> tuple[str, ...]:
 
 
 def constraint_order(constraint: Constraint) -> tuple[Any, ...]:
-    """The canonical order of a type's constraints: key, unique, index, range, check, then columns."""
+    """Return the sort key of the canonical order of constraints: key, unique, index, range, check, then columns."""
     rank = (Key, Unique, Index, Range, Check).index(type(constraint))
     return rank, constraint_columns(constraint), repr(constraint)

@@ -1,9 +1,8 @@
-"""Is a schema sound? The tree in, the catalog out, or every reason why not.
+"""Validation of a schema: syntax tree → catalog, or all errors.
 
-Three passes, each relying on the one before: interfaces; nodes with the interface properties they
-take over; edges with their endpoints. Numbers S2…S24 name the rule that was broken; each has a page
-in the documentation. A declaration with a mistake is still checked to its end, and later passes treat
-what it declares as known, so that one mistake is reported once.
+There are three passes, each based on the previous one: interfaces; nodes with the interface properties they inherit;
+edges with their end types. The codes S2…S24 identify the violated rule; the documentation describes each. A declaration
+with an error is checked to its end, and later passes treat its names as declared, so that each error is reported once.
 """
 
 from __future__ import annotations
@@ -71,14 +70,14 @@ _TAKEN: dict[TypeKind, frozenset[str]] = {
 
 
 def compile_schema(text: str, name: str = "<schema>") -> Catalog:
-    """Return the catalog of a schema text, or raise `ParseError` or `SchemaError` with every mistake."""
+    """Return the catalog of a schema text, or raise `ParseError` or `SchemaError` with all errors."""
     source = Source(text, name)
     tree, _ = parse_source(source)
     return check_schema(tree, source)
 
 
 def check_schema(tree: SchemaFile, source: Source) -> Catalog:
-    """Return the catalog of a parsed schema; `source` is what errors point into."""
+    """Return the catalog of a parsed schema; error positions refer to `source`."""
     checker = _Checker(Reporter(source))
     catalog = checker.run(tree)
     checker.reporter.raise_if_any()
@@ -87,7 +86,7 @@ def check_schema(tree: SchemaFile, source: Source) -> Catalog:
 
 @dataclass(frozen=True, slots=True)
 class _Gift:
-    """A property as an interface brings it to a node, with its constraints, and where it is declared."""
+    """Property that an interface provides to its nodes, with its constraints and its position."""
 
     property: Property
     constraints: list[Constraint]
@@ -99,7 +98,9 @@ class _Checker:
         self.reporter = reporter
         self.subject: str | None = None
         self.gifts: dict[str, dict[str, _Gift]] = {}
-        """Interface → property → what a node gets that does not declare it; made once, shared by all nodes."""
+        """Interface → property → the inherited property of nodes that do not declare it; built once and shared by all
+        nodes.
+        """
 
     def say(self, code: str, message: str, span: Span, hint: str | None = None, *, catalog: bool = False) -> None:
         fault = Fault(message, span, kind="catalog" if catalog else "parse", code=code, hint=hint)
@@ -133,7 +134,7 @@ class _Checker:
         return Catalog(_by_name(interfaces), _by_name(nodes), _by_name(edges))
 
     def firsts(self, tree: SchemaFile, kind: type[Declaration]) -> list[Declaration]:
-        """The declarations of one kind; a second one of the same name is reported and left out."""
+        """Return the declarations of one kind; a second one of the same name is reported and omitted."""
         seen: dict[str, Declaration] = {}
         for declaration in tree.declarations:
             if isinstance(declaration, kind):
@@ -265,7 +266,7 @@ class _Checker:
     # -- properties ------------------------------------------------------------------------------
 
     def properties(self, members: Sequence[Member], kind: TypeKind) -> tuple[dict[str, Property], list[Constraint]]:
-        """The declared properties, and the constraints written on them."""
+        """Return the declared properties and the constraints written behind them."""
         properties: dict[str, Property] = {}
         constraints: list[Constraint] = []
         for member in members:
@@ -300,7 +301,7 @@ class _Checker:
         return properties, constraints
 
     def bare_constraints(self, member: PropertyDecl, kind: TypeKind) -> list[Constraint]:
-        """`@key`, `@unique`, `@index` written behind a property."""
+        """Read `@key`, `@unique` and `@index` behind a property."""
         found: list[Constraint] = []
         type_ = member.type.type
         seen: set[str] = set()
@@ -375,7 +376,7 @@ class _Checker:
     # -- annotations -----------------------------------------------------------------------------
 
     def notes(self, annotations: Iterable[Annotation], *, on_property: bool) -> tuple[Metadata, ...]:
-        """The annotations that stay metadata, in canonical order."""
+        """Return the annotations that remain metadata, in canonical order."""
         notes: set[Metadata] = set()
         seen: set[str] = set()
         for annotation in annotations:
@@ -395,7 +396,7 @@ class _Checker:
                 seen.add(word)
             arguments = tuple(sorted((key.text, value.text) for key, value in annotation.arguments))
             notes.add(Metadata(word, annotation.value.text if annotation.value else None, arguments))
-        # An absent value and an empty one are different notes, and must not tie.
+        # An absent value and an empty value are different annotations and must not compare equal.
         return tuple(sorted(notes, key=lambda n: (n.name, n.value is not None, n.value or "", n.arguments)))
 
     def rename_from(self, annotations: Iterable[Annotation]) -> str | None:
@@ -546,7 +547,7 @@ class _Checker:
 
 
 def _alike(a: _Gift, b: _Gift) -> bool:
-    """Whether two interfaces bring the same property: type, annotations and constraints."""
+    """Return True if two interfaces provide the same property: type, annotations and constraints."""
     return a.constraints == b.constraints and a.property == replace(b.property, injected_from=a.property.injected_from)
 
 

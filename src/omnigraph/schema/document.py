@@ -1,11 +1,11 @@
-"""The parts of the schema document: types, properties and constraints with numbers that outlive names.
+"""Records of the schema document: types, properties and constraints with numbers that survive renames.
 
-Every part is an immutable record that knows its JSON form. A reference carries the number it means
-and the name to show; the number decides. Lists are in canonical order: types, properties and
-references by name, constraints as in the catalog, the columns of a key by ascending number.
+Every record is immutable and has a JSON form. A reference contains the number, which identifies the target, and the
+name, for display. Lists are in canonical order: types, properties and references by name, constraints as in the
+catalog, the columns of a key by ascending number.
 
-The parts know nothing of one another's existence: `ir_parser` makes them from JSON, `ir_rules` decides whether
-they fit together, and `identity` holds the whole document.
+`document_parser` reads the records from JSON, `document_rules` checks that they are consistent, and `identity` holds
+the whole document.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from omnigraph.schema.catalog import Cardinality, Check, Constraint, Metadata, R
 from omnigraph.types import PropertyType
 
 IDENTITY_MAX = 2**63 - 1
-"""The largest number the counter may reach: what a signed 64-bit column can hold."""
+"""Largest number that the counter may reach: the maximum of a signed 64-bit column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A type or property meant by its number; the name is for people."""
+    """Reference to a type or property by number; the name is for display."""
 
     id: int
     name: str
 
     def to_json(self) -> dict[str, Any]:
-        """`{id, name}`."""
+        """Return `{id, name}`."""
         return {"id": self.id, "name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class SystemField:
-    """A column every edge table has, so it needs no number."""
+    """Reference to a system column of edge tables, which has no number."""
 
     name: Literal["src", "dst"]
 
     def to_json(self) -> dict[str, Any]:
-        """`{system: name}`."""
+        """Return `{system: name}`."""
         return {"system": self.name}
 
 
@@ -48,7 +48,7 @@ Column = Ref | SystemField
 
 @dataclass(frozen=True, slots=True)
 class IREmbed:
-    """What a vector is made from; `source_id` is None where an interface leaves the text to its nodes."""
+    """Source and model of an embedded vector; `source_id` is None if an interface leaves the source to its nodes."""
 
     source_id: int | None
     source_name: str
@@ -56,30 +56,30 @@ class IREmbed:
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """What a rename leaves equal."""
+        """Return the content that a rename does not change."""
         source = self.source_name if self.source_id is None else self.source_id
         return source, self.model
 
     def to_json(self) -> dict[str, Any]:
-        """`{source: {id, name}, model}`."""
+        """Return `{source: {id, name}, model}`."""
         return {"source": {"id": self.source_id, "name": self.source_name}, "model": self.model}
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A property of a node fulfils this property of an interface."""
+    """Link from a property of a node to the interface property that it implements."""
 
     interface: Ref
     property: Ref
 
     def to_json(self) -> dict[str, Any]:
-        """`{interface: {id, name}, property: {id, name}}`."""
+        """Return `{interface: {id, name}, property: {id, name}}`."""
         return {"interface": self.interface.to_json(), "property": self.property.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
 class IRProperty:
-    """A property; `injected` when the node has it only because an interface brings it."""
+    """Property with its number; `injected` if the node inherits it from an interface without declaring it."""
 
     id: int
     name: str
@@ -90,7 +90,7 @@ class IRProperty:
     satisfies: tuple[Link, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, always."""
+        """Return the JSON form with all fields."""
         return {
             "id": self.id,
             "name": self.name,
@@ -104,14 +104,14 @@ class IRProperty:
 
 @dataclass(frozen=True, slots=True)
 class IRConstraint:
-    """A constraint of the catalog, and what each of its columns is, in the same order."""
+    """Constraint of the catalog with a reference for each of its columns, in the same order."""
 
     constraint: Constraint
     fields: tuple[Column, ...]
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """What a rename leaves equal: the kind, the columns as a set, the bounds or the pattern."""
+        """Return the content that a rename does not change: the kind, the set of columns, the bounds or the pattern."""
         columns = frozenset(column.id if isinstance(column, Ref) else column.name for column in self.fields)
         match self.constraint:
             case Range(_, low, high):
@@ -123,11 +123,11 @@ class IRConstraint:
 
     @property
     def property_ids(self) -> frozenset[int]:
-        """The properties it speaks of, system fields left out."""
+        """Return the properties of the constraint, without system columns."""
         return frozenset(column.id for column in self.fields if isinstance(column, Ref))
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the catalog's constraints, with references in place of names."""
+        """Return the JSON form of the catalog's constraint, with references instead of names."""
         match self.constraint:
             case Range(_, low, high):
                 return {"Range": {"property": self.fields[0].to_json(), "min": low, "max": high}}
@@ -153,18 +153,20 @@ class _IRType:
 
 @dataclass(frozen=True, slots=True)
 class IRInterface(_IRType):
-    """An interface: numbers for its contract, no table."""
+    """Interface with its number. It has no table."""
 
     kind: Literal["interface"] = field(default="interface", init=False)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields but the kind, which the place in the document tells."""
+        """Return the JSON form without the kind, which the position in the document implies."""
         return {"id": self.id, "name": self.name, **self._members_to_json()}
 
 
 @dataclass(frozen=True, slots=True)
 class IRNode(_IRType):
-    """A node type; `incarnation_id` is its table's, and a dropped and re-added type gets a new one."""
+    """Node type with its number; `incarnation_id` identifies its table, and a type that is dropped and added again gets
+    a new one.
+    """
 
     incarnation_id: int
     notes: tuple[Metadata, ...]
@@ -172,7 +174,7 @@ class IRNode(_IRType):
     kind: Literal["node"] = field(default="node", init=False)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields but the kind, which the place in the document tells."""
+        """Return the JSON form without the kind, which the position in the document implies."""
         return {
             "id": self.id,
             "incarnation_id": self.incarnation_id,
@@ -185,7 +187,7 @@ class IRNode(_IRType):
 
 @dataclass(frozen=True, slots=True)
 class IREdge(_IRType):
-    """An edge type; `incarnation_id` is its table's."""
+    """Edge type with its number; `incarnation_id` identifies its table."""
 
     incarnation_id: int
     notes: tuple[Metadata, ...]
@@ -195,7 +197,7 @@ class IREdge(_IRType):
     kind: Literal["edge"] = field(default="edge", init=False)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields but the kind, which the place in the document tells."""
+        """Return the JSON form without the kind, which the position in the document implies."""
         return {
             "id": self.id,
             "incarnation_id": self.incarnation_id,
@@ -211,9 +213,10 @@ class IREdge(_IRType):
 IRType = IRInterface | IRNode | IREdge
 
 KINDS: tuple[TypeKind, ...] = ("interface", "node", "edge")
-"""The order in which kinds are numbered, compared and listed."""
+"""Order in which kinds are numbered, compared and listed."""
 
 
 def note_order(note: Metadata) -> tuple[object, ...]:
-    """The canonical order of annotations: name, then without a value before with one, then the rest."""
+    """Return the sort key of the canonical order of annotations: name, then absent before present value, then the rest.
+    """
     return note.name, note.value is not None, note.value or "", note.arguments

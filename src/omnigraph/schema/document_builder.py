@@ -1,7 +1,7 @@
-"""Builds the parts of a schema document from a catalog and the numbers its declarations go by.
+"""Builds the records of a schema document from a catalog and the numbers of its declarations.
 
-Which declaration continues which number is decided before, in `identity`; here whatever is left
-without a number gets the next ones, in the specified order, so two programs number alike.
+`identity` determines which declaration continues which number. Declarations without a number get the next ones here, in
+the specified order, so that all implementations assign the same numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PropertyKey = tuple[TypeKind, str, str]
 
 @dataclass
 class Numbers:
-    """The numbers of a catalog's types, properties and tables, as far as they are known."""
+    """Known numbers of the types, properties and tables of a catalog."""
 
     types: dict[TypeKey, int] = field(default_factory=dict)
     properties: dict[PropertyKey, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Numbers:
 
 
 class Parts(NamedTuple):
-    """All parts of a document, and the first number that is still free."""
+    """All records of a document and the first free number."""
 
     next_id: int
     interfaces: tuple[IRInterface, ...]
@@ -62,7 +62,7 @@ class Parts(NamedTuple):
 
 
 def build_parts(catalog: Catalog, kept: Numbers, next_id: int) -> Parts:
-    """Number what `kept` does not know, from `next_id` on, and return the parts of the document."""
+    """Assign numbers from `next_id` to declarations that are not in `kept`, and return the records of the document."""
     numbers, next_id = _complete(catalog, kept, next_id)
     builder = _Builder(catalog, numbers)
     return Parts(
@@ -74,7 +74,9 @@ def build_parts(catalog: Catalog, kept: Numbers, next_id: int) -> Parts:
 
 
 def _complete(catalog: Catalog, kept: Numbers, next_id: int) -> tuple[Numbers, int]:
-    """Types by kind and name, then properties by owner's number and name, then tables by type number."""
+    """Assign numbers to types by kind and name, then to properties by number of the owner and name, then to tables by
+    type number.
+    """
     numbers = Numbers(dict(kept.types), dict(kept.properties), dict(kept.incarnations))
     for kind in KINDS:
         for name in catalog.of_kind(kind):
@@ -182,6 +184,6 @@ class _Builder:
 
 
 def _notes(notes: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
-    # JSON keeps one value per keyword, so a repeated one would not survive being stored.
+    # JSON stores one value per keyword, so a repeated keyword would be lost.
     once = (Metadata(note.name, note.value, tuple(sorted(dict(note.arguments).items()))) for note in notes)
     return tuple(sorted(set(once), key=note_order))

@@ -1,8 +1,8 @@
-"""Reads the parts of the schema document from JSON, strictly.
+"""Strict parser of the schema document: JSON → records.
 
-Every value must have exactly the expected shape: no missing key, no extra key, no `true` where a
-number belongs. What does not fit is a `SchemaChangeError` that says where in the document it stands.
-Whether well-shaped parts fit together is `ir_rules`' question.
+Every value must have exactly the expected form: no missing key, no extra key, no `true` in place of a number. Any other
+value raises a `SchemaChangeError` with its path in the document. `document_rules` checks that the records are
+consistent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COLUMN_CONSTRAINTS: dict[str, type[Key] | type[Unique] | type[Index]] = {
 
 
 def bad_document(message: str) -> SchemaChangeError:
-    """The error for a document that does not validate."""
+    """Return the error for an invalid document."""
     return SchemaChangeError(
         f"the stored schema document is not valid: {message}",
         code="bad_schema_document",
@@ -53,19 +53,19 @@ def bad_document(message: str) -> SchemaChangeError:
 
 
 class At:
-    """A JSON value and the path that leads to it."""
+    """JSON value with its path in the document."""
 
     def __init__(self, value: Any, path: str = "") -> None:
         self.value = value
         self.path = path
 
     def fail(self, expected: str) -> SchemaChangeError:
-        """Say what was expected here and what stands here instead."""
+        """Return the error that states the expected and the actual value."""
         where = self.path or "the document"
         return bad_document(f"{where} should be {expected}, but is {describe_json(self.value)}")
 
     def object(self, *keys: str, optional: str | None = None) -> dict[str, At]:
-        """The members of an object that has exactly these keys, and perhaps `optional`."""
+        """Return the members of an object that has exactly these keys, and possibly `optional`."""
         if not isinstance(self.value, dict):
             raise self.fail("an object")
         prefix = f"{self.path}." if self.path else ""
@@ -78,34 +78,34 @@ class At:
         return {key: At(value, f"{prefix}{key}") for key, value in self.value.items()}
 
     def only_member(self) -> tuple[str, At]:
-        """The one member of an object with a single member."""
+        """Return the only member of an object."""
         if not isinstance(self.value, dict) or len(self.value) != 1:
             raise self.fail("an object with one member")
         [(key, value)] = self.value.items()
         return str(key), At(value, f"{self.path}.{ascii(key)[1:-1][:60]}")
 
     def array(self, parse: Callable[[At], Part]) -> tuple[Part, ...]:
-        """The items of an array, each parsed by `parse`."""
+        """Return the items of an array, each parsed by `parse`."""
         if not isinstance(self.value, list):
             raise self.fail("an array")
         return tuple(parse(At(item, f"{self.path}[{index}]")) for index, item in enumerate(self.value))
 
     def optional(self, parse: Callable[[At], Part]) -> Part | None:
-        """None for null, else what `parse` makes of it."""
+        """Return None for null, otherwise the value parsed by `parse`."""
         return None if self.value is None else parse(self)
 
     def integer(self, low: int, high: int) -> int:
-        """A whole number between `low` and `high`."""
+        """Return an integer between `low` and `high`."""
         if type(self.value) is not int or not low <= self.value <= high:
             raise self.fail(f"a whole number from {low} to {high}")
         return self.value
 
     def identity(self) -> int:
-        """A number of the counter; zero is never given out."""
+        """Return a number of the counter; zero is never assigned."""
         return self.integer(1, IDENTITY_MAX)
 
     def number(self) -> float:
-        """A finite number."""
+        """Return a finite number."""
         if type(self.value) not in (int, float):
             raise self.fail("a number")
         try:
@@ -117,13 +117,13 @@ class At:
         return number
 
     def boolean(self) -> bool:
-        """`true` or `false`."""
+        """Return a truth value."""
         if not isinstance(self.value, bool):
             raise self.fail("true or false")
         return self.value
 
     def text(self) -> str:
-        """A string of whole characters."""
+        """Return a string of valid Unicode."""
         if not isinstance(self.value, str):
             raise self.fail("a string")
         if not self.value.isascii():
@@ -134,23 +134,23 @@ class At:
         return self.value
 
     def matching(self, pattern: re.Pattern[str], what: str) -> str:
-        """A string that is one whole match of `pattern`."""
+        """Return a string that matches `pattern` as a whole."""
         text = self.text()
         if not pattern.fullmatch(text):
             raise self.fail(what)
         return text
 
     def type_name(self) -> str:
-        """The name of a type."""
+        """Return the name of a type."""
         return self.matching(_TYPE_NAME, "a type name")
 
     def property_name(self) -> str:
-        """The name of a property."""
+        """Return the name of a property."""
         return self.matching(_PROPERTY_NAME, "a property name")
 
 
 def parse_interface(at: At) -> IRInterface:
-    """Read what `IRInterface.to_json` wrote."""
+    """Parse the JSON form of an `IRInterface`."""
     members = at.object("id", "name", "properties", "constraints")
     return IRInterface(
         members["id"].identity(),
@@ -161,7 +161,7 @@ def parse_interface(at: At) -> IRInterface:
 
 
 def parse_node(at: At) -> IRNode:
-    """Read what `IRNode.to_json` wrote."""
+    """Parse the JSON form of an `IRNode`."""
     members = at.object("id", "incarnation_id", "name", "annotations", "implements", "properties", "constraints")
     return IRNode(
         members["id"].identity(),
@@ -175,7 +175,7 @@ def parse_node(at: At) -> IRNode:
 
 
 def parse_edge(at: At) -> IREdge:
-    """Read what `IREdge.to_json` wrote."""
+    """Parse the JSON form of an `IREdge`."""
     members = at.object(
         "id", "incarnation_id", "name", "annotations", "from", "to", "cardinality", "properties", "constraints"
     )

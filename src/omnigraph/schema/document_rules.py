@@ -1,9 +1,8 @@
-"""Do the parts of a schema document fit together?
+"""Consistency rules of a schema document.
 
-One pass over well-shaped parts: numbers are unique and below the counter, lists are in canonical
-order, every reference leads to what it names, and no declaration says what the schema language would
-refuse. The first thing wrong is raised; a document that passes can be turned into a catalog without
-further questions.
+One pass over parsed records checks that numbers are unique and below the counter, lists are in canonical order, every
+reference leads to the declaration that it names, and every declaration is valid in the schema language. The first
+violation is raised. A document that passes can be converted to a catalog without further checks.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def check_parts(
     nodes: Sequence[IRNode],
     edges: Sequence[IREdge],
 ) -> None:
-    """Return if the parts make one sound schema, else raise `SchemaChangeError`."""
+    """Raise `SchemaChangeError` if the records do not form a valid schema."""
     types: tuple[IRType, ...] = (*interfaces, *nodes, *edges)
     _check_numbers(next_id, types)
     for kind, of_kind in (("interfaces", interfaces), ("nodes", nodes), ("edges", edges)):
@@ -143,7 +142,7 @@ def _check_embed(type_: IRType, property_: IRProperty, embed: IREmbed) -> None:
     if embed.source_id != (source.id if source else None):
         raise bad_document(f"{what} refers to id {embed.source_id}, which is not '{embed.source_name}'")
     if type_.kind == "interface":
-        return  # only the nodes that take it over must have the text
+        return  # only nodes that inherit the property must have the text
     if source is None or not source.type.is_text or source.type.enum_values is not None:
         raise bad_document(f"{what} is not made from a String")
 
@@ -170,7 +169,7 @@ def _check_eligible(type_: IRType, constraint: IRConstraint, by_id: Mapping[int,
     covered = [by_id[c.id].type for c in constraint.fields if not isinstance(c, SystemField)]
     match constraint.constraint:
         case Key():
-            # A key of an interface becomes one in the nodes, and is held to the rules there.
+            # The key of an interface becomes a key of its nodes and is checked there.
             sound = type_.kind == "interface" or (
                 type_.kind == "node"
                 and not any(t.nullable or t.is_list or t.scalar in ("Vector", "Blob") for t in covered)

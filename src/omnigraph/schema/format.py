@@ -1,7 +1,6 @@
-"""Tree → `.pg` text in the one canonical layout, comments kept.
+"""Formatter of the schema language: tree → `.pg` text in canonical layout, with comments.
 
-Declarations and members stay in the order they were written: order carries meaning for readers, even
-though it carries none for the catalog.
+Declarations and members keep their source order: it is meaningful to readers, although it does not affect the catalog.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def format_schema(text: str, name: str = "<schema>") -> str:
 
 
 def print_schema(tree: SchemaFile) -> str:
-    """Return the text of a tree that need not come from any source."""
+    """Return the text of a tree that may have been built without a source."""
     return _SchemaFormatter(Printer()).file(tree)
 
 

@@ -1,12 +1,12 @@
-"""Stable identity: the schema document, and who is who between two versions of a schema.
+"""Stable identity: the schema document, and matching of declarations between two versions of a schema.
 
-A graph's schema is kept as a document in which types, properties and tables have numbers from one
-counter. A number is given out once and never again, so a rename keeps everything that hangs on it and
-a re-added name starts anew. Next to it stands the shape: the same schema without numbers, whose hash
-tells whether two texts mean the same.
+The schema of a graph is stored as a document in which types, properties and tables have numbers from one counter. A
+number is assigned once and never reused, so a rename keeps everything that refers to it, and a name that is dropped and
+added again gets a new number. The shape is the same schema without numbers; its hash tells whether two texts are
+equivalent.
 
-The module is pure. It does not know where the document is stored, and the domain that tells one
-graph's numbers from another's is minted by the caller.
+The module is pure. It is independent of where the document is stored. The caller creates the domain, which separates
+the numbers of different graphs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from omnigraph.suggestions import did_you_mean
 
 IR_VERSION = 2
 
-# 26 characters of Crockford's base 32; the first carries only three of the 128 bits.
+# 26 characters of Crockford's base 32; the first holds only three of the 128 bits.
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -67,7 +67,7 @@ class SchemaIR:
     edges: tuple[IREdge, ...] = ()
 
     def of_kind(self, kind: TypeKind) -> tuple[IRType, ...]:
-        """The types of one kind, by name."""
+        """Return the types of one kind, by name."""
         by_kind: dict[TypeKind, tuple[IRType, ...]] = {
             "interface": self.interfaces,
             "node": self.nodes,
@@ -76,12 +76,12 @@ class SchemaIR:
         return by_kind[kind]
 
     def types(self) -> Iterator[IRType]:
-        """Every type: interfaces, nodes, edges, each by name."""
+        """Return all types: interfaces, nodes, edges, each by name."""
         for kind in KINDS:
             yield from self.of_kind(kind)
 
     def to_json(self) -> dict[str, Any]:
-        """The document as it is stored."""
+        """Return the stored form of the document."""
         return {
             "ir_version": IR_VERSION,
             "schema_identity_domain": self.domain,
@@ -93,10 +93,10 @@ class SchemaIR:
 
     @classmethod
     def from_json(cls, data: Any) -> SchemaIR:
-        """Read what `to_json` wrote and check all of it; `SchemaChangeError` when anything is wrong."""
+        """Parse and check the stored form; `SchemaChangeError` if it is invalid."""
         version = data.get("ir_version") if isinstance(data, dict) else None
         if type(version) is int and version != IR_VERSION:
-            # Said before anything else, because another version may have any other shape.
+            # Checked first, because another version may have any form.
             raise At(version, "ir_version").fail(f"{IR_VERSION}, the only version this program reads")
         members = At(data).object(
             "ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges"
@@ -114,25 +114,25 @@ class SchemaIR:
 
     @cached_property
     def hash(self) -> str:
-        """`sha256:` and the hex digest of the compact JSON."""
+        """Return `sha256:` and the hex digest of the compact JSON."""
         return _hash(self.to_json())
 
 
 @dataclass(frozen=True, slots=True)
 class HintDiagnostic:
-    """A `@rename_from` that changed nothing, and why; `entity` is `node:T` or `node:T.p`."""
+    """A `@rename_from` without effect, and the reason; `entity` is `node:T` or `node:T.p`."""
 
     code: str
     entity: str
     message: str
 
     def to_json(self) -> dict[str, Any]:
-        """`{code, entity, message}`."""
+        """Return `{code, entity, message}`."""
         return {"code": self.code, "entity": self.entity, "message": self.message}
 
 
 class Resolved(NamedTuple):
-    """A document, and the rename hints that had no effect on it."""
+    """A document and the rename hints without effect."""
 
     ir: SchemaIR
     diagnostics: tuple[HintDiagnostic, ...]
@@ -142,7 +142,7 @@ class Resolved(NamedTuple):
 
 
 def shape_json(catalog: Catalog) -> dict[str, Any]:
-    """The schema without numbers, in canonical form: equal catalogs, and only they, have equal shapes."""
+    """Return the schema without numbers, in canonical form: shapes are equal if and only if the catalogs are."""
     return {
         "interfaces": [_members_shape(interface) for interface in catalog.interfaces.values()],
         "nodes": [
@@ -163,7 +163,7 @@ def shape_json(catalog: Catalog) -> dict[str, Any]:
 
 
 def shape_hash(catalog: Catalog) -> str:
-    """`sha256:` and the hex digest of the compact JSON of the shape."""
+    """Return `sha256:` and the hex digest of the compact JSON of the shape."""
     return _hash(shape_json(catalog))
 
 
@@ -189,7 +189,7 @@ def _notes_shape(notes: tuple[Metadata, ...]) -> list[dict[str, Any]]:
 
 
 def _named_order(constraint: Constraint) -> Constraint:
-    # The order of a key's columns comes from the numbers, which the shape does not know.
+    # The order of a key's columns follows the numbers, which are not part of the shape.
     return Key(tuple(sorted(constraint.columns))) if isinstance(constraint, Key) else constraint
 
 
@@ -198,11 +198,11 @@ def _hash(document: Mapping[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(compact.encode()).hexdigest()}"
 
 
-# -- who is who --------------------------------------------------------------------------------------
+# -- matching of declarations ------------------------------------------------------------------------
 
 
 def new_identity(catalog: Catalog, domain: str) -> Resolved:
-    """The first document of a graph; rename hints have nothing to act on and are reported as inert."""
+    """Return the first document of a graph; rename hints have no effect and are reported as unused."""
     if not _ULID.fullmatch(domain):
         raise SchemaChangeError(
             f"'{domain[:40]}' is not an identity domain",
@@ -220,10 +220,10 @@ def new_identity(catalog: Catalog, domain: str) -> Resolved:
 
 
 def resolve_identity(accepted: SchemaIR, desired: Catalog) -> Resolved:
-    """The document of `desired` as the successor of `accepted`: what is kept keeps its number.
+    """Return the document of `desired` as the successor of `accepted`: declarations that continue keep their numbers.
 
-    A name that exists in both is the same thing, whatever its hint says; otherwise a hint decides.
-    Raises `SchemaChangeError` for a hint that leads nowhere or that two declarations compete for.
+    A name that exists in both denotes the same declaration, regardless of its hint; otherwise a hint decides. Raises
+    `SchemaChangeError` for a hint that names nothing or that two declarations share.
     """
     matching = _Matching(accepted, desired)
     matching.run()
@@ -309,10 +309,10 @@ class _Matching:
     def match_fulfilling(
         self, node: NodeType, old: IRType, taken: dict[str, str], found: dict[str, IRProperty]
     ) -> None:
-        """Let what fulfils an interface's property follow the renames written in the interface.
+        """Apply renames written in an interface to the properties of nodes that implement it.
 
-        The hint stands there; the node shows only a property with a new name. It continues what
-        fulfilled the same property of the interface before.
+        The hint is written in the interface; the node only has a property with a new name. It continues the property
+        that implemented the same interface property before.
         """
         for name in node.properties:
             if name in found:
@@ -382,7 +382,7 @@ def _bad_hint(entity: str, hint: str, why: str, guess: str | None = None) -> Sch
 
 
 def catalog_of(ir: SchemaIR) -> Catalog:
-    """The catalog of a document: what `check` built, with the columns of each key by ascending number."""
+    """Return the catalog of a document, as `check` builds it, with the columns of each key by ascending number."""
     return Catalog(
         {
             interface.name: InterfaceType(interface.name, _properties(interface), _constraints(interface))

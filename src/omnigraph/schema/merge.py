@@ -1,10 +1,10 @@
-"""Two successors of one schema → a schema with the changes of both, or the reasons why there is none.
+"""Three-way merge of schemas: two successors of one schema → a schema with the changes of both, or the conflicts.
 
-Types and properties are matched by number, so a rename on one side and a new property on the other meet in the same
-type. Every fact (a name, a property's type, the set of a type's constraints, …) is merged by itself: what one side left
-as it was, the other side decides; what both changed alike stands; enums that both extended have the values of both.
-What both changed differently clashes, and so does a declaration one side dropped and the other changed or still needs.
-A merged schema that one of the sides cannot reach by supported steps is a clash, too.
+Types and properties are matched by number, so a rename on one side and a new property on the other apply to the same
+type. Every fact (a name, the type of a property, the set of constraints of a type, …) is merged separately: a fact that
+one side did not change is taken from the other; equal changes are accepted; enums that both sides extended get the
+values of both. Different changes of a fact conflict. So do a declaration that one side dropped and the other changed or
+still uses, and a merged schema that one of the sides cannot reach by supported steps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Clash:
-    """Something the two schemas do not agree on; `entity` is `node:T` or `node:T.p`."""
+    """Conflict between two schemas; `entity` is `node:T` or `node:T.p`."""
 
     entity: str
     message: str
@@ -63,7 +63,7 @@ class Clash:
 
 @dataclass(frozen=True)
 class MergedSchema:
-    """A schema with the changes of both sides."""
+    """Schema with the changes of both sides."""
 
     text: str
     ir: SchemaIR
@@ -71,7 +71,7 @@ class MergedSchema:
 
 @dataclass
 class _MergedType:
-    """A merged type, its references still numbers."""
+    """Merged type whose references are still numbers."""
 
     kind: TypeKind
     id: int
@@ -96,7 +96,7 @@ class _MergedProperty:
 
 
 def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSchema | list[Clash]:
-    """The schema both sides' changes lead to, or everything that is in the way."""
+    """Return the schema with the changes of both sides, or all conflicts."""
     merge = _Merge(base, ours, theirs)
     types = merge.types()
     if merge.clashes:
@@ -122,7 +122,7 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
 
 
 def _unreachable(side: SchemaIR, merged: SchemaIR) -> list[Clash]:
-    """The changes from one side's schema to the merged one that a graph cannot carry out."""
+    """Return the changes from one side's schema to the merged one that a graph cannot apply."""
     refused = [step for step in plan_steps(side, merged) if isinstance(step, UnsupportedChange)]
     return [Clash(step.entity, step.reason) for step in refused]
 
@@ -135,10 +135,10 @@ class _Merge:
     clashes: list[Clash] = field(default_factory=list)
     numbers: Numbers = field(default_factory=Numbers)
 
-    # -- three ways ------------------------------------------------------------------------------
+    # -- three-way merge -------------------------------------------------------------------------
 
     def decide(self, entity: str, what: str, base: Fact, ours: Fact, theirs: Fact) -> Fact:
-        """One fact."""
+        """Merge one fact."""
         if theirs in (ours, base):
             return ours
         if ours != base:
@@ -146,7 +146,7 @@ class _Merge:
         return theirs
 
     def types(self) -> list[_MergedType]:
-        """Every type that is left, merged."""
+        """Return all remaining types, merged."""
         found: list[_MergedType] = []
         for kind in KINDS:
             sides: list[dict[int, IRType]] = [
@@ -161,7 +161,9 @@ class _Merge:
     def present(
         self, id_: int, sides: list[dict[int, Part]], entity: Callable[[Part], str]
     ) -> tuple[Part, Part, Part] | None:
-        """Which three to merge: None when the thing is gone; what only one side ever had is not in dispute."""
+        """Return the three versions to merge; None if the declaration is dropped. A declaration that only one side has
+        is not in conflict.
+        """
         base, ours, theirs = (side.get(id_) for side in sides)
         if ours is not None and theirs is not None:
             return (base if base is not None else ours), ours, theirs
@@ -176,7 +178,7 @@ class _Merge:
         return None
 
     def type(self, base: IRType, ours: IRType, theirs: IRType) -> _MergedType:
-        """One type both sides have."""
+        """Merge a type that both sides have."""
         entity = f"{ours.kind}:{ours.name}"
         name = self.decide(entity, "the name", base.name, ours.name, theirs.name)
         sides = [{p.id: p for p in type_.properties} for type_ in (base, ours, theirs)]
@@ -202,7 +204,7 @@ class _Merge:
         return merged
 
     def property(self, entity: str, base: IRProperty, ours: IRProperty, theirs: IRProperty) -> _MergedProperty:
-        """One property both sides have."""
+        """Merge a property that both sides have."""
         return _MergedProperty(
             self.decide(entity, "the name", base.name, ours.name, theirs.name),
             self.property_type(entity, base.type, ours.type, theirs.type),
@@ -217,7 +219,7 @@ class _Merge:
         )
 
     def property_type(self, entity: str, base: PropertyType, ours: PropertyType, theirs: PropertyType) -> PropertyType:
-        """The type; an enum that both sides extended has the values of both."""
+        """Merge the type of a property; an enum that both sides extended gets the values of both."""
         sides = (base, ours, theirs)
         if ours != base and theirs not in (ours, base) and all(type_.enum_values is not None for type_ in sides):
             known, mine, yours = (set(type_.enum_values or ()) for type_ in sides)
@@ -229,7 +231,7 @@ class _Merge:
     # -- back to a catalog -----------------------------------------------------------------------
 
     def catalog(self, types: list[_MergedType]) -> Catalog:
-        """The merged types under their names; numbers are noted on the way."""
+        """Return the catalog of the merged types and record the number of each name."""
         names = {type_.id: type_.name for type_ in types}
         taken: dict[tuple[TypeKind, str], int] = {}
         built: dict[TypeKind, dict[str, AnyType]] = {kind: {} for kind in KINDS}
@@ -250,7 +252,9 @@ class _Merge:
         return Catalog(interfaces, nodes, edges)
 
     def implemented(self, node: NodeType, interfaces: list[InterfaceType]) -> None:
-        """A node has the properties of its interfaces, unless one side changed those and the other added the node."""
+        """Report nodes that lack a property of an interface because one side changed the interface and the other added
+        the node.
+        """
         for property_ in node.properties.values():
             for interface in interfaces:
                 if interface.name in property_.injected_from and property_.name not in interface.properties:
@@ -267,7 +271,7 @@ class _Merge:
                     self.clashes.append(Clash(f"node:{node.name}.{name}", message))
 
     def named(self, entity: str, type_: _MergedType, names: dict[int, str]) -> AnyType:
-        """A type with its references spelt out."""
+        """Return a type with names instead of numbers."""
         columns = {id_: p.name for id_, p in type_.properties.items()}
         properties: dict[str, Property] = {}
         for id_, merged in sorted(type_.properties.items(), key=lambda item: item[1].name):
@@ -327,7 +331,7 @@ class _Merge:
 
 
 def _union(base: IRType, ours: IRType, theirs: IRType) -> list[IRConstraint]:
-    """Constraints are a set: what either side added is in, what either side took away is out."""
+    """Merge sets of constraints: additions and removals of both sides apply."""
     sides = [{c.meaning: c for c in type_.constraints} for type_ in (base, ours, theirs)]
     kept = [c for meaning, c in sides[1].items() if meaning in sides[2] or meaning not in sides[0]]
     return kept + [c for meaning, c in sides[2].items() if meaning not in sides[0] and meaning not in sides[1]]

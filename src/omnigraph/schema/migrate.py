@@ -1,11 +1,11 @@
-"""The schema migration planner: from an accepted document and a desired catalog to a list of steps.
+"""Schema migration planner: accepted document and desired catalog → list of steps.
 
-Old and new are compared by number, so a rename is one step and everything behind it is seen through.
-Whatever would need a look at the data, or would lose some without being asked to, is refused with a
-reason; the plan still lists everything, so that all reasons are known at once.
+Declarations are compared by number, so a rename is one step and changes behind it are still found. A change that
+requires reading the data, or that loses data without permission, is refused with a reason. The plan lists all steps, so
+that all reasons are reported at once.
 
-The planner is pure: it reads no data and changes nothing. A step that is supported here is supported
-on any graph with this schema.
+The planner is pure: it reads no data and changes nothing. A step that is supported here is supported on any graph with
+this schema.
 """
 
 from __future__ import annotations
@@ -44,36 +44,36 @@ EDGE_TYPE_DROPPED = "OG-DS-103"
 PROPERTY_DROPPED = "OG-DS-104"
 
 OFFLINE_DOMAIN = "00000000000000000000000000"
-"""The domain of plans between two texts: no graph, so nobody else's numbers to be told from."""
+"""Number domain of plans between two texts without a graph."""
 
-"""The annotations that only people and models read, and that may therefore change freely."""
+"""Descriptive annotations, which may change freely."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """The steps from `accepted` to `desired`, and the rename hints that had no effect."""
+    """Steps from `accepted` to `desired`, and the rename hints that had no effect."""
 
     steps: tuple[Step, ...]
     diagnostics: tuple[HintDiagnostic, ...]
     accepted: SchemaIR
     desired: SchemaIR
     rename_hints: tuple[str, ...] = ()
-    """How to write the change if what is dropped and added is a rename."""
+    """How to write a drop and an addition as a rename."""
     losses: tuple[str, ...] = ()
-    """What the drops remove from the branch; known only where there is a graph."""
+    """Data that the drops remove from the branch; known only if there is a graph."""
 
     @property
     def unsupported(self) -> tuple[UnsupportedChange, ...]:
-        """Every reason why the plan cannot be carried out."""
+        """All reasons for which the plan is refused."""
         return tuple(step for step in self.steps if isinstance(step, UnsupportedChange))
 
     @property
     def supported(self) -> bool:
-        """Whether all of it can be carried out."""
+        """True if all steps are supported."""
         return not self.unsupported
 
     def to_json(self) -> dict[str, Any]:
-        """`{supported, step_count, steps}`, and `rename_hints`, `losses` and `diagnostics` when there are any."""
+        """Return `{supported, step_count, steps}`, and `rename_hints`, `losses` and `diagnostics` if there are any."""
         data: dict[str, Any] = {
             "supported": self.supported,
             "step_count": len(self.steps),
@@ -89,10 +89,10 @@ class SchemaPlan:
 
 
 def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
-    """Return the steps that turn `accepted` into `desired`; `allow_data_loss` makes every drop a hard one.
+    """Return the steps that turn `accepted` into `desired`; `allow_data_loss` makes every drop a hard drop.
 
-    What cannot be done is a step of the plan. `SchemaChangeError` is raised only when a rename hint is
-    wrong, because then it is not known what the steps would be about.
+    An unsupported change is a step of the plan. `SchemaChangeError` is raised only for a wrong rename hint, because the
+    steps cannot be determined then.
     """
     resolved, diagnostics = resolve_identity(accepted, desired)
     steps = tuple(plan_steps(accepted, resolved, "hard" if allow_data_loss else "soft"))
@@ -103,12 +103,12 @@ def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool =
 
 
 def plan_between(old: Catalog, new: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
-    """Return the plan for a graph that was created with `old`, without there being one."""
+    """Return the plan for a graph that was created with the text `old`; no graph is needed."""
     return plan_schema(new_identity(old, OFFLINE_DOMAIN).ir, new, allow_data_loss=allow_data_loss)
 
 
 def plan_steps(accepted: SchemaIR, desired: SchemaIR, mode: DropMode = "soft") -> Iterator[Step]:
-    """The steps between two documents whose numbers mean the same things."""
+    """Return the steps between two documents with the same numbering."""
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
         for new in desired.of_kind(kind):
@@ -147,7 +147,7 @@ def _plan_type(old: IRType, new: IRType, mode: DropMode) -> Iterator[Step]:
             yield from _plan_property_notes(new, known, property_)
     yield from constraints.steps(None)
     for gone in before.values():
-        # An interface has no rows, so nothing of value goes with its property.
+        # An interface has no rows, so dropping its property loses no data.
         code = PROPERTY_DROPPED if mode == "hard" and new.kind != "interface" else None
         yield DropProperty(new.kind, new.name, gone.name, mode, code)
 
@@ -182,7 +182,7 @@ def _plan_interfaces(old: IRNode, new: IRNode) -> Iterator[Step]:
         if known.injected != property_.injected:
             was, is_ = _origin(known), _origin(property_)
             yield UnsupportedChange(_entity(new, property_), f"it was {was} and is now {is_}")
-        # Links to an interface that came or went are part of the change reported above.
+        # Links to an added or dropped interface are part of the change reported above.
         if _links(known, common) != _links(property_, common):
             reason = f"it fulfilled {_fulfilled(known, common)} and now fulfils {_fulfilled(property_, common)}"
             yield UnsupportedChange(_entity(new, property_), reason)
@@ -258,11 +258,10 @@ def _plan_property_notes(owner: IRType, old: IRProperty, new: IRProperty) -> Ite
 
 
 class _ConstraintChanges:
-    """What was added to and removed from a type's constraints, told once, where it belongs.
+    """Added and removed constraints of a type, each reported once.
 
-    A constraint over one property that still exists is told with that property, any other with the
-    type. A constraint that speaks of dropped properties alone goes with them, but a key never does:
-    it is how rows are told apart.
+    A constraint over one property that still exists is reported with that property, any other with the type. A
+    constraint over dropped properties only is dropped with them, except a key: it identifies the rows.
     """
 
     def __init__(self, old: IRType, new: IRType) -> None:
@@ -284,7 +283,7 @@ class _ConstraintChanges:
         return next(iter(ids)) if len(constraint.fields) == 1 and ids and ids <= self.present else None
 
     def steps(self, property_: IRProperty | None) -> Iterator[Step]:
-        """The steps to tell with this property, or with the type itself."""
+        """Return the steps to report with this property, or with the type itself."""
         home = property_.id if property_ else None
         entity = _entity(self.owner, property_)
         for constraint in self.removed:
@@ -303,7 +302,7 @@ class _ConstraintChanges:
         return UnsupportedChange(entity, reason)
 
 
-# -- words -------------------------------------------------------------------------------------------
+# -- descriptions ------------------------------------------------------------------------------------
 
 
 def _entity(type_: IRType, property_: IRProperty | None = None) -> str:
@@ -319,7 +318,9 @@ def _others(notes: Sequence[Metadata]) -> frozenset[Metadata]:
 
 
 def _may_change(note: Metadata) -> bool:
-    """Texts may change; a misspelt annotation of an older schema can be removed, because no text may contain it now."""
+    """Return True if the annotations may change: descriptive texts may, and a misspelled annotation of an older schema
+    may be removed, because a schema text cannot contain it now.
+    """
     return note.name in TEXTS or misspelt(note.name) is not None
 
 

@@ -1,8 +1,7 @@
-"""The steps of a schema change: plain data with a JSON form and a line for people.
+"""Steps of a schema change: data with a JSON form and a description.
 
-A step says what changes, in the names that hold once the steps before it are done: after a rename,
-later steps use the new name. Which steps a change needs is `migrate`'s to decide, and carrying them
-out is the business of others.
+A step uses the names that are valid after the previous steps: after a rename, later steps use the new name. `migrate`
+determines the steps; `operations.migrate` applies them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from omnigraph.schema.catalog import Check, Constraint, Metadata, Range, TypeKin
 from omnigraph.types import PropertyType
 
 DropMode = Literal["soft", "hard"]
-"""Soft keeps what was dropped readable in older versions; hard purges those versions as well."""
+"""A soft drop keeps the data readable in older versions; a hard drop purges these versions as well."""
 
 _FATE: dict[DropMode, str] = {
     "soft": "older versions keep it until they are cleaned up",
@@ -27,30 +26,30 @@ _FATE: dict[DropMode, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AddType:
-    """A new interface, node or edge type, with everything it declares."""
+    """Add an interface, node or edge type with all its declarations."""
 
     type_kind: TypeKind
     name: str
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {"kind": "add_type", "type_kind": self.type_kind, "name": self.name}
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         return f"add {spell_type(self.type_kind, self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
 class RenameType:
-    """A node or edge type under a new name; rows, ids and history stay."""
+    """Rename a node or edge type; rows, ids and history are kept."""
 
     type_kind: TypeKind
     old_name: str
     new_name: str
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "rename_type",
             "type_kind": self.type_kind,
@@ -59,13 +58,13 @@ class RenameType:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         return f"rename {spell_type(self.type_kind, self.old_name)} to {self.new_name}"
 
 
 @dataclass(frozen=True, slots=True)
 class AddProperty:
-    """A new nullable property; existing rows have null."""
+    """Add a nullable property; existing rows have null."""
 
     type_kind: TypeKind
     type_name: str
@@ -73,7 +72,7 @@ class AddProperty:
     property_type: PropertyType
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "add_property",
             "type_kind": self.type_kind,
@@ -83,14 +82,14 @@ class AddProperty:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         what = _spell_property(self.type_kind, self.type_name, self.property_name)
         return f"add {what}: {self.property_type}"
 
 
 @dataclass(frozen=True, slots=True)
 class RenameProperty:
-    """A property under a new name; values and composite ids stay."""
+    """Rename a property; values and composite ids are kept."""
 
     type_kind: TypeKind
     type_name: str
@@ -98,7 +97,7 @@ class RenameProperty:
     new_name: str
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "rename_property",
             "type_kind": self.type_kind,
@@ -108,21 +107,21 @@ class RenameProperty:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         what = _spell_property(self.type_kind, self.type_name, self.old_name)
         return f"rename {what} to {self.new_name}"
 
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """A constraint that asks nothing of existing rows: an index declaration."""
+    """Add a constraint that existing rows cannot violate: an index declaration."""
 
     type_kind: TypeKind
     type_name: str
     constraint: Constraint
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "add_constraint",
             "type_kind": self.type_kind,
@@ -131,13 +130,13 @@ class AddConstraint:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         return f"add {spell_constraint(self.constraint)} to {spell_type(self.type_kind, self.type_name)}"
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendEnum:
-    """More values for an enum; those it had stay allowed."""
+    """Add values to an enum; existing values remain allowed."""
 
     type_kind: TypeKind
     type_name: str
@@ -145,7 +144,7 @@ class ExtendEnum:
     added_values: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "extend_enum",
             "type_kind": self.type_kind,
@@ -155,21 +154,21 @@ class ExtendEnum:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         what = _spell_property(self.type_kind, self.type_name, self.property_name)
         return f"extend the enum of {what} by {', '.join(self.added_values)}"
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateTypeMetadata:
-    """A new description or instruction of a type; `annotations` are all it has afterwards."""
+    """Change the description or instruction of a type; `annotations` are all annotations after the change."""
 
     type_kind: TypeKind
     name: str
     annotations: tuple[Metadata, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "update_type_metadata",
             "type_kind": self.type_kind,
@@ -178,13 +177,13 @@ class UpdateTypeMetadata:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         return _describe_notes(spell_type(self.type_kind, self.name), self.annotations)
 
 
 @dataclass(frozen=True, slots=True)
 class UpdatePropertyMetadata:
-    """A new description of a property; `annotations` are all it has afterwards."""
+    """Change the description of a property; `annotations` are all annotations after the change."""
 
     type_kind: TypeKind
     type_name: str
@@ -192,7 +191,7 @@ class UpdatePropertyMetadata:
     annotations: tuple[Metadata, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         return {
             "kind": "update_property_metadata",
             "type_kind": self.type_kind,
@@ -202,14 +201,14 @@ class UpdatePropertyMetadata:
         }
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         what = _spell_property(self.type_kind, self.type_name, self.property_name)
         return _describe_notes(what, self.annotations)
 
 
 @dataclass(frozen=True, slots=True)
 class DropProperty:
-    """A property goes, and with it the constraints that speak of nothing else."""
+    """Drop a property and the constraints over it alone."""
 
     type_kind: TypeKind
     type_name: str
@@ -218,7 +217,7 @@ class DropProperty:
     code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         data = {
             "kind": "drop_property",
             "type_kind": self.type_kind,
@@ -229,14 +228,14 @@ class DropProperty:
         return _with_code(data, self.code)
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         what = _spell_property(self.type_kind, self.type_name, self.property_name)
         return f"drop {what} ({_FATE[self.mode]})"
 
 
 @dataclass(frozen=True, slots=True)
 class DropType:
-    """A node or edge type goes, and its table with it."""
+    """Drop a node or edge type and its table."""
 
     type_kind: TypeKind
     name: str
@@ -244,30 +243,30 @@ class DropType:
     code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         data = {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name, "mode": self.mode}
         return _with_code(data, self.code)
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         return f"drop {spell_type(self.type_kind, self.name)} ({_FATE[self.mode]})"
 
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedChange:
-    """A change that is refused; one of these and nothing of the plan is carried out."""
+    """An unsupported change; a plan that contains one is refused as a whole."""
 
     entity: str
     reason: str
     code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The form of plans."""
+        """Return the JSON form."""
         data = {"kind": "unsupported_change", "entity": self.entity, "reason": self.reason}
         return _with_code(data, self.code)
 
     def describe(self) -> str:
-        """One line in plain words."""
+        """Return a one-line description."""
         code = f"[{self.code}] " if self.code else ""
         return f"cannot change {self.entity}: {code}{self.reason}"
 
@@ -288,12 +287,12 @@ Step = (
 
 
 def spell_type(kind: TypeKind, name: str) -> str:
-    """`node type Person`, `interface Named`."""
+    """Return kind and name of a type: `node type Person`, `interface Named`."""
     return f"interface {name}" if kind == "interface" else f"{kind} type {name}"
 
 
 def spell_constraint(constraint: Constraint) -> str:
-    """The constraint as a schema writes it."""
+    """Return the constraint in schema syntax."""
     match constraint:
         case Range(column, low, high):
             bounds = ["" if bound is None else spell_float(bound, single=False) for bound in (low, high)]
@@ -305,7 +304,7 @@ def spell_constraint(constraint: Constraint) -> str:
 
 
 def spell_note(note: Metadata) -> str:
-    """The annotation as a schema writes it."""
+    """Return the annotation in schema syntax."""
     if note.value is None:
         return f"@{note.name}"
     return f"@{note.name}({', '.join([quote(note.value), *(f'{k}={quote(v)}' for k, v in note.arguments)])})"

@@ -1,11 +1,10 @@
-"""`.pg` text → tree.
+"""Parser of the schema language: `.pg` text → tree.
 
-Recursive descent over the shared cursor. A broken member is skipped up to the next one, a broken
-declaration up to the next `node`, `edge` or `interface`, so one file reports several mistakes. Rules
-that need more than one declaration to decide are `check`'s.
+Recursive descent over the shared cursor. After an error the parser skips to the next member, or to the next `node`,
+`edge` or `interface`, so one run reports several errors. `check` validates rules that involve more than one
+declaration.
 
-The one place where the languages' tokens do not fit is an enum value (`in-progress`, `2d`): adjacent
-tokens are joined again.
+Enum values such as `in-progress` and `2d` are not tokens of the shared lexer: adjacent tokens are joined.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ _ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def parse_schema(text: str, name: str = "<schema>") -> SchemaFile:
-    """Return the tree of `text`, or raise `ParseError` with every mistake found."""
+    """Return the tree of `text`, or raise `ParseError` with all errors."""
     return parse_source(Source(text, name))[0]
 
 
 def parse_source(source: Source) -> tuple[SchemaFile, list[Comment]]:
-    """Return the tree and the comments, which only a formatter wants."""
+    """Return the tree and the comments, which a formatter needs."""
     parser = _SchemaParser(source)
     declarations, comments = parser.parse(parser.declaration, _at_declaration)
     return SchemaFile(declarations), comments
@@ -338,7 +337,7 @@ class _SchemaParser(FileParser[Declaration]):
         return name_of(cursor.expect_lower("a property name"))
 
     def value_column(self, rule: str) -> Name:
-        """The property that `@range` or `@check` is about."""
+        """Parse the property of `@range` or `@check`."""
         cursor = self.cursor
         if cursor.token.kind == LOWER:
             return name_of(cursor.take())
@@ -408,7 +407,7 @@ def _at_declaration(cursor: Cursor) -> bool:
 
 
 def _at_member(cursor: Cursor) -> bool:
-    """Whether a body can be taken up again here: its end, a rule, or a property at the start of a line."""
+    """Return True if parsing of a body can resume here: at its end, a rule, or a property at the start of a line."""
     token = cursor.token
     if token.text == "}" or _at_declaration(cursor):
         return True

@@ -1,14 +1,14 @@
-"""The regular expressions of `@check`.
+"""Regular expressions of `@check`.
 
-They are RE2, the engine that later matches whole columns, so a pattern that compiles here is the
-pattern that will run. Loading it costs tens of milliseconds; a schema without `@check` never pays.
+They are RE2, the engine that later matches whole columns, so a pattern that compiles here is the pattern that runs. RE2
+is loaded on first use, because loading takes tens of milliseconds.
 """
 
 from __future__ import annotations
 
 
 def why_bad_pattern(pattern: str) -> str | None:
-    """Return why RE2 refuses `pattern`, or None when it takes it."""
+    """Return the reason why RE2 rejects `pattern`; None if it is valid."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 

@@ -1,4 +1,5 @@
-"""Hints for schema changes that drop something and add its like: they may be renames without `@rename_from`."""
+"""Hints for schema changes that drop one declaration and add a similar one: it may be a rename without `@rename_from`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from omnigraph.types import PropertyType
 
 
 def rename_hints(accepted: SchemaIR, desired: SchemaIR) -> Iterator[str]:
-    """A sentence for each added type or property that may be a dropped one under another name."""
+    """Return a hint for each added type or property that may be a renamed one."""
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
         added: list[IRType] = []
@@ -44,7 +45,7 @@ def _property_hints(old: IRType, new: IRType) -> Iterator[str]:
         alike = [name for name, gone in dropped.items() if _required(gone.type) == _required(property_.type)]
         found = _nearest(property_.name, alike)
         if found is not None:
-            # A rename keeps the type, so the hint shows that of the dropped property.
+            # A rename keeps the type, so the hint shows the type of the dropped property.
             type_ = dropped.pop(found).type
             yield (
                 f"if {new.name}.{property_.name} is {found} renamed, "

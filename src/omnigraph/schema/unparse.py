@@ -1,4 +1,4 @@
-"""A catalog as text: what a schema without comments, hints and order of its own looks like."""
+"""Schema text of a catalog, in canonical order, without comments and rename hints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WORDS: dict[type[Constraint], ColumnRuleKind] = {Key: "key", Unique: "unique", 
 
 
 def unparse(catalog: Catalog) -> str:
-    """A text that compiles to this catalog; interfaces first, then nodes, then edges, each by name."""
+    """Return a text that compiles to this catalog: interfaces, then nodes, then edges, each by name."""
     types: list[AnyType] = [*catalog.interfaces.values(), *catalog.nodes.values(), *catalog.edges.values()]
     return print_schema(SchemaFile(tuple(_declaration(type_, catalog) for type_ in types)))
 
@@ -70,7 +70,7 @@ def _declaration(type_: AnyType, catalog: Catalog) -> Declaration:
 
 
 def _given(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
-    """What a node has from its interfaces without saying so."""
+    """Return the constraints that a node inherits from its interfaces without declaring them."""
     return frozenset(
         constraint
         for name in node.implements
@@ -88,7 +88,7 @@ def _property(property_: Property, constraints: list[Constraint]) -> PropertyDec
 
 
 def _is_mark(constraint: Constraint, property_: Property) -> bool:
-    """Whether a constraint is written beside its one property; a list takes none there."""
+    """Return True if a constraint is written behind its only property; a list property has none there."""
     alone = type(constraint) in _WORDS and constraint_columns(constraint) == (property_.name,)
     return alone and not property_.type.is_list
 

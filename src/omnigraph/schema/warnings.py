@@ -1,4 +1,4 @@
-"""Warnings about schemas that compile: annotations the schema language does not define."""
+"""Warnings about valid schemas: annotations that the schema language does not define."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class UnknownAnnotation:
 
     @property
     def hint(self) -> str | None:
-        """The equivalent of an annotation that other schema languages define."""
+        """Hint with the equivalent of an annotation of another schema language."""
         return _HINTS.get(self.name.lower())
 
     @property
     def message(self) -> str:
-        """One line: the place, the effect and the hint."""
+        """Return a one-line description: position, effect and hint."""
         where = self.type_name if self.property_name is None else f"{self.type_name}.{self.property_name}"
         text = f"'@{self.name}' on '{where}' is not an annotation of the schema language; it is kept as metadata"
         return f"{text} and has no effect" + (f": {self.hint}" if self.hint else "")
 
 
 def unknown_annotations(catalog: Catalog) -> Iterator[UnknownAnnotation]:
-    """The annotations of a schema that the language does not define; an interface's are reported once."""
+    """Return the annotations of a schema that the language does not define; those of an interface are reported once."""
     for type_ in (*catalog.interfaces.values(), *catalog.tables()):
         if not isinstance(type_, InterfaceType):
             yield from _unknown(type_.notes, type_.name, None)
