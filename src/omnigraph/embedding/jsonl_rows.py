@@ -1,4 +1,4 @@
-"""Rows of a JSONL file as the offline command sees them: entity or not, selected or not, and as a text."""
+"""Rows of a JSONL file for offline embedding: parsing, selection and text."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from omnigraph.scalar_types.describe import describe_json
 
 @dataclass(frozen=True, slots=True)
 class EntityRow:
-    """A line with a `type`. `members` is the whole line; `data`, a part of it, may be changed in place."""
+    """Line with a `type`. `members` is the whole line; `data`, a part of it, may be changed in place."""
 
     type: str
     members: dict[str, Any]
     data: dict[str, Any]
 
     def line(self) -> str:
-        """The row as compact JSON, its keys in the order they came in."""
+        """Return the row as compact JSON with its keys in input order."""
         text = _compact(self.members)
-        # Half a surrogate pair has no UTF-8 form, but an escape.
+        # An unpaired surrogate has no UTF-8 form, but an escape.
         return text if _encodes(text) else json.dumps(self.members, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """`Type:field=value` or `field=value`: rows whose field reads as the value."""
+    """Selector `Type:field=value` or `field=value`: selects rows by the text of a field."""
 
     type: str | None
     field: str
     value: str
 
     def matches(self, row: EntityRow) -> bool:
-        """Whether the type, if one is given, is the row's, and the field renders as the value."""
+        """Return True if the row has the type, if one is given, and the text of the field equals the value."""
         return self.type in (None, row.type) and render(row.data.get(self.field)) == self.value
 
 
 def parse_selector(text: str) -> Selector:
-    """Read `Type:field=value` or `field=value`; all parts are trimmed."""
+    """Parse `Type:field=value` or `field=value`; all parts are trimmed."""
     left, equals, value = text.partition("=")
     before, colon, after = left.partition(":")
     type_, field = (before.strip(), after.strip()) if colon else (None, before.strip())
@@ -54,10 +54,10 @@ def parse_selector(text: str) -> Selector:
 
 
 def parse_row(line: str) -> EntityRow | None:
-    """The entity row of a line; None for an object without `type`, which is an edge.
+    """Return the entity row of a line; None for an object without `type`, which is an edge.
 
-    Raises `InputError` with a sentence that fits behind the line's number, `RecursionError` for a line
-    nested too deeply.
+    Raises `InputError` with a message that follows the line number, and `RecursionError` for a line that is nested too
+    deeply.
     """
     try:
         members = json.loads(line, parse_float=_finite, parse_constant=_refuse)
@@ -77,20 +77,20 @@ def parse_row(line: str) -> EntityRow | None:
 
 
 def is_selected(row: EntityRow, types: Collection[str], selectors: Sequence[Selector]) -> bool:
-    """Whether the type is among `types` (none = all) and any selector (none = all) matches."""
+    """Return True if the type is among `types` (empty means all) and any selector matches (empty means all)."""
     if types and row.type not in types:
         return False
     return not selectors or any(selector.matches(row) for selector in selectors)
 
 
 def row_text(row: EntityRow, target: TypeTarget) -> str:
-    """The text a row is embedded as: its type, then each field that is not empty, a line each."""
+    """Return the text to embed for a row: its type, then each field that is not empty, on separate lines."""
     values = ((field, render(row.data.get(field))) for field in target.fields)
     return "\n".join([f"type: {row.type}", *(f"{field}: {value}" for field, value in values if value)])
 
 
 def render(value: Any) -> str:
-    """A JSON value as a reader would write it; empty for null."""
+    """Return a JSON value as readable text; empty for null."""
     match value:
         case None:
             return ""

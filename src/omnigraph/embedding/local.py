@@ -1,15 +1,15 @@
-"""The local provider: vectors made here, without a key, a download or a network.
+"""The local provider: vectors computed in this process, without a key, a download or a network.
 
-Similar wordings give similar vectors. Two models, and the name says which one made a vector:
+Similar wordings give similar vectors. There are two models; the name identifies the model of a vector:
 
-- `local-hashed-ngrams-v1` knows nothing of a language. A text is the sum of its words, a word the sum of
-  itself and of its pieces of three to five letters, each hashed to a few signed places of the vector.
-- `local-words-<name>-v1` adds up static word vectors of an installed package (see `words`), so that
-  different words of one meaning are near too. Words they do not hold are hashed as above.
+- `local-hashed-ngrams-v1` is independent of the language. A text is the sum of its words, a word the sum of
+  itself and of its n-grams of three to five letters, each hashed to a few signed components of the vector.
+- `local-words-<name>-v1` sums static word vectors of an installed package (see `static_vectors`), so that
+  different words of similar meaning are close too. Words without a vector are hashed as above.
 
-A text is lower-cased and stripped of accents first. Sums run in a fixed order and use only operations
-that IEEE arithmetic rounds exactly, so a text has the same vector on every machine, whatever other
-texts are embedded with it.
+Texts are lower-cased and stripped of accents first. Sums run in a fixed order and use only operations
+that IEEE arithmetic rounds exactly, so a text has the same vector on every machine, independent of the
+other texts of a batch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from omnigraph.hashing import fnv1a, mix
 HASHED_MODEL = "local-hashed-ngrams-v1"
 
 _PLACES = 4
-"""How many components one feature touches; more of them make accidental likeness smoother."""
+"""Number of components per feature; more components reduce accidental similarity."""
 
 _PIECES_TO_WORD = 3.0
-"""How much the pieces of a word weigh together, in squares, when the word itself weighs 1."""
+"""Total squared weight of the n-grams of a word, relative to the weight 1 of the word."""
 
 _SHORT_WORD_WEIGHT = 0.5
-"""Of words up to three letters: most of them (the, of, der, les) say little about a text."""
+"""Weight of words of up to three letters: most of them (the, of, der, les) carry little meaning."""
 
 _WORD_LETTERS_MAX = 64
 _BLOCK_WORDS = 10_000
@@ -53,12 +53,14 @@ Places = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 def words_model(name: str) -> str:
-    """The model that adds up the installed word vectors of this name."""
+    """Return the name of the model that uses the installed word vectors of this name."""
     return f"local-words-{name}-v1"
 
 
 def choose_model(wanted: str | None) -> str:
-    """The model to use: the wanted one if it is here, else word vectors if there are any, else hashing."""
+    """Return the model to use: the requested one if it is installed, otherwise word vectors if there are any, otherwise
+    hashing.
+    """
     available = [*map(words_model, installed_word_vectors()), HASHED_MODEL]
     if wanted is None:
         return available[0]
@@ -71,7 +73,7 @@ def choose_model(wanted: str | None) -> str:
 
 
 class LocalVectors:
-    """Embeds with one local model; word vectors are read when they are first needed. Thread-safe."""
+    """Embeds with one local model; word vectors are read on first use. Thread-safe."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -79,7 +81,7 @@ class LocalVectors:
         self._words: _WordVectors | None = None
 
     def embed(self, texts: Sequence[str], dim: int) -> Vectors:
-        """One vector per text, of length 1."""
+        """Return one vector of length 1 per text."""
         known = self._known_words()
         vectors = np.empty((len(texts), dim), np.float32)
         rows_max = max(1, _BLOCK_NUMBERS // dim)
@@ -108,14 +110,14 @@ class LocalVectors:
 
 
 class _WordVectors:
-    """Words, spelt as `_plain` spells them, and their unit vectors."""
+    """Words, normalised by `_plain`, and their unit vectors."""
 
     def __init__(self, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
         lengths = norms(vectors)
         self.rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if lengths[row] > NORM_MIN:
-                # The first of several words that are spelt alike is the most frequent one.
+                # Of several words with the same normalised form, the first is the most frequent one.
                 self.rows.setdefault(_plain(word), row)
         self._vectors = vectors
         self._lengths = lengths
@@ -135,7 +137,7 @@ def _embed_block(texts: Sequence[str], counts: Sequence[Counter[str]], known: _W
         counts = [Counter({word: n for word, n in one.items() if word not in known.rows}) for one in counts]
     sums += _sum_hashed(counts, dim)
     raw = sums.astype(np.float32)
-    # Signs can cancel where the vector is very short; then any fixed direction will do.
+    # Signs can cancel in a very short vector; then a fixed direction is used.
     lost = np.flatnonzero(norms(raw) <= NORM_MIN)
     if lost.size:
         raw[lost] = mock_vectors([texts[int(row)] for row in lost], dim)
@@ -151,7 +153,7 @@ def _words_of(text: str) -> Counter[str]:
         words = _ASCII_WORD.findall(plain)
     else:
         words = "".join(letter if _in_word(letter) else " " for letter in plain).split()
-    # A text of signs only is one word, so that it has a vector too.
+    # A text without letters is one word, so that it has a vector too.
     return Counter(word[:_WORD_LETTERS_MAX] for word in words) or Counter({plain.strip()[:_WORD_LETTERS_MAX]: 1})
 
 
@@ -164,18 +166,18 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _in_word(letter: str) -> bool:
-    # Vowel signs of many scripts are marks, not letters, yet stand inside words.
+    # Vowel signs of many scripts are marks, not letters, but are parts of words.
     return letter.isalnum() or unicodedata.category(letter).startswith("M")
 
 
 def _weight(word: str, count: int) -> float:
-    # A square root, because a word said four times does not matter four times as much; and unlike a
-    # logarithm it is the same number on every machine.
+    # The square root, because a word that occurs four times is not four times as important; unlike a logarithm it is
+    # the same number on every machine.
     damped = float(np.sqrt(count))
     return damped * _SHORT_WORD_WEIGHT if len(word) <= 3 and word.isascii() and not word.isdigit() else damped
 
 
-# -- hashed pieces -----------------------------------------------------------------------------------
+# -- hashed n-grams ----------------------------------------------------------------------------------
 
 
 def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]:
@@ -187,7 +189,7 @@ def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]
         firsts = np.cumsum(sizes) - sizes
         piece_weights = np.repeat(np.sqrt(_PIECES_TO_WORD / np.maximum(sizes - 1, 1)), sizes)
         piece_weights[firsts] = 1
-        # One entry per word of a text, then one per piece of that word.
+        # One entry per word of a text, then one per n-gram of that word.
         words = np.array([distinct[word] for one in counts for word in one], np.int64)
         weights = np.array([_weight(word, count) for one in counts for word, count in one.items()])
         rows = np.repeat(np.arange(len(counts)), [len(one) for one in counts])
@@ -203,20 +205,20 @@ def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]
 
 
 def _pieces(word: str) -> list[bytes]:
-    """The word itself, then its pieces; `<` and `>` mark its ends."""
+    """Return the word itself, then its n-grams; `<` and `>` mark its ends."""
     marked = f"<{word}>"
-    # An ideograph carries as much as several letters.
+    # An ideograph carries as much information as several letters.
     sizes = (3, 4, 5) if word[:1] < _IDEOGRAPHS_FROM else (1, 2, 3)
     pieces = [marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)]
     return [b"w" + word.encode(), *(b"p" + piece.encode() for piece in pieces)]
 
 
 def _places(hashes: NDArray[np.uint64], number: int, dim: int) -> Places:
-    """Where in the vector something hashed goes for the n-th time, and with which sign."""
+    """Return the component and the sign of the n-th hash of a feature."""
     mixed = mix(hashes + np.uint64(number * 0x632BE59BD9B4E019 & (2**64 - 1)))
     places = (mixed >> np.uint64(32)) * np.uint64(dim) >> np.uint64(32)
     signs = 1.0 - 2.0 * (mixed & np.uint64(1)).astype(np.float64)
-    # Scaled so that something keeps its length when it is spread over all its places.
+    # Scaled so that a feature keeps its length when it is spread over its components.
     return places.astype(np.int64), signs / np.sqrt(_PLACES)
 
 
@@ -232,11 +234,11 @@ def _sum_known(counts: Sequence[Counter[str]], known: _WordVectors, dim: int) ->
                 known.take([place for place, _ in found]) * np.array([weight for _, weight in found])[:, np.newaxis]
             )
             sums[row] = np.add.accumulate(weighted, axis=0)[-1]
-    # A known word weighs as much as a hashed one with its pieces.
+    # A known word has the same weight as a hashed word with its n-grams.
     sums *= np.sqrt(1 + _PIECES_TO_WORD)
     if known.width == dim:
         return sums
-    # Another width: hash the components to places, which keeps angles on average.
+    # For another dimension, hash the components, which preserves angles on average.
     projected = np.zeros((dim, len(counts)))
     components = mix(np.arange(known.width, dtype=np.uint64))
     for number in range(_PLACES):

@@ -1,7 +1,7 @@
-"""The mock provider: vectors from a hash of the text, offline and the same everywhere.
+"""The mock provider: deterministic vectors from a hash of the text, offline.
 
-They look like real vectors and mean nothing: two texts are as far apart as any other two. Neither model
-nor role has an influence. The algorithm is fixed to the bit; tests of other programs rely on it.
+The vectors carry no meaning: any two texts are equally far apart on average. Model and role have no effect. The
+algorithm is fixed to the bit; tests of other programs rely on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TEXTS_PER_BLOCK = 4_096
 
 
 def mock_vectors(texts: Sequence[str], dim: int) -> Vectors:
-    """One vector per text, of length 1."""
+    """Return one vector of length 1 per text."""
     vectors = np.empty((len(texts), dim), np.float32)
     for start in range(0, len(texts), _TEXTS_PER_BLOCK):
         block = texts[start : start + _TEXTS_PER_BLOCK]
@@ -37,6 +37,6 @@ def _block(texts: Sequence[str], dim: int) -> Vectors:
     raw -= np.float32(1)
     vectors = np.ascontiguousarray(raw.T)
     lengths = norms(vectors)
-    lengths[lengths <= NORM_MIN] = 1  # left as they are
+    lengths[lengths <= NORM_MIN] = 1  # unchanged
     vectors /= lengths[:, np.newaxis]
     return vectors

@@ -1,7 +1,7 @@
-"""Puts vectors into lines of JSON, as the specification of an offline embedding asks for.
+"""Adds vectors to lines of JSON by the specification of an offline embedding.
 
-Lines stream through in their order, and what is not acted on is copied to the letter. Which files they are of, and
-who works on which of them, is the caller's.
+Lines are streamed in order, and lines that are not embedded are copied unchanged. The caller chooses the files and
+distributes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINES_PER_FLUSH = 16_384
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What was done. `rows` counts neither blank lines nor comments; `model` is empty after cleaning."""
+    """Counts of an offline embedding. `rows` excludes blank lines and comments; `model` is empty after cleaning."""
 
     input: str
     output: str
@@ -40,11 +40,11 @@ class EmbedReport:
     model: str
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the fields by name."""
         return asdict(self)
 
     def describe(self) -> str:
-        """One line for a reader."""
+        """Return a one-line summary."""
         return (
             f"embed {self.mode} width={self.dimension}: {self.embedded_rows} embedded, {self.cleaned_rows} cleaned, "
             f"{self.selected_rows} selected; {self.input} -> {self.output}"
@@ -53,7 +53,7 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A row that is written once its text has a vector."""
+    """Row that is written once its text is embedded."""
 
     number: int
     row: EntityRow
@@ -62,19 +62,19 @@ class _Waiting:
 
 
 def check_model(specification: Specification, client: EmbeddingClient | None) -> None:
-    """Refuse a client whose model is not the one the specification records."""
+    """Refuse a client with another model than the one in the specification."""
     if client is not None and specification.model not in (None, client.model):
         raise ModelMismatch(f"'{specification.name}'", recorded=specification.model or "", resolved=client.model)
 
 
 def line_error(source: str, line: int, error: OmniGraphError) -> OmniGraphError:
-    """An error that says which line it is about."""
+    """Return an error with the number of its line."""
     kind = EmbeddingError if isinstance(error, EmbeddingError) else InputError
     return kind(f"line {line} of '{source}': {error.message}", code=error.code, hint=error.hint)
 
 
 class WrongLine(Exception):
-    """What is wrong with a line; lines are counted from the first that was read."""
+    """Error in a line; lines are counted from the first line read."""
 
     def __init__(self, line: int, error: OmniGraphError) -> None:
         super().__init__(error.message)
@@ -84,7 +84,7 @@ class WrongLine(Exception):
 
 @dataclass
 class EmbeddingCounts:
-    """What was done so far."""
+    """Counts of lines processed so far."""
 
     rows: int = 0
     selected: int = 0
@@ -102,7 +102,7 @@ class EmbeddingCounts:
     def report(
         self, source: str, output: str, mode: Mode, specification: Specification, client: EmbeddingClient | None
     ) -> EmbedReport:
-        """The same as a user is told."""
+        """Return the summary for the user."""
         return EmbedReport(
             input=source,
             output=output,
@@ -117,7 +117,7 @@ class EmbeddingCounts:
 
 
 class Rewriting:
-    """One pass over lines, and what it counts; wrong ones are raised as `WrongLine`."""
+    """One pass over lines, with its counts; errors are raised as `WrongLine`."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Rewriting:
         self.counts = EmbeddingCounts()
 
     def run(self, lines: Iterable[bytes], *, at_start: bool = True) -> Iterator[str]:
-        """The lines of the output, in order; only at the start of a text a byte order mark is one."""
+        """Yield the output lines in order; a byte order mark is recognised only at the start of a text."""
         held: list[str | _Waiting] = []
         waiting = 0
         for number, line in self._numbered(lines, at_start):
@@ -212,9 +212,9 @@ class Rewriting:
 
 
 def _json_numbers(vector: Vectors) -> list[float]:
-    """The numbers with the fewest digits that read back as this vector."""
+    """Return the numbers with the fewest digits that read back as this vector."""
     short = [float(str(component)) for component in vector]
-    # Read as 64-bit and then rounded, as most readers do; nearly always the same.
+    # Most readers parse as 64-bit and then round; the result is nearly always the same.
     if np.array_equal(np.array(short).astype(np.float32), vector):
         return short
     return [float(component) for component in vector]

@@ -1,4 +1,4 @@
-"""Providers reached over HTTP: texts into requests, requests into calls, answers into checked vectors."""
+"""HTTP providers: texts → requests → calls → checked vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWER_BYTES_PER_NUMBER = 64
 
 
 class HttpProvider:
-    """Embeds through one provider, with connections that threads share. Thread-safe."""
+    """Embeds through one provider over shared connections. Thread-safe."""
 
     def __init__(
         self, config: EmbeddingConfig, *, clock: Callable[[], float], sleep: Callable[[float], object] | None
@@ -37,12 +37,12 @@ class HttpProvider:
         self._at_once = config.limits.requests_at_once or self._wire.requests_at_once
         self._slots: AbstractContextManager[object] = nullcontext()
         if self._at_once > 1 or config.limits.requests_at_once:
-            # Counted over all threads of a handle, not per call of `embed`. A call keeps its slot while
-            # it waits to try again: whoever is told to slow down should not send more instead.
+            # Counted over all threads of a handle, not per call of `embed`. A call keeps its slot while it waits to
+            # retry: after a request to slow down, no other call takes its slot.
             self._slots = threading.BoundedSemaphore(self._at_once)
 
     def embed(self, texts: Sequence[str], dim: int, role: Role) -> Vectors:
-        """One vector per text, checked and of length 1; `EmbeddingError.text_index` counts in `texts`."""
+        """Return one checked vector of length 1 per text; `EmbeddingError.text_index` is an index in `texts`."""
         vectors = np.empty((len(texts), dim), np.float32)
         batches = self._batches(texts)
 
@@ -58,7 +58,7 @@ class HttpProvider:
         return vectors
 
     def _batches(self, texts: Sequence[str]) -> list[slice]:
-        """Which texts go together: as many as a request takes, and no more tokens than a minute has."""
+        """Return the batches of texts: at most as many as a request accepts, and at most the tokens of a minute."""
         most = self._config.limits.tokens_per_minute
         found: list[slice] = []
         start = tokens = 0
@@ -118,15 +118,15 @@ class HttpProvider:
             document = json.loads(text)
         except (ValueError, RecursionError):
             document = None
-        # Some providers repeat the key they refuse.
+        # Some providers repeat the rejected key.
         words = " ".join(error_text(document, text).replace(self._config.api_key, "***").split())
         return words if len(words) <= _WORDS_MAX else f"{words[: _WORDS_MAX - 1]}…"
 
 
 def _run_lanes(count: int, lanes: int, work: Callable[[int, threading.Event], None]) -> None:
-    """Do `work` for 0 … count−1, at most `lanes` at a time; after a failure nothing new begins.
+    """Call `work` for 0 … count−1, at most `lanes` at a time; after a failure no new call starts.
 
-    The failure that is raised is the one of the lowest number among those that happened.
+    The failure with the lowest number among those that occurred is raised.
     """
     stop = threading.Event()
     if lanes == 1 or count <= 1:

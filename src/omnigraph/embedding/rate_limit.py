@@ -1,7 +1,7 @@
-"""How much a provider is asked: requests and tokens a minute, and requests at a time.
+"""Rate limits of a provider: requests and tokens per minute, and concurrent requests.
 
-The limits are those of an account, whoever uses it. One process keeps them by a `Pace`. A job that runs in many gives
-each worker a share: what each of them keeps, all of them keep together, without a word between them.
+The limits apply to an account. Within a process a `Pace` enforces them. A job in several processes gives each worker a
+share: the shares together stay within the limits without communication.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ TOKENS_VARIABLE = "OMNIGRAPH_EMBED_TOKENS_PER_MINUTE"
 AT_ONCE_VARIABLE = "OMNIGRAPH_EMBED_REQUESTS_AT_ONCE"
 
 MINUTE_S = 61.0
-"""A minute, and a second for what is slow on its way: the provider counts when a request arrives."""
+"""One minute plus one second for network delay: the provider counts requests on arrival."""
 
 _NUMBER = re.compile(r"0*[1-9][0-9]{0,14}")
 _BYTES_PER_TOKEN = 3
 _TOKENS_PER_TEXT_MAX = 8_192
-"""What the models take; a share below it could not send a long text within its minute."""
+"""Maximum input of the models; with a smaller share a long text could not be sent within its minute."""
 
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What may be asked; 0 is no limit."""
+    """Limits of requests; 0 means no limit."""
 
     requests_per_minute: int = 0
     tokens_per_minute: int = 0
@@ -37,22 +37,22 @@ class RateLimits:
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> RateLimits:
-        """The limits the variables set; a value that is no number is refused, because it was meant to be a limit."""
+        """Return the limits in the variables; a value that is not a number is refused, because a limit was intended."""
         names = (REQUESTS_VARIABLE, TOKENS_VARIABLE, AT_ONCE_VARIABLE)
         return cls(*(_limit(name, variables.get(name, "").strip()) for name in names))
 
     def workers(self, wanted: int) -> int:
-        """How many can work at a time, each with a share that is good for something."""
+        """Return the number of workers that can run concurrently with a usable share each."""
         long_texts = max(1, self.tokens_per_minute // _TOKENS_PER_TEXT_MAX) if self.tokens_per_minute else 0
         return min([wanted, *filter(None, (self.requests_per_minute, self.requests_at_once, long_texts))])
 
     def shared_by(self, workers: int) -> RateLimits:
-        """What one of so many workers may ask."""
+        """Return the share of one of `workers` workers."""
         given = (self.requests_per_minute, self.tokens_per_minute, self.requests_at_once)
         return RateLimits(*(max(1, limit // workers) if limit else 0 for limit in given))
 
     def to_variables(self) -> dict[str, str]:
-        """The limits as `of` reads them."""
+        """Return the limits as variables, which `of` reads."""
         given = {
             REQUESTS_VARIABLE: self.requests_per_minute,
             TOKENS_VARIABLE: self.tokens_per_minute,
@@ -65,7 +65,7 @@ NO_LIMITS = RateLimits()
 
 
 def share_settings(settings: Mapping[str, str], workers: int) -> tuple[dict[str, str], int | None]:
-    """The settings of each worker of a job, and how many may work at a time; None is as many as there are."""
+    """Return the settings of each worker of a job, and the number of concurrent workers; None means unlimited."""
     limits = RateLimits.of(settings)
     if limits == NO_LIMITS:
         return dict(settings), None
@@ -74,38 +74,40 @@ def share_settings(settings: Mapping[str, str], workers: int) -> tuple[dict[str,
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens a text has, rather too many: only the provider knows."""
+    """Return an upper estimate of the number of tokens of a text; only the provider knows the exact number."""
     return len(text.encode()) // _BYTES_PER_TOKEN + 1
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Whether a request may go now, and the two reasons for which it may have to wait."""
+    """Decision whether a request may be sent now, and the reasons to wait."""
 
     held_s: float
-    """Seconds left of the pause for which the provider asked. They count against the deadline of a call."""
+    """Remaining seconds of a pause that the provider requested. They count against the deadline of a call."""
     paced_s: float
-    """Seconds until the configured limits allow the request. They do not count: the user chose the limits."""
+    """Seconds until the configured limits allow the request. They do not count against the deadline, because the user
+    chose the limits.
+    """
 
     @property
     def may_go(self) -> bool:
-        """Whether the request was counted as sent."""
+        """True if the request was counted as sent."""
         return self.held_s <= 0 and self.paced_s <= 0
 
 
 class Pace:
-    """Decides when a request may go, so that no minute has more than its limits. Thread-safe."""
+    """Decides when a request may be sent, so that no minute exceeds the limits. Thread-safe."""
 
     def __init__(self, limits: RateLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
         self._lock = threading.Lock()
         self._sent: deque[tuple[float, int]] = deque()
-        """When, and how many tokens, of the last minute."""
+        """Time and tokens of each request of the last minute."""
         self._not_before = float("-inf")
 
     def take_turn(self, tokens: int) -> Turn:
-        """Count a request of so many tokens as sent if it may go now; otherwise the reason it may not."""
+        """Count a request of so many tokens as sent if it may be sent now; otherwise return the wait."""
         with self._lock:
             now = self._clock()
             turn = Turn(max(self._not_before - now, 0.0), max(self._left_s(now, tokens), 0.0))
@@ -114,7 +116,7 @@ class Pace:
             return turn
 
     def hold(self, seconds: float) -> None:
-        """Let no request go for a while: the provider asked for it."""
+        """Send no request for a while, as the provider requested."""
         with self._lock:
             self._not_before = max(self._not_before, self._clock() + seconds)
 

@@ -1,8 +1,8 @@
-"""One call of a provider: its tries, the waits between them, and the deadline over all.
+"""A call of a provider: attempts, waits between them, and the deadline over all.
 
-A call is one request and its repetitions. What a try does is passed in; here is only when to try again
-and what to say when that is no longer possible. Log lines name provider, model, try and cause: a cause
-is written by us and holds neither text nor key, while the provider's own words go into the error alone.
+A call is one request and its repetitions. The attempt itself is passed in; this module decides when to retry and raises
+the final error. Log lines name provider, model, attempt and cause: a cause is a text of this package and contains
+neither input text nor key, while the provider's message appears only in the error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from omnigraph.errors import EmbeddingError
 T = TypeVar("T")
 
 WAIT_MAX_S = 86_400.0
-"""Longer waits and timeouts mean "for ever" and would overflow what the system can wait."""
+"""Longer waits and timeouts are treated as unlimited; they would overflow the system's timers."""
 
 _DOUBLINGS_MAX = 10
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class TryFailed(Exception):
-    """One try failed; `words` are the provider's own."""
+    """Failure of one attempt; `words` is the provider's message."""
 
     def __init__(
         self,
@@ -50,21 +50,21 @@ class TryFailed(Exception):
         self.timed_out = timed_out
         self.retry_after_s = retry_after_s
         self.text = text
-        """Which text of the request it is about, as far as that is known."""
+        """Index of the text that caused the failure, if known."""
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.words}" if self.words else self.cause
 
 
 class Abandoned(Exception):
-    """A call was given up because another of the same batch failed."""
+    """The call was cancelled because another call of the batch failed."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Makes calls the way a configuration asks for.
+    """Makes calls with the retries of a configuration.
 
-    `sleep` is None outside tests: waiting then ends early when the call is to be abandoned.
+    `sleep` is None outside tests: waiting then ends early when the call is cancelled.
     """
 
     config: EmbeddingConfig
@@ -73,10 +73,10 @@ class Caller:
     pace: Pace
 
     def call(self, attempt: Callable[[float], T], stop: threading.Event, tokens: int = 0) -> T:
-        """Return what `attempt` returns; it is given the seconds it may take and raises `TryFailed`.
+        """Return the result of `attempt`, which receives the seconds it may take and raises `TryFailed`.
 
-        Every try waits for its turn; `tokens` is about how many it sends. Raises `EmbeddingError` when no try
-        succeeds, `Abandoned` when `stop` is set in between.
+        Every attempt waits until the rate limits allow it; `tokens` is the estimated number that it sends. Raises
+        `EmbeddingError` if no attempt succeeds, and `Abandoned` if `stop` is set in between.
         """
         started = self.clock()
         tries = max(1, self.config.attempts)
@@ -112,10 +112,11 @@ class Caller:
     def _wait_for_turn(
         self, tokens: int, started: float, tries: int, failure: TryFailed | None, stop: threading.Event
     ) -> float:
-        """Wait until the next try may go; returns when the call started, without the waits for configured limits.
+        """Wait until the next attempt may be sent; return the start of the call without the waits for configured
+        limits.
 
-        A pause for which the provider asked counts against the deadline. A call that the pause would carry beyond its
-        deadline fails at once, whether the provider answered this call or an earlier one with the pause.
+        A pause that the provider requested counts against the deadline. A call that would exceed its deadline by the
+        pause fails immediately, whether the provider requested the pause in this call or in an earlier one.
         """
         while True:
             turn = self.pace.take_turn(tokens)

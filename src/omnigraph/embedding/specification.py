@@ -1,7 +1,7 @@
-"""What the offline command is told to do: specifications, and the manifests that hold one.
+"""Specifications of offline embeddings, and the manifests that contain one.
 
-A specification says per type which property gets a vector and which ones make up its text. A manifest is
-a project's file about its seed data; of it only the two paths and the specification are read here.
+A specification states for each type which property receives the vector and which properties form its text. A manifest
+is a project's file about its seed data; only its two paths and the specification are read here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEFAULT_OUTPUT = "./build/seed.embedded.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TypeTarget:
-    """Which property of a type is written, and from which properties its text is made, in order."""
+    """Target property of a type and the properties that form its text, in order."""
 
     target: str
     fields: tuple[str, ...]
@@ -28,7 +28,7 @@ class TypeTarget:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """How wide the vectors are and where they go; `name` is where it was read from, for messages."""
+    """Dimension and targets of the vectors; `name` is the origin of the specification, for messages."""
 
     dimension: int
     types: Mapping[str, TypeTarget]
@@ -38,7 +38,7 @@ class Specification:
 
 @dataclass(frozen=True, slots=True)
 class SeedFiles:
-    """What a manifest says about embedding its seed."""
+    """Settings of a manifest for embedding its seed data."""
 
     input: Path
     output: Path
@@ -46,7 +46,7 @@ class SeedFiles:
 
 
 def read_specification(path: Path) -> Specification:
-    """The specification in a JSON file."""
+    """Read the specification in a JSON file."""
     text = _read_text(path)
     try:
         document = json.loads(text)
@@ -56,7 +56,7 @@ def read_specification(path: Path) -> Specification:
 
 
 def parse_specification(document: Any, *, name: str) -> Specification:
-    """The specification in a JSON value; `InputError` names the key that is wrong."""
+    """Parse a specification; `InputError` names the invalid key."""
     members = _object(document, f"'{name}'", required={"dimension", "types"}, optional={"model"})
     dimension, model = members["dimension"], members.get("model")
     if type(dimension) is not int or dimension < 1:
@@ -71,7 +71,7 @@ def parse_specification(document: Any, *, name: str) -> Specification:
 
 
 def read_manifest(path: Path) -> SeedFiles:
-    """The two paths and the specification of a manifest in YAML or JSON; its paths count from its own folder."""
+    """Read the two paths and the specification of a manifest in YAML or JSON; paths are relative to its folder."""
     document = _parse_manifest(path, _read_text(path))
     if not isinstance(document, dict):
         raise InputError(f"manifest '{path}' is to be a map of keys")

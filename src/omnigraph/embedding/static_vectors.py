@@ -1,9 +1,9 @@
-"""Static word vectors that an installed package ships.
+"""Static word vectors of installed packages.
 
-A package offers them through an entry point of the group `omnigraph.word_vectors`. The entry point's
-name is the name of the vectors (with their version: other vectors are another name), its object a
-function without arguments that returns `(words, vectors)`: the words, more frequent ones first, and an
-array with one row per word. Nothing is downloaded, and finding out what there is imports nothing.
+A package provides them through an entry point of the group `omnigraph.word_vectors`. The name of the entry point is the
+name of the vectors, including their version. Its object is a function without arguments that returns `(words,
+vectors)`: the words, by descending frequency, and an array with one row per word. Nothing is downloaded, and listing
+the entry points imports nothing.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ GROUP = "omnigraph.word_vectors"
 
 
 def installed_word_vectors() -> dict[str, EntryPoint]:
-    """What installed packages offer, by name, sorted."""
+    """Return the names of the word vectors of installed packages, sorted."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def read_word_vectors(point: EntryPoint) -> tuple[Sequence[str], NDArray[np.float32]]:
-    """Import the package behind an entry point and take its words and vectors."""
+    """Load the words and vectors of an entry point."""
     try:
         words, vectors = point.load()()
         array = np.asarray(vectors, dtype=np.float32)
-    except Exception as error:  # whatever the foreign package does, it is one kind of failure here
+    except Exception as error:  # the package may raise anything
         raise EmbeddingError(
             f"the word vectors '{point.name}' cannot be read: {error}",
             hint=f"they come from '{point.value}', an entry point of the group '{GROUP}'",

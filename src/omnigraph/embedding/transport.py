@@ -1,8 +1,8 @@
-"""HTTP requests to one base URL, over connections that are opened when needed and kept for the next.
+"""HTTP requests to one base URL over persistent connections.
 
-Knows nothing of embeddings. A request gets a time limit for all of it: the limit is renewed before every
-read, because a socket's own timeout only bounds the silence between two bytes. Redirects are not
-followed: a key is sent to nobody but the configured host.
+The module is independent of embeddings. A request has a time limit for the whole exchange: the limit is set again
+before every read, because the timeout of a socket only bounds the time between two reads. Redirects are not followed:
+the key is sent only to the configured host.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, whatever its status."""
+    """Response with any status."""
 
     status: int
     body: bytes
@@ -38,7 +38,7 @@ class Answer:
 
 
 class Transport:
-    """Posts to one base URL. Thread-safe; as many connections as there are requests at a time."""
+    """Posts to one base URL. Thread-safe; it uses one connection per concurrent request."""
 
     def __init__(self, base_url: str) -> None:
         parts = urlsplit(base_url)
@@ -53,7 +53,7 @@ class Transport:
         weakref.finalize(self, _close_all, self._idle)
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes, *, timeout_s: float, answer_max: int) -> Answer:
-        """Send one request and read its answer, of at most `answer_max` bytes; `TryFailed` when there is none."""
+        """Send one request and return its response of at most `answer_max` bytes; `TryFailed` if there is none."""
         try:
             return self._exchange(path, headers, body, timeout_s, answer_max)
         except TimeoutError:
@@ -91,7 +91,7 @@ class Transport:
                 connection.close()
 
     def close(self) -> None:
-        """Close the connections that wait for a next request; another request opens a new one."""
+        """Close idle connections; the next request opens a new one."""
         with self._lock:
             _close_all(self._idle)
 
@@ -115,7 +115,7 @@ class Transport:
 
 
 def _is_open(sock: socket.socket) -> bool:
-    # Nobody has asked anything on an idle connection, so the only news it can have is its end.
+    # No request is pending on an idle connection, so readable data means that it was closed.
     with selectors.DefaultSelector() as selector:
         selector.register(sock, selectors.EVENT_READ)
         return not selector.select(timeout=0)
@@ -126,7 +126,7 @@ def _close_all(connections: list[HTTPConnection]) -> None:
         connections.pop().close()
 
 
-# -- the time limit of a whole answer ----------------------------------------------------------------
+# -- time limit of a whole response ------------------------------------------------------------------
 
 
 def _response(sock: socket.socket, *args: Any, ends: float, **options: Any) -> HTTPResponse:
@@ -134,7 +134,7 @@ def _response(sock: socket.socket, *args: Any, ends: float, **options: Any) -> H
 
 
 class _TimedSocket:
-    """The one thing a response asks of its socket."""
+    """The only method of a socket that a response calls."""
 
     def __init__(self, sock: socket.socket, ends: float) -> None:
         self._sock = sock
@@ -169,7 +169,7 @@ class _TimedReads(io.RawIOBase):
 
 
 def _retry_after_s(response: HTTPResponse) -> float:
-    """Seconds the server asks to wait: a number, or a date, measured by the server's own clock if it tells."""
+    """Return the seconds that the server asks to wait: a number, or a date relative to its `Date` header."""
     text = response.getheader("Retry-After", "").strip()
     if _SECONDS.fullmatch(text):
         seconds = float(text)

@@ -1,8 +1,7 @@
-"""What a vector must be before it is stored: as wide as asked, finite, and of length 1.
+"""Validation and normalisation of vectors: requested dimension, finite, length 1.
 
-The arithmetic is fixed to the bit, so that the same answer gives the same stored vector everywhere:
-the norm is summed in 64-bit in the order of the components and rounded to 32-bit, and the division
-happens in 32-bit.
+The arithmetic is fixed to the bit, so that the same response gives the same stored vector on every machine: the norm is
+summed in 64 bits in the order of the components and rounded to 32 bits, and the division is in 32 bits.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 
 NORM_MIN = np.float32(2.0**-23)
-"""A vector no longer than this has no direction."""
+"""A vector of at most this length has no direction."""
 
 _BLOCK = 1 << 20
 
 
 class BadVector(Exception):
-    """A vector that cannot be stored; `row` is its place among those checked."""
+    """A vector that cannot be stored; `row` is its index among the checked vectors."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
@@ -30,12 +29,14 @@ class BadVector(Exception):
 
 
 def checked(answers: Sequence[Sequence[float]], dim: int) -> Vectors:
-    """The answers as an array of unit vectors, each checked for width, finiteness and length, in this order."""
+    """Return the responses as an array of unit vectors, each checked for dimension, finiteness and length, in this
+    order.
+    """
     raw = np.empty((len(answers), dim), np.float32)
     for row, values in enumerate(answers):
         if len(values) != dim:
             raise BadVector(row, f"expected a vector of {dim} numbers, received {len(values)}")
-        # A number too large for 32 bits becomes infinite here and is reported as such below.
+        # A number that exceeds 32 bits becomes infinite here and is reported below.
         with np.errstate(over="ignore"):
             raw[row] = values
         finite = np.isfinite(raw[row])
@@ -45,7 +46,7 @@ def checked(answers: Sequence[Sequence[float]], dim: int) -> Vectors:
 
 
 def normalised(raw: Vectors) -> Vectors:
-    """Finite vectors divided by their norms; `BadVector` for one that has no direction."""
+    """Return finite vectors divided by their norms; `BadVector` for a vector without a direction."""
     lengths = norms(raw)
     for row in np.flatnonzero(~((lengths > NORM_MIN) & np.isfinite(lengths))):
         if lengths[row] <= NORM_MIN:
@@ -55,14 +56,14 @@ def normalised(raw: Vectors) -> Vectors:
 
 
 def norms(raw: Vectors) -> Vectors:
-    """The length of each vector."""
+    """Return the length of each vector."""
     count, dim = raw.shape
     lengths = np.empty(count, np.float32)
     step = max(1, _BLOCK // max(1, dim))
     for start in range(0, count, step):
         squares = raw[start : start + step].astype(np.float64)
         np.square(squares, out=squares)
-        # `sum` adds pairwise; a running total is in order by definition.
+        # `sum` adds pairwise; a cumulative sum adds in order.
         np.add.accumulate(squares, axis=1, out=squares)
         with np.errstate(over="ignore"):
             lengths[start : start + step] = np.sqrt(squares[:, -1])

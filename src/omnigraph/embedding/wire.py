@@ -1,4 +1,4 @@
-"""What requests and answers look like, per kind of provider. Pure: no connection, no key, no retry."""
+"""Request and response formats of the kinds of providers. Pure: no connection, no key, no retry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Role = Literal["document", "query"]
 
 
 class WrongAnswer(Exception):
-    """An answer that is not of the agreed shape; `text` is the text of the request it is about."""
+    """Response with an unexpected format; `text` is the index of the text of the request."""
 
     def __init__(self, message: str, text: int = 0) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class WrongAnswer(Exception):
 
 
 class Wire(ABC):
-    """One style of asking for vectors."""
+    """Format of requests and responses of a kind of provider."""
 
     texts_per_request: ClassVar[int]
     requests_at_once: ClassVar[int]
@@ -31,19 +31,19 @@ class Wire(ABC):
     @property
     @abstractmethod
     def path(self) -> str:
-        """Where to post, behind the base URL."""
+        """Return the path behind the base URL."""
 
     @abstractmethod
     def headers(self, key: str) -> Mapping[str, str]:
-        """The header that carries the key."""
+        """Return the header with the key."""
 
     @abstractmethod
     def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:
-        """The request for these texts, as JSON."""
+        """Return the JSON request for these texts."""
 
     @abstractmethod
     def vectors(self, answer: Any, count: int) -> list[list[float]]:
-        """The vectors of an answer in the order of the texts, unchecked; `WrongAnswer` if they are not there."""
+        """Return the unchecked vectors of a response in the order of the texts; `WrongAnswer` if they are absent."""
 
 
 class OpenAIWire(Wire):
@@ -54,19 +54,19 @@ class OpenAIWire(Wire):
 
     @property
     def path(self) -> str:
-        """See `Wire`."""
+        """Return the path `/embeddings`."""
         return "/embeddings"
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """See `Wire`."""
+        """Return the key as a bearer token."""
         return {"Authorization": f"Bearer {key}"}
 
     def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:  # noqa: ARG002
-        """See `Wire`."""
+        """Return the JSON request for these texts; the role has no effect."""
         return {"model": self.model, "input": list(texts), "dimensions": dim}
 
     def vectors(self, answer: Any, count: int) -> list[list[float]]:
-        """See `Wire`."""
+        """Return the vectors of `data`, ordered by `index`."""
         items = _member(answer, "data")
         if not isinstance(items, list):
             raise WrongAnswer("the answer has no list 'data'")
@@ -89,15 +89,15 @@ class GeminiWire(Wire):
 
     @property
     def path(self) -> str:
-        """See `Wire`."""
+        """Return the path of the model."""
         return f"/models/{quote(self.model, safe='/:@')}:embedContent"
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """See `Wire`."""
+        """Return the header with the key."""
         return {"x-goog-api-key": key}
 
     def body(self, texts: Sequence[str], dim: int, role: Role) -> dict[str, Any]:
-        """See `Wire`."""
+        """Return the JSON request for one text in its role."""
         (text,) = texts
         return {
             "model": f"models/{self.model}",
@@ -107,13 +107,13 @@ class GeminiWire(Wire):
         }
 
     def vectors(self, answer: Any, count: int) -> list[list[float]]:
-        """See `Wire`."""
+        """Return the only vector of the response."""
         assert count == 1, "a Gemini request holds one text"
         return [_numbers(_member(_member(answer, "embedding"), "values"), 0)]
 
 
 def error_text(document: Any, body: str) -> str:
-    """The provider's own words: `error.message` when the body has it, else the body."""
+    """Return the provider's message: `error.message` if the body contains it, otherwise the body."""
     message = _member(_member(document, "error"), "message")
     return message if isinstance(message, str) and message.strip() else body
 

@@ -1,7 +1,7 @@
-"""Draws a small graph as SVG: dots placed by springs, the same every time.
+"""Draws a small graph as SVG with a deterministic force-directed layout.
 
-Every dot pushes every other away, every line pulls its ends together, and the picture cools down. Places start on a
-circle in the order of the dots, so nothing depends on chance.
+Every pair of dots repels, every line pulls its ends together, and the step size decreases. Dots start on a circle in
+their order, so the layout does not depend on random numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABEL_MOST = 22
 
 @dataclass(frozen=True)
 class Dot:
-    """A node: who it is, what is written beside it, and what decides its colour."""
+    """Node of the picture: its key, its label, and the kind that determines its colour."""
 
     key: str
     label: str
@@ -29,18 +29,18 @@ class Dot:
 
 @dataclass(frozen=True)
 class Line:
-    """An edge between two dots, by their keys."""
+    """Edge of the picture, between two dots given by key."""
 
     source: str
     target: str
     label: str = ""
     directed: bool = True
     several: bool = False
-    """Whether it stands for a path."""
+    """True if the line stands for a path."""
 
 
 def draw(dots: Iterable[Dot], lines: Iterable[Line], *, width: int = 460, height: int = 320) -> str:
-    """The picture; only the first dots are drawn when there are many, and that is said."""
+    """Return the picture; if there are many dots, only the first are drawn and a note states it."""
     everyone = list({dot.key: dot for dot in dots}.values())
     shown = everyone[:DOTS_MOST]
     if not shown:
@@ -64,13 +64,13 @@ def draw(dots: Iterable[Dot], lines: Iterable[Line], *, width: int = 460, height
 
 
 def colours_of(dots: Iterable[Dot]) -> dict[str, str]:
-    """A colour for each kind of dot, in the order in which the kinds occur."""
+    """Return a colour for each kind of dot, in order of occurrence."""
     kinds = dict.fromkeys(dot.kind for dot in dots)
     return {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(kinds)}
 
 
 def _bends(lines: Iterable[Line]) -> list[tuple[Line, int]]:
-    """Each line with its bend: 0 for the only line between two dots, so that several lines do not overlap."""
+    """Return each line with its bend: 0 for the only line between two dots, so that several lines do not overlap."""
     drawn: dict[frozenset[str], list[Line]] = {}
     for line in lines:
         drawn.setdefault(frozenset((line.source, line.target)), []).append(line)
@@ -82,7 +82,7 @@ def _bend(number: int, count: int) -> int:
 
 
 def place(keys: list[str], ends: list[tuple[str, str]], width: int, height: int) -> Mapping[str, tuple[float, float]]:
-    """Where each dot goes, within the frame."""
+    """Return the position of each dot within the frame."""
     count = len(keys)
     if count == 1:
         return {keys[0]: (width / 2, height / 2)}
@@ -104,7 +104,7 @@ def place(keys: list[str], ends: list[tuple[str, str]], width: int, height: int)
             pull = math.hypot(ax, ay) / wanted
             dx[i], dy[i], dx[j], dy[j] = dx[i] - ax * pull, dy[i] - ay * pull, dx[j] + ax * pull, dy[j] + ay * pull
         for i in range(count):
-            # What hangs together with nothing is held by the middle.
+            # The centre attracts dots, so that unconnected ones do not drift away.
             dx[i], dy[i] = dx[i] - 0.3 * x[i], dy[i] - 0.3 * y[i]
             far = max(math.hypot(dx[i], dy[i]), 1e-9)
             step = min(far, heat) / far

@@ -1,4 +1,4 @@
-"""HTML tables, with everything escaped that came from data."""
+"""HTML tables; all data is escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHIP_MOST = 40
 
 
 class Markup(str):
-    """HTML that is ready to be shown: `cell` does not escape it again."""
+    """HTML that `cell` does not escape again."""
 
     __slots__ = ()
 
@@ -29,10 +29,10 @@ class Preformatted(str):
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "", right: Collection[int] | None = None
 ) -> str:
-    """A table; a cell that is not a string is shown as JSON.
+    """Return a table; a cell that is not a string is shown as JSON.
 
-    `right` holds the numbers of the right-aligned columns; by default numbers are right-aligned. Jupyter aligns every
-    cell to the right, so each cell states its own alignment.
+    `right` contains the indices of the right-aligned columns; by default columns of numbers are right-aligned. Jupyter
+    aligns every cell to the right, so each cell states its own alignment.
     """
     listed = [list(row) for row in rows]
     aligned = right if right is not None else _numeric(listed)
@@ -54,7 +54,7 @@ def _element(tag: str, side: str, content: str) -> str:
 
 
 def _numeric(rows: Sequence[Sequence[Any]]) -> set[int]:
-    """The numbers of the columns that hold numbers, and nothing else but nulls."""
+    """Return the indices of the columns that contain only numbers and nulls."""
     columns = list(zip(*rows, strict=True))
     return {
         number
@@ -65,7 +65,7 @@ def _numeric(rows: Sequence[Sequence[Any]]) -> set[int]:
 
 
 def cell(value: Any) -> str:
-    """A value in a cell: long ones are truncated, null is grey."""
+    """Return the content of a cell: long values are truncated, null is grey."""
     if isinstance(value, Markup):
         return value
     if value is None:
@@ -75,13 +75,13 @@ def cell(value: Any) -> str:
 
 
 def chip(label: str, colour: str, title: str) -> Markup:
-    """A node as a rounded label in the colour of its type; `title` is the tooltip."""
+    """Return a node as a rounded label in the colour of its type; `title` is the tooltip."""
     short = label if len(label) <= _CHIP_MOST else label[: _CHIP_MOST - 1] + "…"
     style = f"background:{colour};color:#fff;border-radius:9px;padding:1px 8px;white-space:nowrap"
     return Markup(f'<span style="{style}" title="{escape(title)}">{escape(short)}</span>')
 
 
 def side_by_side(*parts: str) -> str:
-    """Parts beside one another where there is room."""
+    """Return the parts side by side if there is room."""
     shown = "".join(f'<div style="margin-right:2em">{part}</div>' for part in parts if part)
     return f'<div style="display:flex;flex-wrap:wrap;align-items:flex-start">{shown}</div>'

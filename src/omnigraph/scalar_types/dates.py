@@ -27,7 +27,7 @@ _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def parse_date(text: str) -> int:
-    """Days since 1970-01-01 of `YYYY-MM-DD`; a longer datetime counts by its UTC date."""
+    """Return the days since 1970-01-01 of `YYYY-MM-DD`, or of the UTC date of a longer datetime."""
     match = _DATE.match(text)
     if match and match.end() == len(text):
         return check_date(_days(text, match))
@@ -35,7 +35,9 @@ def parse_date(text: str) -> int:
 
 
 def parse_datetime(text: str) -> int:
-    """Milliseconds since the epoch of an ISO date or datetime; no zone means UTC, digits past ms are cut."""
+    """Return the milliseconds since the epoch of an ISO date or datetime; without a zone it is UTC, and digits beyond
+    milliseconds are truncated.
+    """
     match = _DATE.match(text)
     if match is None:
         raise ValueFormatError(
@@ -66,14 +68,14 @@ def parse_datetime(text: str) -> int:
 
 
 def check_date(days: int) -> int:
-    """The days, if they are in the years 1 to 9999; else `ValueFormatError`."""
+    """Return the days if they are in the years 1 to 9999, otherwise raise `ValueFormatError`."""
     if not DATE_RANGE[0] <= days <= DATE_RANGE[1]:
         raise _outside(format_date(days))
     return days
 
 
 def check_datetime(milliseconds: int) -> int:
-    """The milliseconds, if they are in the years 1 to 9999; else `ValueFormatError`."""
+    """Return the milliseconds if they are in the years 1 to 9999, otherwise raise `ValueFormatError`."""
     if not DATETIME_RANGE[0] <= milliseconds <= DATETIME_RANGE[1]:
         raise _outside(format_datetime(milliseconds))
     return milliseconds
@@ -84,43 +86,43 @@ def _outside(shown: str) -> ValueFormatError:
 
 
 def format_date(days: int) -> str:
-    """`YYYY-MM-DD`; a year outside 0 to 9999 has a sign and as many digits as it needs."""
+    """Return `YYYY-MM-DD`; a year outside 0 to 9999 has a sign and as many digits as it needs."""
     year, month, day = _civil(days)
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
 
 def format_datetime(milliseconds: int) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    """Return `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     days, rest = divmod(milliseconds, DAY_MS)
     seconds, ms = divmod(rest, 1000)
     return f"{format_date(days)}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
 
 
 def python_date(days: int) -> date | str:
-    """The day as Python has it; outside the years 1 to 9999 as text."""
+    """Return the Python date; text outside the years 1 to 9999."""
     inside = DATE_RANGE[0] <= days <= DATE_RANGE[1]
     return _EPOCH.date() + timedelta(days) if inside else format_date(days)
 
 
 def python_datetime(milliseconds: int) -> datetime | str:
-    """The instant as Python has it; outside the years 1 to 9999 as text."""
+    """Return the Python datetime in UTC; text outside the years 1 to 9999."""
     inside = DATETIME_RANGE[0] <= milliseconds <= DATETIME_RANGE[1]
     return _EPOCH + timedelta(milliseconds=milliseconds) if inside else format_datetime(milliseconds)
 
 
 def stored_days(value: date | str) -> int:
-    """The inverse of `python_date`."""
+    """Return the days of a value of `python_date`."""
     return (value - _EPOCH.date()).days if isinstance(value, date) else stored_milliseconds(value) // DAY_MS
 
 
 def stored_milliseconds(value: datetime | str) -> int:
-    """The inverse of `python_datetime`."""
+    """Return the milliseconds of a value of `python_datetime`."""
     if isinstance(value, datetime):
         return (value - _EPOCH) // timedelta(milliseconds=1)
     match = _EXPANDED.fullmatch(value)
     assert match is not None
-    # The calendar repeats every 400 years, so the day is found in a year that has four digits.
+    # The calendar repeats every 400 years, so the year is mapped to one with four digits.
     cycles, year = divmod(int(match[1]), 400)
     return parse_datetime(f"{year + 2000:04}{match[2]}{match[3]}") + (cycles - 5) * 146_097 * DAY_MS
 

@@ -10,7 +10,9 @@ from omnigraph.errors import ValueFormatError
 
 
 def float_for_f32(value: int | float) -> float:
-    """A float that rounds to 32 bits as `value` does; what is cut off a wide integer sets the last bit that stays."""
+    """Return a float that rounds to 32 bits as `value` does: truncated bits of a wide integer set the last remaining
+    bit.
+    """
     if not isinstance(value, int) or value.bit_length() <= 53:
         return float(value)
     excess = value.bit_length() - 53
@@ -19,7 +21,7 @@ def float_for_f32(value: int | float) -> float:
 
 
 def round_f32(number: float) -> float:
-    """The nearest 32-bit float, as a Python float; an overflow is refused."""
+    """Return the nearest 32-bit float as a Python float; an overflow is refused."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
@@ -27,7 +29,7 @@ def round_f32(number: float) -> float:
 
 
 def spell_float(value: float, *, single: bool) -> str:
-    """The shortest positional decimal that reads back as the same float of its width."""
+    """Return the shortest positional decimal that reads back as the same float of its width."""
     if not math.isfinite(value):
         raise ValueFormatError(f"{value!r} cannot be part of a key")
     if value == 0:
@@ -40,7 +42,7 @@ def _shortest_f32(value: float) -> Decimal:
     exact = Decimal(value)
     for digits in range(1, 10):
         unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-        # The nearest first; but at a power of two the farther one may be the only one that reads back.
+        # The nearest candidate first; at a power of two only the farther one may read back.
         for rounding in (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING):
             candidate = exact.quantize(unit, rounding)
             if _reads_back(candidate, value):

@@ -217,6 +217,5 @@ KINDS: tuple[TypeKind, ...] = ("interface", "node", "edge")
 
 
 def note_order(note: Metadata) -> tuple[object, ...]:
-    """Return the sort key of the canonical order of annotations: name, then absent before present value, then the rest.
-    """
+    """Return the canonical sort key of annotations: name, then absent before present value, then the rest."""
     return note.name, note.value is not None, note.value or "", note.arguments

@@ -1,5 +1,4 @@
-"""Hints for schema changes that drop one declaration and add a similar one: it may be a rename without `@rename_from`.
-"""
+"""Hints for schema changes that drop one declaration and add a similar one: a possible rename."""
 
 from __future__ import annotations
 
