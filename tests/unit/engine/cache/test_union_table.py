@@ -8,6 +8,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.cache.union_table import joined_segments
+from omnigraph.notebook import result_view
 
 SCHEMA = """
 interface Named { name: String }
@@ -94,8 +95,9 @@ def test_counts_equal_the_number_of_returned_rows(graph):
 
 
 def test_a_drawing_distinguishes_types(graph):
-    html = graph.query("query q() { match { $x: Named $x -> $y } return { $x, $y } }")
-    nodes = {(dot.key, dot.kind) for dot in html._shape().dots([c.to_pylist() for c in html.to_arrow().columns])}
+    result = graph.query("query q() { match { $x: Named $x -> $y } return { $x, $y } }")
+    dots = result_view._dots(result._shape(), [column.to_pylist() for column in result.to_arrow().columns])
+    nodes = {(dot.key, dot.kind) for dot in dots}
     assert ("A:n1", "A") in nodes
     assert ("B:n1", "B") in nodes
 
