@@ -1,4 +1,4 @@
-"""Every test here needs a JVM: they run in one process, on one session."""
+"""Tests in this folder require a JVM; they share one process and one session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session in this process."""
+    """A local session."""
     from support.spark import local_session  # noqa: PLC0415 (whoever runs no test of Spark needs none)
 
     with local_session() as session:

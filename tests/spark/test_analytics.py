@@ -1,4 +1,4 @@
-"""Whole-graph algorithms on Spark find what the arrays in process find."""
+"""Graph algorithms on Spark equal those in process."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     people = [f"p{n}" for n in range(60)]
     records: list[dict[str, Any]] = [{"type": "Person", "data": {"name": name}} for name in people]
     records += [{"type": "Place", "data": {"name": f"p{n}"}} for n in range(5)]
-    # A chain, a loop, parallel edges, a hub, and nodes nobody knows.
+    # A chain, a loop, parallel edges, a hub, and isolated nodes.
     pairs = [(f"p{n}", f"p{n + 1}") for n in range(20)] + [("p3", "p3"), ("p5", "p6"), ("p5", "p6")]
     pairs += [("p30", f"p{random.randint(31, 45)}") for _ in range(20)]
     much = [0, 0.5, 1, 2, None]
     records += [{"edge": "Knows", "from": a, "to": b, "data": {"much": random.choice(much)}} for a, b in pairs]
     records += [{"edge": "Lives", "from": f"p{n}", "to": f"p{n % 4}"} for n in range(25, 40)]
     graph.load(records, mode="append")
-    # Numbers skip what is gone, and go on in the pieces that follow.
+    # Node numbers skip deleted rows and continue in later fragments.
     graph.mutate('query q() { delete Person where name = "p50" }')
     graph.load([{"type": "Person", "data": {"name": "late"}}], mode="append")
     return graph
@@ -72,7 +72,7 @@ def test_pagerank(spark: Any, graph: Graph) -> None:
     same(graph, spark, "pagerank", nodes=["Place"])
 
 
-def test_a_weight_that_is_none_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_invalid_weight_is_rejected(spark: Any, tmp_path: Path) -> None:
     graph = og.init(tmp_path / "graph.omni", SCHEMA, sync=False, environ={})
     graph.load([{"type": "Person", "data": {"name": "a"}}], mode="append")
     graph.load([{"edge": "Knows", "from": "a", "to": "a", "data": {"much": -1}}], mode="append")
@@ -81,7 +81,7 @@ def test_a_weight_that_is_none_is_refused(spark: Any, tmp_path: Path) -> None:
             graph.analyze("pagerank", edges=["Knows"], weight="much", engine=engine)
 
 
-def test_what_was_found_is_written_as_one_commit(spark: Any, graph: Graph) -> None:
+def test_values_are_written_as_one_commit(spark: Any, graph: Graph) -> None:
     commits = len(graph.commits())
     into = {"in_degree": "inward"}
     done = graph.analyze("degrees", write=into, engine="spark", spark=spark)

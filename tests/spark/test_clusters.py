@@ -1,4 +1,4 @@
-"""The same loads on a standalone cluster and through Spark Connect, and with executors and drivers that die."""
+"""Loads on a standalone cluster and through Spark Connect, with failures of executors and drivers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(folder: Path, found: dict[str, Any]) -> None:
     assert list((folder / "g" / "__staging").glob("*")) == []
 
 
-def test_a_standalone_cluster(folder: Path) -> None:
+def test_standalone_cluster(folder: Path) -> None:
     with standalone(folder / "cluster") as master:
         check(folder, finish(start(folder, {"master": master})))
 
@@ -59,14 +59,14 @@ def test_spark_connect(folder: Path) -> None:
         check(folder, finish(start(folder, {"remote": remote})))
 
 
-def test_an_executor_that_dies_is_replaced(folder: Path) -> None:
+def test_dead_executor_is_replaced(folder: Path) -> None:
     with standalone(folder / "cluster") as master:
         found = finish(start(folder, {"master": master}, "executor"))
     assert found["died"], "nobody died"
     check(folder, found)
 
 
-def test_a_driver_that_dies_leaves_the_graph_as_it_was_and_the_next_one_cleans_up(folder: Path) -> None:
+def test_dead_driver_leaves_graph_unchanged_and_next_driver_cleans_up(folder: Path) -> None:
     graph = og.open(folder / "g", sync=False, environ={})
     before = graph.snapshot().commit_id
     process = start(folder, {"master": "local[2,4]"}, "driver")

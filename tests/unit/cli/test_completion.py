@@ -1,4 +1,4 @@
-"""Tab in the user's shell: what is proposed, as the script asks for it."""
+"""Shell completion: the candidates that a completion script receives."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def proposed(tmp_path, monkeypatch, capsys, clean_environment):
         ("omnigraph cleanup --keep 3 --conf", ["--config", "--confirm"]),
     ],
 )
-def test_proposals(proposed, line, words):
+def test_candidates(proposed, line, words):
     assert sorted(proposed(line)) == words
 
 
-def test_nothing_is_said_when_nothing_can_be_read(proposed):
+def test_unreadable_graph_gives_no_candidates(proposed):
     Path("omnigraph.yaml").write_text("cli: [")
     assert proposed("omnigraph read --branch ") == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_scripts(shell, capsys):
+def test_scripts(shell, capsys):
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert script.count(VARIABLE) >= 2
@@ -83,8 +83,8 @@ def test_the_scripts(shell, capsys):
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_itself(proposed, tmp_path):
-    """A real bash takes the script."""
+def test_script_in_bash(proposed, tmp_path):
+    """A real bash accepts the script."""
     program = f"{sys.executable} -m omnigraph"
     script = f"""
     omnigraph() {{ {program} "$@"; }}

@@ -1,4 +1,4 @@
-"""The configuration file: what is found, refused, remarked on, and where relative paths lead."""
+"""The configuration file: discovery, validation, warnings and relative paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse(text: str, path: str = "conf/omnigraph.yaml") -> Config:
     return parse_config(text, Path(path))
 
 
-def test_a_full_file():
+def test_complete_file():
     config = parse(FULL)
     assert config.warnings == ()
     assert config.get_graph("bench") == "conf/data/museum.omni"
@@ -40,7 +40,7 @@ def test_a_full_file():
     assert config.get_alias("move").command == "change"
 
 
-def test_without_a_file_there_are_only_defaults():
+def test_defaults_without_a_file():
     config = Config()
     assert (config.get("cli.branch"), config.origin("cli.branch")) == ("main", "built in")
     assert config.get("cli.graph") is None
@@ -48,7 +48,7 @@ def test_without_a_file_there_are_only_defaults():
         config.get_graph("x")
 
 
-def test_a_graph_beside_the_file_is_shown_as_it_is_written():
+def test_relative_graph_address_is_unchanged():
     assert parse(FULL, "omnigraph.yaml").get_graph("bench") == "./data/museum.omni"
 
 
@@ -72,7 +72,7 @@ def test_a_graph_beside_the_file_is_shown_as_it_is_written():
         ("a: 2001-99-99", "is not YAML"),
     ],
 )
-def test_what_is_wrong_is_named(text, said):
+def test_invalid_values_are_reported(text, said):
     with pytest.raises(InputError) as caught:
         parse(text)
     assert "conf/omnigraph.yaml" in caught.value.message
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_named(text, said):
     assert caught.value.code == "bad_config"
 
 
-def test_unknown_keys_are_remarked_on_and_nothing_else():
+def test_unknown_keys_cause_warnings():
     config = parse("cli: {grahp: x, graph: y}\nclii: {a: 1}\nserver: {policy: {file: p.yaml}}")
     assert config.warnings == (
         "unknown key 'cli.grahp' in conf/omnigraph.yaml (did you mean 'graph'?)",
@@ -89,12 +89,12 @@ def test_unknown_keys_are_remarked_on_and_nothing_else():
     assert config.get("cli.graph") == "y"
 
 
-def test_an_empty_file_and_empty_sections():
+def test_empty_file_and_empty_sections():
     assert parse("").values == {}
     assert parse("cli:\ngraphs:\n").values == {}
 
 
-def test_unknown_names_come_with_the_known_ones():
+def test_unknown_names_list_known_names():
     config = parse(FULL)
     with pytest.raises(InputError, match="defined: 'archive', 'bench', 'far'") as caught:
         config.get_graph("bensh")
@@ -120,7 +120,7 @@ def test_discovery(tmp_path, monkeypatch):
         find_config("..", {})
 
 
-def test_query_files_are_looked_for_in_order(tmp_path, monkeypatch):
+def test_query_file_search_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("conf", "conf/gq", "conf/shared/gq"):
         (tmp_path / folder).mkdir(parents=True)

@@ -10,7 +10,7 @@ import pytest
 from omnigraph.cli.invocation import importing_large_modules
 
 
-def test_an_interrupt_during_an_import_is_raised_after_it():
+def test_interrupt_during_import_is_raised_afterwards():
     before = signal.getsignal(signal.SIGINT)
     finished = []
 
@@ -25,7 +25,7 @@ def test_an_interrupt_during_an_import_is_raised_after_it():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_another_thread_imports_without_touching_the_handler():
+def test_import_in_another_thread_keeps_the_handler():
     before = signal.getsignal(signal.SIGINT)
     seen = []
 

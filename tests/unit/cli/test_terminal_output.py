@@ -1,4 +1,4 @@
-"""What a terminal gets and a pipe does not: colours, the pager, the width of the screen."""
+"""Output on a terminal: colours, the pager, the width of the screen."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Terminal(io.StringIO):
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
     ],
 )
-def test_colours_are_for_terminals(environ, terminal, enabled):
+def test_colours_only_on_terminals(environ, terminal, enabled):
     assert colours(Terminal() if terminal else io.StringIO(), environ).enabled is enabled
 
 
-def test_a_diagnostic_stands_out_and_keeps_its_text():
+def test_diagnostic_colours_keep_the_text():
     text = "error: type error: T7: wrong\n  --> a.gq:5:9\n   5 | x\n     | ^^^\nhint: write y"
     painted = Colours(enabled=True).diagnostic(text)
     assert re.sub(r"\x1b\[[\d;]*m", "", painted) == text
@@ -65,11 +65,11 @@ def test_a_diagnostic_stands_out_and_keeps_its_text():
 
 
 def on_terminal(command: list[str], *, columns: int = 60, **environ: str) -> str:
-    """What a command prints to a terminal of 20 lines."""
+    """Output of a command on a terminal of 20 lines."""
     master, slave = pty.openpty()
     os.set_blocking(master, False)
     size = {"COLUMNS": str(columns), "LINES": "20", "TERM": "xterm"}
-    # A terminal of its own decides nothing here but isatty; the size comes from the variables.
+    # The pseudo-terminal only makes isatty true; the size comes from the environment.
     process = subprocess.Popen(
         [sys.executable, "-m", "omnigraph", *command], stdin=slave, stdout=slave, stderr=slave,
         env={**os.environ, **size, **environ}, start_new_session=True,
@@ -93,7 +93,7 @@ def on_terminal(command: list[str], *, columns: int = 60, **environ: str) -> str
     return output.decode().replace("\r\n", "\n")
 
 
-def test_a_table_on_a_terminal_has_colours_and_fits(graph):
+def test_table_on_terminal_has_colours_and_fits(graph):
     query = 'query q() { match { $p: Person } return { $p.name, $p.age, "' + "long " * 30 + '" as text } limit 3 }'
     shown = on_terminal(["read", "-e", query, "g.omni"], columns=60)
     assert "\x1b[1mp.name" in shown
@@ -113,7 +113,7 @@ def test_long_output_goes_through_the_pager(graph, tmp_path):
     assert "\x1b" not in unpaged
 
 
-def test_a_pager_that_quits_early_is_no_error(graph, tmp_path):
+def test_pager_may_quit_early(graph, tmp_path):
     pager = tmp_path / "pager.py"
     pager.write_text("import sys\nsys.stdin.readline()\nprint('ENOUGH')\n")
     query = "query q() { match { $p: Person, $q: Person } return { $p.name, $q.name } limit 10000 }"
@@ -123,7 +123,7 @@ def test_a_pager_that_quits_early_is_no_error(graph, tmp_path):
     assert "error" not in shown
 
 
-def test_a_diff_on_a_terminal_has_colours(graph):
+def test_diff_on_terminal_has_colours(graph):
     shown = on_terminal(["diff", "main", "side", "g.omni"])
     assert "\x1b[33mupdate node Person p001\x1b[0m" in shown
     assert "age: \x1b[31m1\x1b[0m -> \x1b[32m7\x1b[0m" in shown

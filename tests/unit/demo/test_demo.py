@@ -1,4 +1,4 @@
-"""The demonstration is the same everywhere, and what it promises is there."""
+"""The demonstration is reproducible and complete."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from omnigraph.demo.records import make_records
 from omnigraph.errors import Conflict, MergeConflict
 
 
-def test_the_same_seed_gives_the_same_records():
+def test_equal_seeds_give_equal_records():
     first, again, other = ([*make_records(notes=200, seed=seed)] for seed in (1, 1, 2))
     assert first == again != other
     digest = hashlib.sha256("\n".join(json.dumps(record) for record in make_records()).encode()).hexdigest()
     assert digest == "287b9614524cdf3429993ea575028e9f35e68781c8270c870f6d8dff4ec8ea43"
 
 
-def test_some_thousand_nodes_and_texts_that_differ():
+def test_records_have_distinct_texts():
     records = [*make_records()]
     kinds = Counter("edge" if "edge" in record else record["type"] for record in records)
     assert kinds["Note"] == 3000
@@ -29,7 +29,7 @@ def test_some_thousand_nodes_and_texts_that_differ():
     assert len(texts) > 2000
 
 
-def test_the_branch_is_ahead_and_one_row_conflicts(tmp_path):
+def test_branch_is_ahead_with_one_conflict(tmp_path):
     said: list[str] = []
     demo = build_demo(tmp_path / "demo", notes=60, environ={}, progress=said.append)
     graph = demo.graph
@@ -46,7 +46,7 @@ def test_the_branch_is_ahead_and_one_row_conflicts(tmp_path):
         build_demo(tmp_path / "demo", notes=60, environ={})
 
 
-def test_a_program_off_the_path_says_so(tmp_path, monkeypatch, capsys):
+def test_program_off_the_path_prints_export_line(tmp_path, monkeypatch, capsys):
     program = tmp_path / "bin" / "omnigraph"
     program.parent.mkdir()
     program.write_text("")
@@ -57,7 +57,7 @@ def test_a_program_off_the_path_says_so(tmp_path, monkeypatch, capsys):
     assert f"try:\n  export PATH={program.parent}:$PATH\n  cd there\n" in capsys.readouterr().out
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_demo_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "there", "--notes", "20", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

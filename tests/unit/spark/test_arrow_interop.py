@@ -41,14 +41,14 @@ COLUMNS: dict[str, tuple[pa.Array, str]] = {
 
 
 @pytest.mark.parametrize(("column", "name"), COLUMNS.values(), ids=COLUMNS)
-def test_a_column_comes_back_as_it_was(column: pa.Array, name: str) -> None:
+def test_column_round_trips(column: pa.Array, name: str) -> None:
     wire = to_wire(column)
     assert spark_name(column.type) == name
     assert wire.type == wire_schema(pa.schema([("c", column.type)])).field("c").type
     assert from_wire(wire, column.type).equals(column)
     assert from_wire(to_wire(column.slice(1)), column.type).equals(column.slice(1))
     assert from_wire(to_wire(column[:0]), column.type).type == column.type
-    # As Spark sends it: without what nobody needs, also where all is missing.
+    # As Spark sends it: without unused buffers, also if all values are null.
     for rows in (column, pa.nulls(2, column.type), column[:0]):
         assert from_wire(sent(to_wire(rows)), column.type).combine_chunks().equals(rows)
 
@@ -61,7 +61,7 @@ def sent(column: pa.Array) -> pa.ChunkedArray:
     return pa.ipc.open_stream(sink.getvalue()).read_all()["c"]
 
 
-def test_nothing_leaves_that_spark_refuses() -> None:
+def test_wire_types_are_supported_by_spark() -> None:
     refused = (pa.types.is_uint32, pa.types.is_uint64, pa.types.is_fixed_size_list, pa.types.is_date64)
     for column, _ in COLUMNS.values():
         wire = to_wire(column).type
@@ -74,7 +74,7 @@ def test_names_are_quoted() -> None:
     assert spark_ddl(pa.schema([("a b", pa.uint64()), ("c", pa.utf8())])) == "`a b` decimal(20,0), `c` string"
 
 
-def test_decimals_are_unsigned_again_where_the_schema_says_so() -> None:
+def test_decimals_of_u64_properties_become_unsigned() -> None:
     catalog = compile_schema("node A { name: String @key  wide: U64?  many: [U64]?  ratio: F64? }")
     decimals: Any = pa.decimal128(20, 0)
     batch = pa.record_batch(

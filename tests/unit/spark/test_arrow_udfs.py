@@ -1,4 +1,4 @@
-"""ScanPredicates and values over batches, without Spark."""
+"""Predicates and expressions on batches, without Spark."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def scanned(job: Job, *conditions: Any, **options: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_scan_judges_what_it_reads(job: Job) -> None:
+def test_scan_evaluates_predicates(job: Job) -> None:
     age = ir.Compare(">=", prop("x", "age", I32), ir.Const(2, I32))
     words = ir.TextMatch("search", prop("x", "text", STRING), ir.ParamRef("words", STRING))
     assert scanned(job) == [{"c0": "a"}, {"c0": "b"}, {"c0": "c"}]
@@ -57,7 +57,7 @@ def test_rows_are_numbered(job: Job) -> None:
     assert [row["n"] for row in scanned(job, numbers=("n", 0))] == [7, 7, 7]
 
 
-def test_a_step_keeps_rows_and_adds_values(job: Job) -> None:
+def test_batch_step_filters_and_projects(job: Job) -> None:
     wide, age = prop("x", "wide", U64), prop("y", "age", I32)
     stored = {"c1": pa.array([2**64 - 1, None, 3], pa.uint64()), "c2": pa.array([1, 2, 3], pa.int32())}
     batch = pa.record_batch({name: to_wire(column) for name, column in stored.items()})
@@ -73,13 +73,13 @@ def test_a_step_keeps_rows_and_adds_values(job: Job) -> None:
     assert nothing.num_rows == 0
 
 
-def test_properties_are_found_however_deep() -> None:
+def test_nested_properties_are_found() -> None:
     age, wide = prop("x", "age", I32), prop("y", "wide", U64)
     total = ir.Aggregate("sum", wide, U64)
     assert list(properties_in((ir.Compare("=", age, ir.Const([1], I32)), (total,)))) == [age, wide]
 
 
-def test_a_node_in_an_expression_is_its_id() -> None:
+def test_entity_in_expression_becomes_its_id() -> None:
     test = ir.Not(ir.IsNull(ir.Entity("x", "A", ObjectType(()))))
     assert entities_as_ids((test, ir.Const([1], I32))) == (
         ir.Not(ir.IsNull(ir.Prop("x", "id", ir.NULL))),

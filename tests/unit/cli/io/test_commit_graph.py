@@ -1,4 +1,4 @@
-"""The commit graph beside a log."""
+"""The commit graph of a log."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ def drawn(*commits: tuple[str, str]) -> list[str]:
     return [f"{prefix} {id_ or ''}".rstrip() for prefix, id_ in graph_lines((c, list(p)) for c, p in commits)]
 
 
-def test_a_line():
+def test_linear_history():
     assert drawn(("b", "a"), ("a", "")) == ["* b", "* a"]
 
 
-def test_a_fork():
+def test_fork():
     assert drawn(("c", "a"), ("b", "a"), ("a", "")) == ["* c", "| * b", "|/", "* a"]
 
 
-def test_a_merge():
+def test_merge():
     assert drawn(("d", "cb"), ("c", "a"), ("b", "a"), ("a", "")) == ["* d", "|\\", "* | c", "| * b", "|/", "* a"]
 
 
-def test_a_lane_that_joins_across_another():
+def test_lane_joins_across_another():
     assert drawn(("e", "a"), ("d", "b"), ("c", "a"), ("b", "a"), ("a", "")) == [
         "* e",
         "| * d",

@@ -28,7 +28,7 @@ def printed(found: Result, format_: str, style: TableStyle = PLAIN, target: Read
     return "".join(f"{line}\n" for line in text_lines(found, target, format_, style))
 
 
-def test_the_worked_example_of_a_table():
+def test_table_example_of_the_specification():
     assert printed(result(**OBJECTS), "table", TableStyle(12)) == (
         "2 rows from branch main via objects_in\n"
         "o.label      | o.room\n"
@@ -38,7 +38,7 @@ def test_the_worked_example_of_a_table():
     )
 
 
-def test_a_wrapped_table_and_a_name_longer_than_the_most():
+def test_wrapped_table_with_a_name_longer_than_the_maximum():
     found = result(
         **{
             "a long name": pa.array(["x"]),
@@ -73,7 +73,7 @@ def test_kv():
     assert empty == "0 rows from branch main via objects_in\n(no rows)\n"
 
 
-def test_csv_quotes_what_it_must():
+def test_csv_quotes_special_cells():
     found = result(**{"a,b": pa.array(['say "no"', "x\ny", "plain", "a\rb"]), "n": pa.array([1.5, None, 3.0, -0.25])})
     assert printed(found, "csv") == '"a,b",n\n"say ""no""",1.5\n"x\ny",\nplain,3.0\n"a\rb",-0.25\n'
 
@@ -112,21 +112,21 @@ def test_jsonl():
     assert len(lines) == 3
 
 
-def test_cells_show_json_without_the_quotes():
+def test_cells_are_json_without_quotes():
     text = printed(result(**VALUES), "kv")
     assert "big: 9007199254740992\n" in text
     assert 'list: ["a","ü"]\n' in text
     assert "truth: true\n" in text
 
 
-def test_two_columns_of_one_name_are_both_shown():
+def test_columns_with_equal_names_are_both_shown():
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["n", "n"])
     found = Result(table, query_name="q", commit_id="c", elapsed_ms=0)
     assert printed(found, "csv") == "n,n\n1,2\n"
 
 
 @pytest.mark.parametrize("format_", ["arrow", "parquet"])
-def test_files(format_):
+def test_binary_formats(format_):
     file = io.BytesIO()
     found = result(**OBJECTS)
     write_binary(found, format_, file)

@@ -1,4 +1,4 @@
-"""Where parameters come from, and who wins."""
+"""Sources of parameters and their precedence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def gathered(**given: Any) -> dict[str, Any]:
     return gather(declared, **words)
 
 
-def test_the_nearer_wins_key_by_key(tmp_path):
+def test_precedence_applies_per_key(tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"room": "file", "year": 1}')
     assert gathered(alias=ALIAS, words=["29", "4b"]) == {"number": 29, "room": "4b"}
@@ -51,28 +51,28 @@ def test_the_nearer_wins_key_by_key(tmp_path):
         ("-", "I32", "-"),
     ],
 )
-def test_words(word, declared, value):
+def test_words_are_parsed_by_declared_type(word, declared, value):
     assert read_word(word, declared) == value
 
 
-def test_too_many_words_for_an_alias():
+def test_too_many_alias_arguments():
     with pytest.raises(InputError, match="alias 'object' takes 2 arguments, not 3"):
         gathered(alias=ALIAS, words=["1", "2", "3"])
 
 
 @pytest.mark.parametrize("text", ["[1]", "3", "null"])
-def test_params_are_an_object(text):
+def test_params_must_be_an_object(text):
     with pytest.raises(ParameterError, match="--params is not a JSON object"):
         gathered(params=text)
 
 
-def test_what_is_no_json_is_told_with_the_way_out():
+def test_invalid_json_has_a_hint():
     with pytest.raises(ParameterError, match="--params is not JSON") as caught:
         gathered(params="{name: Bo}")
     assert "-p name=value" in (caught.value.hint or "")
 
 
-def test_usage():
+def test_invalid_assignments_are_usage_errors():
     with pytest.raises(typer.BadParameter, match="exclude each other"):
         gathered(params="{}", params_file="x")
     with pytest.raises(typer.BadParameter, match="write -p name=value"):

@@ -1,4 +1,4 @@
-"""Progress: only on a terminal, only on stderr, and never when it was not wanted."""
+"""Progress is shown only on a terminal, on stderr, and not with `--quiet` or `--json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "node Person {\n    name: String @key\n}\n"
 
 
 def on_a_terminal(words: list[str]) -> tuple[int, str, str]:
-    """Exit code, stdout, and what a terminal on stderr got."""
+    """Run a command with a terminal as stderr; return exit code, stdout and terminal output."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "omnigraph", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=False, timeout=120)
@@ -26,7 +26,7 @@ def on_a_terminal(words: list[str]) -> tuple[int, str, str]:
         while piece := os.read(ours, 65_536):
             seen += piece
     except OSError:
-        pass  # the terminal was closed at the other end: all of it was read
+        pass  # the other end of the terminal was closed after all output was read
     os.close(ours)
     return done.returncode, done.stdout.decode(), seen.decode()
 
@@ -40,14 +40,14 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clean_environment: No
     return ["load", "-d", "p.jsonl", "--mode", "merge"]
 
 
-def test_a_terminal_sees_what_is_going_on(words):
+def test_progress_is_shown_on_a_terminal(words):
     code, out, seen = on_a_terminal(words)
     assert (code, out) == (0, "load g.omni branch=main mode=merge: 1 node in 1 type, 0 edges in 0 types\n")
     assert "loading onto main" in seen
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "--json"])
-def test_not_when_it_is_not_wanted(words, flag):
+def test_quiet_and_json_suppress_progress(words, flag):
     code, out, seen = on_a_terminal([*words, flag])
     assert code == 0
     assert out

@@ -1,4 +1,4 @@
-"""Long work says what it does on a terminal, and nowhere else."""
+"""Long operations are logged on a terminal only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def log():
-    """The logger, put back as it was."""
+    """The logger, restored after the test."""
     log = logging.getLogger(progress_log._LOGGER)
     before, level = list(log.handlers), log.level
     yield log
@@ -28,7 +28,7 @@ def log():
 @pytest.mark.parametrize(
     ("stream", "quiet", "lines"), [(Terminal, False, 4), (Terminal, True, 0), (io.StringIO, False, 0)]
 )
-def test_building_adjacency_is_told(tmp_path, monkeypatch, tune, log, stream, quiet, lines):
+def test_adjacency_build_is_logged_on_a_terminal(tmp_path, monkeypatch, tune, log, stream, quiet, lines):
     shown = stream()
     monkeypatch.setattr("sys.stderr", shown)
     tune(adjacency_log_edges_min=2)

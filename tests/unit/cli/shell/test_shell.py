@@ -1,4 +1,4 @@
-"""The shell: when a query is whole, which words are proposed, what commands do, and all of it through a terminal."""
+"""The shell: complete input, completion, commands, and sessions through a terminal."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ WORDS = CompletionWords(
         ("match {\n:quit", True),
     ],
 )
-def test_when_enter_runs(text, whole):
+def test_enter_runs_complete_input(text, whole):
     assert is_complete(text) is whole
 
 
@@ -90,7 +90,7 @@ def test_when_enter_runs(text, whole):
         ("exit\nhelp\n", 2),
     ],
 )
-def test_a_malformed_input_does_not_absorb_the_next(text, parts):
+def test_malformed_input_does_not_absorb_the_next(text, parts):
     assert len(list(inputs(text.splitlines(keepends=True)))) == parts
 
 
@@ -170,7 +170,7 @@ def session(graph: Graph) -> Session:
     return Session(graph, timing=False)
 
 
-def test_ask_and_change(session):
+def test_query_and_change(session):
     assert session.prompt == "towns.omni:main> "
     assert said(session, "match { $p: Person } return { $p.name } order { $p.name }") == (
         "2 rows from branch main via inline\np.name\n------\nAna   \nBo    "
@@ -185,7 +185,7 @@ def test_ask_and_change(session):
     assert said(session, ":timing on", "match { $t: Town } return { $t.label }").endswith(" ms)")
 
 
-def test_mistakes_end_one_input_and_not_the_session(session):
+def test_error_ends_input_but_not_session(session):
     assert "did you mean 'Person'?" in said(session, "match { $p: Persn } return { $p.name }")
     assert "hint: did you mean ':branch'?" in said(session, ":brnch")
     assert said(session, ":branch nope") == (
@@ -196,7 +196,7 @@ def test_mistakes_end_one_input_and_not_the_session(session):
     assert said(session, "match { $p: Person } return { count($p) as n }").endswith("2")
 
 
-def test_branches_differences_and_time_travel(session):
+def test_branch_diff_and_at(session):
     session.graph.branch_create("review/x")
     assert said(session, ":branch") == "* main\n  review/x"
     assert said(session, ":branch review/x") == "on branch review/x"
@@ -241,7 +241,7 @@ def test_every_command_is_in_the_help(session):
 
 
 @pytest.mark.parametrize("word", [":quit", ":q", ":exit"])
-def test_leaving(session, word):
+def test_quit_ends_session(session, word):
     with pytest.raises(EndSession):
         list(session.run(word))
 
@@ -249,8 +249,8 @@ def test_leaving(session, word):
 # -- the terminal ------------------------------------------------------------------------------------
 
 
-def test_a_terminal_session(session, tmp_path, capsys):
-    """Enter breaks the line until the braces are closed; Ctrl-C drops a line."""
+def test_terminal_session(session, tmp_path, capsys):
+    """Enter starts a new line until the braces are closed; Ctrl-C discards the input."""
     with create_pipe_input() as pipe:
         pipe.send_text("match {\r$p: Person\r}\rreturn { $p.name } order { $p.name }\r")
         pipe.send_text("match { $x\x03")
@@ -270,13 +270,13 @@ def test_completions_replace_the_unfinished_word(session):
     assert [completion.text for completion in found] == ["review/x"]
 
 
-def test_ctrl_d_leaves(session):
+def test_ctrl_d_ends_session(session):
     with create_pipe_input() as pipe:
         pipe.send_text("\x04")
         interact(session, input=pipe, output=DummyOutput())
 
 
-def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
+def test_piped_input(graph, monkeypatch, capsys):
     text = "match { $p: Person }\nreturn { $p.name }\norder { $p.name desc }\nlimit 1\n:branch\n:quit\nnot reached\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert run(["shell", graph.uri]) == 0
@@ -284,12 +284,12 @@ def test_what_comes_through_a_pipe(graph, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("word", ["help", "?", "HELP;"])
-def test_words_of_other_shells_help(session, word):
+def test_help_words_of_other_shells(session, word):
     assert ":branch" in said(session, word)
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "\\q", "exit;"])
-def test_words_of_other_shells_leave(session, word):
+def test_quit_words_of_other_shells(session, word):
     with pytest.raises(EndSession):
         list(session.run(word))
 
@@ -309,7 +309,7 @@ def test_load_merge_and_tag(session, tmp_path):
     assert session.failures == 1
 
 
-def test_a_failure_in_a_pipe_is_the_exit_code(graph, monkeypatch, capsys):
+def test_piped_failure_sets_exit_code(graph, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"match { $p: Persn } return { $p.name }\nhelp\n")))
     assert run(["shell", graph.uri]) == 1
     out = capsys.readouterr().out
@@ -317,7 +317,7 @@ def test_a_failure_in_a_pipe_is_the_exit_code(graph, monkeypatch, capsys):
     assert ":branch" in out
 
 
-def test_the_lines_behind_a_malformed_one_run(graph, monkeypatch, capsys):
+def test_lines_after_a_malformed_input_run(graph, monkeypatch, capsys):
     lines = [
         "match { $p: Person } retrun { $p.name }",
         'insert Town { label: "kept" }',
@@ -333,7 +333,7 @@ def test_the_lines_behind_a_malformed_one_run(graph, monkeypatch, capsys):
     assert out.endswith("n\n1\n")
 
 
-def test_a_command_ends_an_unfinished_query_at_the_terminal(session, capsys):
+def test_command_ends_incomplete_query(session, capsys):
     with create_pipe_input() as pipe:
         pipe.send_text("match { $p: Person\r:branch\r:quit\r")
         interact(session, input=pipe, output=DummyOutput())
@@ -342,7 +342,7 @@ def test_a_command_ends_an_unfinished_query_at_the_terminal(session, capsys):
     assert "* main\n" in printed
 
 
-def test_branches_and_tags_take_the_verbs_of_the_command_line(session):
+def test_branch_and_tag_accept_cli_verbs(session):
     assert said(session, ":branch create exp") == "branch exp created at main\non branch exp"
     said(session, 'insert Town { label: "Aa" }')
     assert said(session, ":tag create v1").startswith("tag v1 at commit 0")

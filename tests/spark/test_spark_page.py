@@ -1,4 +1,4 @@
-"""The page about Spark runs from top to bottom."""
+"""The code of docs/spark.md runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 
 
-def test_the_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 7
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Tables as frames and as a data source: one snapshot each, exact values, one commit per write."""
+"""Tables as DataFrames and as a data source: snapshots, exact values, one commit per write."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def names(frame: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["frame", "source"])
-def test_every_type_of_value_arrives_as_it_is(source: Any, graph: Graph, way: str) -> None:
+def test_values_of_every_type_round_trip(source: Any, graph: Graph, way: str) -> None:
     frame = graph.to_spark("Person", spark=source) if way == "frame" else read(source, graph).load()
     assert frame.schema.simpleString() == (
         "struct<id:string,age:int,born:date,name:string,numbers:array<decimal(20,0)>,place:array<float>,ratio:float,"
@@ -87,7 +87,7 @@ def test_every_type_of_value_arrives_as_it_is(source: Any, graph: Graph, way: st
     assert {name for name, value in empty.items() if value is not None} == {"id", "name"}
 
 
-def test_a_frame_loads_uuids_in_either_case(source: Any, graph: Graph) -> None:
+def test_dataframe_loads_uuids_in_either_case(source: Any, graph: Graph) -> None:
     token = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
     frame = source.createDataFrame([("bo", token.upper()), ("cy", token)], "name string, token string")
     graph.load({"Person": frame}, mode="merge")
@@ -100,7 +100,7 @@ def test_a_frame_loads_uuids_in_either_case(source: Any, graph: Graph) -> None:
         graph.load({"Person": wrong}, mode="merge")
 
 
-def test_columns_and_rows_are_chosen(source: Any, graph: Graph) -> None:
+def test_columns_and_rows_are_selected(source: Any, graph: Graph) -> None:
     frame = graph.to_spark("Person", spark=source, columns=["name", "age"], filter="age >= 30")
     assert [tuple(row) for row in frame.collect()] == [("ana", 30)]
     chosen = read(source, graph, filter="age IS NULL").schema("name string").load()
@@ -110,14 +110,14 @@ def test_columns_and_rows_are_chosen(source: Any, graph: Graph) -> None:
     assert caught.value.hint == "did you mean 'name'?"
 
 
-def test_a_filter_of_one_query_does_not_stay_for_the_next(source: Any, graph: Graph) -> None:
+def test_filter_of_one_query_does_not_affect_the_next(source: Any, graph: Graph) -> None:
     frame = read(source, graph).load()
     assert frame.where("name = 'ana'").count() == 1
     assert frame.count() == 3
     assert frame.where("name = 'ana'").unionAll(frame).count() == 4
 
 
-def test_a_frame_is_one_snapshot(source: Any, graph: Graph) -> None:
+def test_dataframe_reads_one_snapshot(source: Any, graph: Graph) -> None:
     before = graph.commits()[0].id
     frames = [read(source, graph).load(), graph.to_spark("Person", spark=source)]
     graph.load([{"type": "Person", "data": {"name": "di"}}], mode="append")
@@ -129,13 +129,13 @@ def test_a_frame_is_one_snapshot(source: Any, graph: Graph) -> None:
     assert names(read(source, graph, branch="old").load()) == ["ana", "bo", "cy"]
 
 
-def test_a_partition_is_a_piece(source: Any, graph: Graph) -> None:
+def test_partition_is_a_fragment(source: Any, graph: Graph) -> None:
     graph.load([{"type": "Person", "data": {"name": "di"}}], mode="append")
     assert read(source, graph).load().rdd.getNumPartitions() == 2
     assert read(source, graph, "Knows").load().select("src", "dst").collect() == [("ana", "bo")]
 
 
-WRONG = {
+INVALID_OPTIONS = {
     "no type": ({"type": ""}, "requires the option 'type'"),
     "unknown type": ({"type": "Persn"}, "'Persn' does not exist at commit"),
     "unknown option": ({"brunch": "x"}, "has no option 'brunch'"),
@@ -143,15 +143,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_the_options_is_said(
+@pytest.mark.parametrize(("options", "message"), INVALID_OPTIONS.values(), ids=WRONG)
+def test_invalid_options_are_reported(
     source: Any, graph: Graph, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(Exception, match=message):
         read(source, graph, **options).load()
 
 
-def test_a_column_cannot_be_read_as_another_type(source: Any, graph: Graph) -> None:
+def test_column_cannot_be_read_as_another_type(source: Any, graph: Graph) -> None:
     with pytest.raises(Exception, match="column 'age' is int in Spark, not string"):
         read(source, graph).schema("age string").load().collect()
 
@@ -162,7 +162,7 @@ def write(frame: Any, graph: Graph, type_name: str = "Person", how: str = "appen
 
 
 def left_over(graph: Graph) -> list[str]:
-    """What a write that is over leaves beside the rows of the tables."""
+    """Files that remain after a write, apart from table data."""
     root = Path(graph.uri)
     used = {
         file.path
@@ -174,7 +174,7 @@ def left_over(graph: Graph) -> list[str]:
     return [path.name for path in (*root.joinpath("__staging").glob("*"), *unused)]
 
 
-def test_an_append_is_one_commit(source: Any, graph: Graph) -> None:
+def test_append_is_one_commit(source: Any, graph: Graph) -> None:
     commits = len(graph.commits())
     rows = source.range(0, 40, 1, 4).selectExpr("concat('p', id) as name", "cast(id as int) as age")
     write(rows, graph, message="forty more", actor="act-ana")
@@ -188,14 +188,14 @@ def test_an_append_is_one_commit(source: Any, graph: Graph) -> None:
     assert graph.verify() == []
 
 
-def test_what_is_read_can_be_written(source: Any, graph: Graph, tmp_path: Path) -> None:
+def test_dataframe_of_one_graph_can_be_written_to_another(source: Any, graph: Graph, tmp_path: Path) -> None:
     copy = og.init(tmp_path / "copy.omni", SCHEMA, sync=False, environ={})
     write(read(source, graph).load().drop("id"), copy)
     rows = [g.to_arrow("Person").sort_by("name").to_pylist() for g in (graph, copy)]
     assert rows[0] == rows[1]
 
 
-def test_a_merge_and_an_overwrite(source: Any, graph: Graph) -> None:
+def test_merge_and_overwrite(source: Any, graph: Graph) -> None:
     newer = source.createDataFrame([("ana", 31), ("di", 4)], "name string, age int")
     write(newer, graph, mode="merge")
     ages = {row["name"]: row["age"] for row in graph.to_arrow("Person").to_pylist()}
@@ -204,15 +204,15 @@ def test_a_merge_and_an_overwrite(source: Any, graph: Graph) -> None:
     assert [(row["src"], row["dst"]) for row in graph.to_arrow("Knows").to_pylist()] == [("ana", "di")]
 
 
-REFUSED = {
-    "a key that is there": ("Person", [("ana", 1)], "name string, age int", "ana"),
-    "a type that does not fit": ("Person", [("di", "x")], "name string, age string", "age"),
-    "an end that is not there": ("Knows", [("ana", "nobody")], "src string, dst string", "nobody"),
+INVALID_ROWS = {
+    "existing key": ("Person", [("ana", 1)], "name string, age int", "ana"),
+    "wrong type": ("Person", [("di", "x")], "name string, age string", "age"),
+    "missing node": ("Knows", [("ana", "nobody")], "src string, dst string", "nobody"),
 }
 
 
-@pytest.mark.parametrize(("type_name", "rows", "columns", "message"), REFUSED.values(), ids=REFUSED)
-def test_wrong_rows_change_nothing(
+@pytest.mark.parametrize(("type_name", "rows", "columns", "message"), INVALID_ROWS.values(), ids=REFUSED)
+def test_invalid_rows_change_nothing(
     source: Any, graph: Graph, type_name: str, rows: list[Any], columns: str, message: str
 ) -> None:
     before = graph.commits()[0].id
@@ -223,13 +223,13 @@ def test_wrong_rows_change_nothing(
 
 
 @pytest.mark.parametrize("broken", [3, 39])
-def test_a_task_that_fails_leaves_nothing(source: Any, graph: Graph, broken: int) -> None:
+def test_failed_task_leaves_no_files(source: Any, graph: Graph, broken: int) -> None:
     before = graph.commits()[0].id
     name = f"if(id = {broken}, raise_error('no such day'), concat('p', id)) as name"
     with pytest.raises(Exception, match="no such day"):
         write(source.range(0, 40, 1, 4).selectExpr(name), graph)
     assert graph.commits()[0].id == before
-    # Spark aborts the write while other tasks still run; these remove their own files when they end.
+    # Spark aborts the write while other tasks still run; they remove their own files when they end.
     for _ in range(300):
         if not left_over(graph):
             break
@@ -237,14 +237,14 @@ def test_a_task_that_fails_leaves_nothing(source: Any, graph: Graph, broken: int
     assert left_over(graph) == []
 
 
-def test_rules_hold_across_partitions(source: Any, graph: Graph) -> None:
+def test_constraints_hold_across_partitions(source: Any, graph: Graph) -> None:
     twice = source.range(0, 40, 1, 4).selectExpr("concat('p', id % 39) as name")
     with pytest.raises(Exception, match=r"@unique violation on Person\.name"):
         write(twice, graph)
     assert left_over(graph) == []
 
 
-def test_a_job_is_done_once(source: Any, graph: Graph) -> None:
+def test_job_id_runs_once(source: Any, graph: Graph) -> None:
     rows = source.createDataFrame([("di",)], "name string")
     write(rows, graph, job_id="nightly-1")
     commits = len(graph.commits())

@@ -1,4 +1,4 @@
-"""The same on a session in the process, on a cluster, and through Spark Connect."""
+"""The same results on a local session, on a cluster, and through Spark Connect."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def check(found: dict[str, Any]) -> None:
     assert found == EXPECTED
 
 
-def test_in_the_process(spark: Any, tmp_path: Path) -> None:
+def test_local_session(spark: Any, tmp_path: Path) -> None:
     check(json.loads(json.dumps(exercise(spark, tmp_path))))
 
 
-def test_on_a_cluster(tmp_path: Path) -> None:
+def test_cluster(tmp_path: Path) -> None:
     with standalone_cluster(tmp_path) as options:
         check(json.loads(run_elsewhere(options, tmp_path)))
 
 
-def test_through_connect(tmp_path: Path) -> None:
+def test_spark_connect_server(tmp_path: Path) -> None:
     with connect_server(tmp_path) as options:
         check(json.loads(run_elsewhere(options, tmp_path)))

@@ -1,0 +1,72 @@
+"""Exit codes and messages of commands that fail."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.commands import document, jsonl
+
+
+def test_usage_errors_have_hints(folder, cli):
+    code, out, err = cli("load", "--data", "x.jsonl")
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: --mode is required: merge (add or update), append (add only) or overwrite\n"
+        "usage: omnigraph load [OPTIONS] [FILE]... [URI]\nhint: run 'omnigraph load --help' for the options\n"
+    )
+    assert cli("load", "--mode", "merge")[2].startswith("error: no file was given; write: omnigraph load FILE [URI]")
+    assert "did you mean 'branch'?" in cli("brnch", "list")[2]
+
+
+def test_unexpected_exception_is_reported_without_traceback(graph, cli, monkeypatch):
+    monkeypatch.setattr("omnigraph.graph.Graph.branches", lambda _: 1 / 0)
+    code, out, err = cli("branch", "list", "--json")
+    assert code == 1
+    assert json.loads(out)["code"] == "internal"
+    assert err.startswith("error: internal error: ZeroDivisionError: division by zero\nhint: ")
+    monkeypatch.setenv("OMNIGRAPH_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli("branch", "list")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["export"], ["read", "-e", "match { $p: Person } return { $p.name }", "-f", "csv"], ["diff", "1", "main"]],
+    ids=lambda words: words[0],
+)
+def test_closed_output_exits_with_141(graph, cli, words):
+    Path("many.jsonl").write_text(jsonl(*({"type": "Person", "data": {"name": f"person {n}"}} for n in range(20_000))))
+    assert cli("load", "-d", "many.jsonl", "--mode", "merge")[0] == 0
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", "omnigraph", *words], stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 141
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.15, 0.3, 1.5], ids=str)
+def test_interrupt_exits_with_130_and_changes_nothing(graph, cli, wait_s):
+    """The interrupt arrives while the engine is imported, or while the load waits for records."""
+    command = [sys.executable, "-m", "omnigraph", "load", "-d", "-", "--mode", "merge"]
+    with Path("omnigraph.yaml").open("a") as config:
+        config.write("unknown: {}\n")  # its warning shows that the command has started
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"warning: unknown key")
+        time.sleep(wait_s)
+        process.send_signal(signal.SIGINT)
+        code, said = process.wait(timeout=60), process.stderr.read().decode()
+        assert (code, said, process.stdout.read()) == (130, "interrupted: nothing was written\n", b"")
+    assert len(document(cli("commit", "list", "--json"))["commits"]) == 2
