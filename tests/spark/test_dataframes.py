@@ -143,10 +143,8 @@ INVALID_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("options", "message"), INVALID_OPTIONS.values(), ids=WRONG)
-def test_invalid_options_are_reported(
-    source: Any, graph: Graph, options: dict[str, str], message: str
-) -> None:
+@pytest.mark.parametrize(("options", "message"), INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
+def test_invalid_options_are_reported(source: Any, graph: Graph, options: dict[str, str], message: str) -> None:
     with pytest.raises(Exception, match=message):
         read(source, graph, **options).load()
 
@@ -211,7 +209,7 @@ INVALID_ROWS = {
 }
 
 
-@pytest.mark.parametrize(("type_name", "rows", "columns", "message"), INVALID_ROWS.values(), ids=REFUSED)
+@pytest.mark.parametrize(("type_name", "rows", "columns", "message"), INVALID_ROWS.values(), ids=INVALID_ROWS)
 def test_invalid_rows_change_nothing(
     source: Any, graph: Graph, type_name: str, rows: list[Any], columns: str, message: str
 ) -> None:
