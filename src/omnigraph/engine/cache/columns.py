@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
@@ -44,25 +45,17 @@ class ColumnSource(Protocol):
         """Return a structure computed from the rows; it is computed once."""
 
 
-class MemoryTable:
-    """Rows in memory. They are not dictionary-encoded, because they are read once."""
+class TransientColumns(ABC):
+    """Columns that exist for one query: not dictionary-encoded; derived structures are kept as long as the rows."""
 
     union = None
 
-    def __init__(self, columns: Mapping[str, pa.Array | pa.ChunkedArray], row_count: int) -> None:
-        self._columns = columns
+    def __init__(self) -> None:
         self._derived: dict[str, object] = {}
-        self.row_count = row_count
-        self.key = ("", hex(id(self)))
 
-    @classmethod
-    def of(cls, rows: pa.Table) -> MemoryTable:
-        """Wrap an Arrow table."""
-        return cls(dict(zip(rows.column_names, rows.columns, strict=True)), rows.num_rows)
-
+    @abstractmethod
     def column(self, name: str) -> pa.Array:
         """Return a whole column as one array."""
-        return one_array(self._columns[name])
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
@@ -76,4 +69,23 @@ class MemoryTable:
         """Return a structure computed from the rows; it is kept as long as the rows."""
         if name not in self._derived:
             self._derived[name] = make()
-        return cast(Derived, cast(Any, self._derived[name]))
+        return cast(Derived, self._derived[name])
+
+
+class MemoryTable(TransientColumns):
+    """Rows in memory."""
+
+    def __init__(self, columns: Mapping[str, pa.Array | pa.ChunkedArray], row_count: int) -> None:
+        super().__init__()
+        self._columns = columns
+        self.row_count = row_count
+        self.key = ("", hex(id(self)))
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> MemoryTable:
+        """Wrap an Arrow table."""
+        return cls(dict(zip(rows.column_names, rows.columns, strict=True)), rows.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a whole column as one array."""
+        return one_array(self._columns[name])

@@ -5,17 +5,17 @@ Nodes and edges of several types are in one numbering, so a path is a list of no
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.adjacency.csr import EMPTY, ranges
-from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
+from omnigraph.engine.cache.columns import ColumnSource, TransientColumns
+from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
@@ -26,7 +26,6 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Derived = TypeVar("Derived")
 
 _SYSTEM = {"id": "id", "from": "src", "to": "dst"}
 
@@ -90,16 +89,15 @@ class PathBatch:
     weights: Floats | None = None
 
 
-class _PathColumns(ABC):
+class _PathColumns(TransientColumns):
     """The columns that every table of paths has."""
 
     key = ("", "")
-    union = None
 
     def __init__(self, lengths: Numbers, weights: Floats | None) -> None:
+        super().__init__()
         self._lengths = lengths
         self._weights = weights
-        self._derived: dict[str, object] = {}
 
     @property
     def row_count(self) -> int:
@@ -120,20 +118,6 @@ class _PathColumns(ABC):
 
     @abstractmethod
     def _ids(self) -> pa.Array: ...
-
-    def take(self, name: str, numbers: Numbers) -> pa.Array:
-        """Return the values of some paths."""
-        return self.column(name).take(pa.array(numbers))
-
-    def codes(self, name: str) -> DictionaryCodes | None:  # noqa: ARG002
-        """Return None: paths have no text columns."""
-        return None
-
-    def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
-        """Return a structure computed from the paths; it is kept as long as they are."""
-        if name not in self._derived:
-            self._derived[name] = make()
-        return cast(Derived, self._derived[name])
 
 
 class PathTable(_PathColumns):
