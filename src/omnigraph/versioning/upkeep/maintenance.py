@@ -32,7 +32,7 @@ from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.upkeep.reclaim import Garbage, reclaim
-from omnigraph.versioning.upkeep.retention import TableId, live_versions
+from omnigraph.versioning.upkeep.retention import RetentionPolicy, TableId, live_versions
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -172,15 +172,8 @@ def cleanup(
     before = now - grace if grace else _END_OF_TIME
     listed, stats = _list_tables(repository, state)
     written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
-    live = live_versions(
-        repository,
-        state,
-        written,
-        now,
-        keep=keep,
-        since=now - older_than if older_than is not None else None,
-        in_use_since=before,
-    )
+    policy = RetentionPolicy(keep, now - older_than if older_than is not None else None, before)
+    live = live_versions(repository, state, written, now, policy)
     reach("cleanup.planned")
     garbage = Garbage(state)
     for identity, files in listed.items():

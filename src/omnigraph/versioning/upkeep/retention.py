@@ -9,6 +9,7 @@ ignored; then the store's time counts alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from omnigraph.versioning.model.ancestry import meeting_points
@@ -23,15 +24,20 @@ Written = Mapping[tuple[int, int, int], datetime]
 """Table id, incarnation and Lance version → time at which the store wrote the version."""
 
 
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """The commits of a branch that a cleanup retains."""
+
+    keep: int | None
+    """The number of newest commits; None if the number does not count."""
+    since: datetime | None
+    """Commits made at this time or later; None if the age does not count."""
+    in_use_since: datetime
+    """Commits that were a head at this time or later, because a process may still use them."""
+
+
 def live_versions(
-    repository: Repository,
-    state: State,
-    written: Written,
-    now: datetime,
-    *,
-    keep: int | None,
-    since: datetime | None,
-    in_use_since: datetime,
+    repository: Repository, state: State, written: Written, now: datetime, policy: RetentionPolicy
 ) -> dict[TableId, set[int]]:
     """Return table → versions that a head, a tag or a retained commit pins."""
     commits = repository.all_commits(state)
@@ -44,7 +50,7 @@ def live_versions(
         retained.add(head.commit_id)
         if head.fork_commit_id is not None:
             retained.add(head.fork_commit_id)
-        retained |= _retained(head.commit_id, commits, times, keep, since, in_use_since)
+        retained |= _retained(head.commit_id, commits, times, policy)
     live = pinned_versions(state)
     for commit_id in retained.intersection(pins):
         for pin in pins[commit_id]:
@@ -100,19 +106,18 @@ def _retained(
     start: str,
     commits: Mapping[str, Commit],
     times: _CommitTimes,
-    keep: int | None,
-    since: datetime | None,
-    in_use_since: datetime,
+    policy: RetentionPolicy,
 ) -> set[str]:
+    keep = policy.keep
     retained: set[str] = set()
     position = 0
     commit = commits.get(start)
     replaced_at: int | None = None
     while commit is not None:
         time = times.of(commit.id)
-        young = since is not None and time >= microseconds(since)
+        young = policy.since is not None and time >= microseconds(policy.since)
         newest = keep is not None and position < max(keep, 1)
-        in_use = replaced_at is not None and replaced_at >= microseconds(in_use_since)
+        in_use = replaced_at is not None and replaced_at >= microseconds(policy.in_use_since)
         if young or newest or in_use:
             retained.add(commit.id)
         elif keep is None or position >= keep:
