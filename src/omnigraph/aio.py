@@ -168,7 +168,7 @@ def _write(
         try:
             return await _await_write(self._pool, method.__name__, lambda: method(self.graph, *args, **kwargs), key)
         except OmniGraphError as error:
-            error.idempotency_key = key  # type: ignore[attr-defined]
+            error.idempotency_key = key
             raise
 
     return call

@@ -85,6 +85,8 @@ class OmniGraphError(Exception):
     default_code: ClassVar[str] = "error"
     _text_has_hint: ClassVar[bool] = False
     """True if `str` includes the hint."""
+    idempotency_key: str | None = None
+    """The key of a failed write of `AsyncGraph`; a repeated write with this key is applied once."""
 
     def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
         message = printable(message)
