@@ -1,4 +1,4 @@
-"""Clients of a provider on this machine, whose waits take no time."""
+"""Clients of a local provider with simulated time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fake_time() -> FakeTime:
 
 @pytest.fixture
 def connect(provider: FakeProvider, fake_time: FakeTime) -> Iterator[Callable[..., EmbeddingClient]]:
-    """A client of the fake provider whose waits take no time; keywords change its configuration."""
+    """Return a client of the fake provider with simulated time; keywords change its configuration."""
     clients: list[EmbeddingClient] = []
 
     def make(name: str = "openai", **changes: Any) -> EmbeddingClient:

@@ -31,7 +31,7 @@ def _everything_is_logged(caplog):
 
 @pytest.fixture
 def helpers(request):
-    """What conftest defines beside its fixtures."""
+    """Definitions of conftest besides its fixtures."""
     return sys.modules[type(request.getfixturevalue("provider")).__module__]
 
 
@@ -71,7 +71,7 @@ def test_vectors_come_back_in_order_and_normalised(connect, helpers, style, role
     assert vectors.tolist() == [unit(helpers.raw_vector(text, 6)) for text in texts]
 
 
-def test_what_openai_is_asked(connect, provider):
+def test_request_to_openai(connect, provider):
     connect().embed(["one", "zwölf"], 3, "query")
     (seen,) = provider.seen
     assert seen.path == "/v1/embeddings"
@@ -83,7 +83,7 @@ def test_what_openai_is_asked(connect, provider):
 
 
 @pytest.mark.parametrize(("role", "task"), [("document", "RETRIEVAL_DOCUMENT"), ("query", "RETRIEVAL_QUERY")])
-def test_what_gemini_is_asked(connect, provider, role, task):
+def test_request_to_gemini(connect, provider, role, task):
     connect("gemini").embed(["one"], 3, role)
     (seen,) = provider.seen
     assert seen.path == "/v1/models/m-1:embedContent"
@@ -98,26 +98,26 @@ def test_what_gemini_is_asked(connect, provider, role, task):
     assert "sk-" not in seen.path
 
 
-def test_a_model_cannot_change_where_it_is_sent(connect, provider):
+def test_a_model_name_cannot_change_the_path(connect, provider):
     connect("gemini", model="a b?x=1\r\nHost: evil").embed(["one"], 3)
     assert provider.seen[0].path == "/v1/models/a%20b%3Fx%3D1%0D%0AHost:%20evil:embedContent"
 
 
 @pytest.mark.parametrize(("texts", "sizes"), [(1, [1]), (64, [64]), (65, [64, 1]), (130, [64, 64, 2])])
-def test_openai_gets_up_to_64_texts_at_a_time(connect, provider, texts, sizes):
+def test_openai_requests_have_up_to_64_texts(connect, provider, texts, sizes):
     assert connect().embed([f"{number}" for number in range(texts)], 2).shape == (texts, 2)
     assert [len(seen.body["input"]) for seen in provider.seen] == sizes
     assert provider.peak == 1
 
 
-def test_gemini_gets_one_text_at_a_time_up_to_four_at_once(connect, provider):
+def test_gemini_requests_have_one_text_and_four_run_concurrently(connect, provider):
     provider.delay_s = 0.03
     assert connect("gemini").embed([f"{number}" for number in range(10)], 2).shape == (10, 2)
     assert len(provider.seen) == 10
     assert 1 < provider.peak <= 4
 
 
-def test_four_at_once_counts_over_all_threads(connect, provider):
+def test_the_limit_of_four_requests_covers_all_threads(connect, provider):
     provider.delay_s = 0.02
     client = connect("gemini")
     with ThreadPoolExecutor(4) as pool:
@@ -139,12 +139,12 @@ def test_identical_texts_are_embedded_once(connect, provider, style):
     assert (vectors[0] != vectors[1]).any()
 
 
-def test_no_texts_are_no_request(connect, provider):
+def test_no_texts_send_no_request(connect, provider):
     assert connect().embed([], 7).shape == (0, 7)
     assert provider.seen == []
 
 
-def test_connections_are_opened_late_and_kept(connect, provider):
+def test_connections_are_opened_on_first_use_and_reused(connect, provider):
     client = connect()
     for number in range(3):
         client.embed([f"{number}"], 2)
@@ -154,7 +154,7 @@ def test_connections_are_opened_late_and_kept(connect, provider):
     assert len({seen.connection for seen in provider.seen}) == 2
 
 
-def test_a_connection_the_server_has_closed_is_replaced_without_a_retry(connect, provider, reply, fake_time):
+def test_a_closed_connection_is_replaced_without_a_retry(connect, provider, reply, fake_time):
     provider.script = [reply(body=answer([1.0, 2.0])), hang_up_later(reply)]
     client = connect()
     client.embed(["one"], 2)
@@ -166,7 +166,7 @@ def test_a_connection_the_server_has_closed_is_replaced_without_a_retry(connect,
 
 
 def hang_up_later(reply):
-    """A whole answer, after which the server closes without having said so."""
+    """Send a complete response, then close the connection without a `Connection: close` header."""
     body = json.dumps(answer([1.0, 2.0])).encode()
     return reply(body=body, hang_up_after=len(body))
 
@@ -189,7 +189,7 @@ def answer(*vectors, indexes=None):
 
 FOUR = [1.0, 2.0, 3.0, 4.0]
 WRONG = {
-    # two texts were asked for, four numbers each
+    # two texts were requested, four numbers each
     "too few": (answer(FOUR), "expected 2 vectors, received 1"),
     "too many": (answer(FOUR, FOUR, FOUR), "expected 2 vectors, received 3"),
     "index twice": (answer(FOUR, FOUR, indexes=[0, 0]), "indexes of the vectors are not exactly 0 to 1"),
@@ -225,7 +225,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("body", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_not_asked_for_again(connect, provider, reply, fake_time, body, said):
+def test_an_invalid_response_is_not_retried(connect, provider, reply, fake_time, body, said):
     provider.script = [reply(body=body)]
     error = failing(connect(), ["a", "b"])
     assert said in error.message
@@ -246,7 +246,7 @@ GEMINI_WRONG = {
 
 
 @pytest.mark.parametrize(("body", "said"), GEMINI_WRONG.values(), ids=GEMINI_WRONG)
-def test_a_wrong_answer_of_gemini(connect, provider, reply, body, said):
+def test_an_invalid_response_of_gemini(connect, provider, reply, body, said):
     provider.script = [reply(body=body)]
     error = failing(connect("gemini"))
     assert said in error.message
@@ -254,7 +254,7 @@ def test_a_wrong_answer_of_gemini(connect, provider, reply, body, said):
     assert len(provider.seen) == 1
 
 
-def test_the_text_that_failed_is_told_in_the_callers_count(connect, provider, reply):
+def test_text_index_counts_the_texts_of_the_caller(connect, provider, reply):
     texts = ["a", "a", "b", "a", "c"]
     provider.script = [reply(body=answer(FOUR, FOUR, [0.0] * 4))]
     assert failing(connect(), texts).text_index == 4
@@ -264,7 +264,7 @@ def test_the_text_that_failed_is_told_in_the_callers_count(connect, provider, re
     assert failing(connect(), [f"{number}" for number in range(70)]).text_index == 64
 
 
-def test_an_endless_answer_is_cut_off(connect, provider, reply, monkeypatch):
+def test_an_oversized_response_is_aborted(connect, provider, reply, monkeypatch):
     monkeypatch.setattr(provider_module, "_ANSWER_BYTES", 1_000)
     provider.script = [reply(body=b" " * 5_000)]
     assert "longer than any right one" in failing(connect()).message
@@ -273,7 +273,7 @@ def test_an_endless_answer_is_cut_off(connect, provider, reply, monkeypatch):
 # -- failures of the provider ------------------------------------------------------------------------
 
 
-def test_a_refusal_tells_the_providers_own_words(connect, provider, reply, fake_time):
+def test_a_refusal_contains_the_message_of_the_provider(connect, provider, reply, fake_time):
     provider.script = [reply(400, {"error": {"message": "dimensions is too large", "type": "invalid"}})]
     error = failing(connect())
     assert error.message.endswith("failed after 1 try: status 400: dimensions is too large")
@@ -296,13 +296,13 @@ def test_a_refusal_tells_the_providers_own_words(connect, provider, reply, fake_
         (b"x" * 10_000, "x" * 499 + "…"),
     ],
 )
-def test_whatever_the_provider_says_when_it_refuses(connect, provider, reply, body, said):
+def test_refusals_with_any_body(connect, provider, reply, body, said):
     provider.script = [reply(400, body)]
     assert failing(connect()).message.endswith(said)
 
 
 @pytest.mark.parametrize("status", [301, 304, 400, 401, 403, 404, 408, 409, 413, 422])
-def test_other_statuses_are_not_tried_again(connect, provider, reply, status):
+def test_other_statuses_are_not_retried(connect, provider, reply, status):
     provider.script = [reply(status, b"", {"Location": "http://127.0.0.1:1/"})]
     assert f"status {status}" in failing(connect()).message
     assert len(provider.seen) == 1
@@ -310,7 +310,7 @@ def test_other_statuses_are_not_tried_again(connect, provider, reply, status):
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 599])
 @pytest.mark.parametrize("style", ["openai", "gemini"])
-def test_a_passing_failure_is_tried_again(connect, provider, reply, fake_time, status, style):
+def test_a_temporary_failure_is_retried(connect, provider, reply, fake_time, status, style):
     provider.script = [reply(status, b"later")] * 3
     assert connect(style).embed(["a"], 4).shape == (1, 4)
     assert len(provider.seen) == 4
@@ -318,7 +318,7 @@ def test_a_passing_failure_is_tried_again(connect, provider, reply, fake_time, s
     assert fake_time.slept == [0.2, 0.4, 0.8]
 
 
-def test_a_lasting_failure_ends_after_four_tries(connect, provider, reply, fake_time):
+def test_a_permanent_failure_ends_after_four_attempts(connect, provider, reply, fake_time):
     provider.script = [reply(500, {"error": {"message": f"down {number}"}}) for number in range(9)]
     error = failing(connect())
     assert "openai model 'm-1' failed after 4 tries: status 500: down 3" in error.message
@@ -347,14 +347,14 @@ def test_retry_after(connect, provider, reply, fake_time, headers, waited, monke
     assert fake_time.slept == [waited]
 
 
-def test_retry_after_a_date_by_our_clock(connect, provider, reply, fake_time, monkeypatch):
+def test_retry_after_a_date_without_a_server_date(connect, provider, reply, fake_time, monkeypatch):
     monkeypatch.setattr("http.server.BaseHTTPRequestHandler.date_time_string", lambda *_: "none of your business")
     provider.script = [reply(503, b"", {"Retry-After": formatdate(time.time() + 86_000, usegmt=True)})]
     connect(deadline_ms=0).embed(["a"], 4)
     assert 0 < fake_time.slept[0] <= 86_000
 
 
-def test_retry_after_beyond_the_deadline_ends_it_at_once(connect, provider, reply, fake_time):
+def test_retry_after_beyond_the_deadline_fails_immediately(connect, provider, reply, fake_time):
     provider.script = [reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "120"})]
     error = failing(connect())
     for part in ("deadline of 60000 ms", "openai", "'m-1'", "status 429: slow down"):
@@ -373,7 +373,7 @@ def test_a_long_retry_after_does_not_block_later_calls(connect, provider, reply,
     assert client.embed(["a"], 4).shape == (1, 4)
 
 
-def test_a_slow_answer_times_out(connect, provider, reply, fake_time):
+def test_a_slow_response_times_out(connect, provider, reply, fake_time):
     provider.script = [reply(delay_s=0.9)] * 2
     error = failing(connect(timeout_ms=150, attempts=2))
     assert "failed after 2 tries: timeout after 150 ms" in error.message
@@ -381,13 +381,13 @@ def test_a_slow_answer_times_out(connect, provider, reply, fake_time):
     assert fake_time.slept == [0.2]
 
 
-def test_a_timeout_may_pass(connect, provider, reply):
+def test_a_timeout_is_retried(connect, provider, reply):
     provider.script = [reply(delay_s=1.0)]
     assert connect(timeout_ms=500, attempts=20, deadline_ms=0).embed(["a"], 4).shape == (1, 4)
 
 
 @pytest.mark.parametrize("body", [b" " * 40, b"x" * 40])
-def test_an_answer_that_trickles_in_times_out_as_a_whole(connect, provider, reply, body):
+def test_the_timeout_covers_the_whole_response(connect, provider, reply, body):
     provider.script = [reply(body=body, trickle_s=0.03)]  # no single read takes as long as the timeout
     assert "timeout after 150 ms" in failing(connect(timeout_ms=150, attempts=1)).message
 
@@ -401,7 +401,7 @@ def test_the_deadline_cuts_a_request_short(provider, reply):
 
 
 @pytest.mark.parametrize("style", ["openai", "gemini"])
-def test_nobody_listens(fake_time, style):
+def test_a_refused_connection_is_an_error(fake_time, style):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -412,21 +412,21 @@ def test_nobody_listens(fake_time, style):
     assert fake_time.slept == [0.2, 0.4, 0.8]
 
 
-def test_a_host_that_does_not_exist(fake_time):
+def test_an_unknown_host_is_an_error(fake_time):
     config = EmbeddingConfig("openai", "m", "https://nowhere.invalid", "k", attempts=2)
     error = failing(EmbeddingClient(config, clock=fake_time.clock, sleep=fake_time.sleep))
     assert "no connection to nowhere.invalid:443" in error.message
 
 
 @pytest.mark.parametrize("after", [-1, 0, 10])
-def test_a_connection_that_breaks_is_tried_again(connect, provider, reply, fake_time, after):
+def test_a_broken_connection_is_retried(connect, provider, reply, fake_time, after):
     provider.script = [reply(body=answer(FOUR), hang_up_after=after)]
     assert connect().embed(["a"], 4).shape == (1, 4)
     assert len(provider.seen) == 2
     assert fake_time.slept == [0.2]
 
 
-def test_something_that_is_not_http(fake_time):
+def test_a_response_that_is_not_http(fake_time):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def greet():
@@ -444,7 +444,7 @@ def test_something_that_is_not_http(fake_time):
     assert fake_time.slept == []
 
 
-def test_one_failed_text_of_gemini_ends_the_others(connect, provider, reply):
+def test_one_failed_text_cancels_the_others(connect, provider, reply):
     provider.delay_s = 0.02
     provider.script = [reply(400, {"error": {"message": "no"}})]
     error = failing(connect("gemini"), [f"{number}" for number in range(200)])
@@ -458,14 +458,14 @@ def test_one_failed_text_of_gemini_ends_the_others(connect, provider, reply):
 
 @pytest.mark.parametrize("dim", [0, -1])
 @pytest.mark.parametrize("style", [*STYLES, "mock", "local"])
-def test_no_dimensions_is_an_error_before_any_call(connect, provider, dim, style):
+def test_zero_dimensions_are_refused_before_any_request(connect, provider, dim, style):
     changes = {"model": "local-hashed-ngrams-v1"} if style == "local" else {}
     assert f"{dim} dimensions" in failing(connect(style, **changes), dim=dim).message
     assert provider.seen == []
 
 
 @pytest.mark.parametrize("style", [*STYLES, "mock"])
-def test_half_a_surrogate_pair_is_an_error_before_any_call(connect, provider, style):
+def test_an_unpaired_surrogate_is_refused_before_any_request(connect, provider, style):
     with pytest.raises(InputError, match=r"text 1 .*surrogate"):
         connect(style).embed(["fine", "half \ud800"], 4)
     assert provider.seen == []
@@ -485,7 +485,7 @@ def test_a_blank_query_text_is_refused(connect, provider, text):
     assert provider.seen == []
 
 
-def test_another_model_is_refused_before_any_call(connect, provider):
+def test_another_model_is_refused_before_any_request(connect, provider):
     client = connect()
     client.check_model("Doc", "meaning", None)
     client.check_model("Doc", "meaning", "m-1")
@@ -520,7 +520,7 @@ TELLTALES = {
 
 @pytest.mark.parametrize("script", TELLTALES.values(), ids=TELLTALES)
 @pytest.mark.parametrize("style", ["openai", "gemini"])
-def test_the_key_is_never_told(connect, provider, reply, caplog, script, style):
+def test_the_key_never_appears_in_errors_or_logs(connect, provider, reply, caplog, script, style):
     provider.script = script(reply)
     client = connect(style)
     error = failing(client)

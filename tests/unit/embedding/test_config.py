@@ -88,7 +88,7 @@ def test_not_truthy(value):
 
 
 @pytest.mark.parametrize("other", ["gemini", "local", "something"])
-def test_mock_instead_of_another_provider_is_worth_a_warning(caplog, other):
+def test_mock_instead_of_another_provider_logs_a_warning(caplog, other):
     find_config(named(other, NANOGRAPH_EMBEDDINGS_MOCK="1"))
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
@@ -140,7 +140,7 @@ def test_timing(variables, expected):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "1e3", "ten", "0x10", "1_000", "٣", "9" * 5_000])
-def test_what_is_no_positive_integer_means_the_default(value):
+def test_invalid_numbers_mean_the_default(value):
     names = ("TIMEOUT_MS", "RETRY_ATTEMPTS", "RETRY_BACKOFF_MS")
     assert timing(**{f"OMNIGRAPH_EMBED_{name}": value for name in names}) == DEFAULTS
     if value != "0":
@@ -163,7 +163,7 @@ def test_configured_is_returned():
 
 
 @pytest.mark.parametrize("name", ["Gemini", "azure", "open ai"])
-def test_an_unknown_provider_is_told_the_accepted_ones(name):
+def test_an_unknown_provider_lists_the_accepted_ones(name):
     with pytest.raises(EmbeddingError) as caught:
         find_config(O | named(name))
     for part in (name, "'gemini'", "'openai'", "'openai-compatible'", "'mock'", "'local'"):
@@ -184,13 +184,13 @@ def test_a_missing_key_names_provider_and_variable(provider, variables):
     assert not isinstance(caught.value, InputError)
 
 
-def test_an_unknown_local_model_is_told_the_ones_there_are():
+def test_an_unknown_local_model_lists_the_installed_ones():
     with pytest.raises(EmbeddingError, match=f"'local-words-nowhere-v1'.*'{HASHED}'"):
         find_config(named("local", OMNIGRAPH_EMBED_MODEL="local-words-nowhere-v1"))
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nend", "schlüssel", "tab\there"])
-def test_a_key_that_no_header_can_carry(key):
+def test_a_key_with_invalid_header_characters_is_refused(key):
     with pytest.raises(EmbeddingError, match="'openai'") as caught:
         find_config({"OPENAI_API_KEY": key})
     assert key not in caught.value.message
@@ -212,7 +212,7 @@ def test_a_key_that_no_header_can_carry(key):
         "http://example.org/v1#hunter2",
     ],
 )
-def test_a_base_url_that_is_none(url):
+def test_an_invalid_base_url_is_refused(url):
     with pytest.raises(EmbeddingError, match="base URL of provider 'openai'") as caught:
         find_config(O | {"OPENAI_BASE_URL": url})
     assert "hunter2" not in f"{caught.value.message}{caught.value.hint}"
@@ -234,7 +234,7 @@ def test_equal_variables_give_equal_configurations():
 
 
 @pytest.mark.parametrize("recorded", [None, "m-1"])
-def test_the_same_model_or_none_recorded_is_fine(recorded):
+def test_the_same_or_no_recorded_model_is_accepted(recorded):
     EmbeddingConfig("mock", "m-1").check_model("Doc", "meaning", recorded)
 
 

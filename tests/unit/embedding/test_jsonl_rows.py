@@ -46,7 +46,7 @@ def test_the_text_of_a_row():
     )
 
 
-def test_fields_come_in_the_order_of_the_specification_and_empty_ones_not_at_all():
+def test_fields_follow_the_specification_and_empty_ones_are_omitted():
     made = row({"a": 1, "b": None, "c": "x"})
     assert row_text(made, TypeTarget("v", ("c", "b", "missing", "a"))) == "type: Object\nc: x\na: 1"
     assert row_text(made, TypeTarget("v", ("b",))) == "type: Object"
@@ -68,7 +68,7 @@ def test_selectors(text, selector):
 
 
 @pytest.mark.parametrize("text", ["", "label", "=x", "  =x", "Object:=x", "Object: =x", ":label=x", "Object:label"])
-def test_what_is_no_selector(text):
+def test_invalid_selectors_are_refused(text):
     with pytest.raises(InputError) as caught:
         parse_selector(text)
     assert f"'{text}'" in caught.value.message
@@ -99,7 +99,7 @@ def test_selection(types, selectors, expected):
     assert is_selected(made, types, [parse_selector(text) for text in selectors]) is expected
 
 
-def test_a_row_without_type_is_none_of_ours():
+def test_a_row_without_a_type_is_skipped():
     assert parse_row('{"edge": "Knows", "from": "a", "to": "b", "data": 3}') is None
 
 
@@ -125,13 +125,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG)
-def test_lines_that_are_wrong(line, said):
+def test_invalid_lines_are_refused(line, said):
     with pytest.raises(InputError) as caught:
         parse_row(line)
     assert said in caught.value.message
 
 
-def test_a_row_is_written_in_its_own_order():
+def test_a_row_keeps_the_order_of_its_keys():
     line = '{"id":"1","type":"T","data":{"z":1,"a":"ü\\n","n":0.1,"big":123456789012345678901},"extra":[{}]}'
     made = parse_row(line)
     assert made.line() == line
@@ -139,7 +139,7 @@ def test_a_row_is_written_in_its_own_order():
     assert made.line() == line.replace("901}", '901,"v":[1.0]}')
 
 
-def test_half_a_surrogate_pair_survives():
+def test_an_unpaired_surrogate_is_kept():
     line = '{"type":"T","data":{"a":"\\ud800 \\u00fc"}}'
     assert json.loads(parse_row(line).line()) == json.loads(line)
     parse_row(line).line().encode()

@@ -1,4 +1,4 @@
-"""The local provider: the same everywhere, near for near texts, and honest about what it is."""
+"""The local provider: deterministic, similar vectors for similar texts, and a model name that identifies it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hashed(texts, dim=256):
     return LocalVectors(HASHED_MODEL).embed(texts, dim)
 
 
-def test_the_client_needs_no_key_and_says_what_it_is():
+def test_the_client_needs_no_key_and_names_its_model():
     client = EmbeddingClient(find_config(LOCAL))
     assert client.model == HASHED_MODEL == "local-hashed-ngrams-v1"
     vectors = client.embed(["one text", "another text"], 32)
@@ -51,7 +51,7 @@ def test_the_client_needs_no_key_and_says_what_it_is():
 
 
 @pytest.mark.parametrize("dim", [128, 384, 1_536])
-def test_texts_of_one_group_are_nearer_than_any_other(dim):
+def test_texts_of_one_group_are_nearest(dim):
     texts = [text for group in GROUPS for text in group]
     group_of = [number for number, group in enumerate(GROUPS) for _ in group]
     vectors = hashed(texts, dim)
@@ -75,12 +75,12 @@ def test_texts_of_one_group_are_nearer_than_any_other(dim):
         ("two words", "words two"),
     ],
 )
-def test_spelling_that_does_not_matter(one, other):
+def test_case_and_accents_are_ignored(one, other):
     assert np.dot(*hashed([one, other])) > 0.999_99
 
 
 @pytest.mark.parametrize(("one", "other"), [("colour", "color"), ("databse", "database"), ("running", "runner")])
-def test_words_that_are_nearly_alike_are_near(one, other):
+def test_similar_words_have_similar_vectors(one, other):
     vectors = hashed([one, other, "elephant"], 8_192)
     assert vectors[0] @ vectors[1] > 0.2
     assert abs(vectors[0] @ vectors[2]) < 0.15
@@ -98,7 +98,7 @@ def test_vectors_of_this_version_never_change():
     assert [bits(vector) for vector in vectors] == FROZEN
 
 
-def test_other_processes_agree():
+def test_other_processes_compute_the_same_vectors():
     script = textwrap.dedent(
         """
         import sys
@@ -121,7 +121,7 @@ def test_other_processes_agree():
 
 @settings(max_examples=40)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=12), st.sampled_from([1, 2, 3, 8, 100]))
-def test_a_text_has_one_vector_whatever_is_embedded_with_it(texts, dim):
+def test_a_vector_does_not_depend_on_the_batch(texts, dim):
     together = hashed(texts, dim)
     assert np.isfinite(together).all()
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
@@ -129,7 +129,7 @@ def test_a_text_has_one_vector_whatever_is_embedded_with_it(texts, dim):
         assert bits(hashed([text], dim)[0]) == bits(vector)
 
 
-def test_texts_are_worked_on_in_blocks(monkeypatch):
+def test_texts_are_processed_in_blocks(monkeypatch):
     texts = [f"{text} {number}" for group in GROUPS for text in group for number in range(5)]
     whole = hashed(texts, 16)
     monkeypatch.setattr("omnigraph.embedding.local._BLOCK_WORDS", 7)
@@ -188,7 +188,7 @@ def test_word_vectors_are_found_and_named(install):
 
 
 @pytest.mark.parametrize("dim", [4, 3, 64])
-def test_words_of_one_meaning_are_near(install, dim):
+def test_words_of_similar_meaning_have_similar_vectors(install, dim):
     install("tiny", "ogtest_tiny", TINY)
     client = EmbeddingClient(find_config(LOCAL))
     car, automobile, banana, fruit = client.embed(["The CAR", "the automobile", "the banana", "the fruit"], dim)
@@ -196,12 +196,12 @@ def test_words_of_one_meaning_are_near(install, dim):
     assert banana @ fruit > max(banana @ car, banana @ automobile) + 0.3
 
 
-def test_word_vectors_at_their_own_width_are_used_as_they_are(install):
+def test_word_vectors_of_the_requested_dimension_are_used_unchanged(install):
     install("tiny", "ogtest_tiny", TINY)
     client = EmbeddingClient(find_config(LOCAL))
     # The accent does not matter, nor how long the stored row is.
     assert np.allclose(client.embed(["Cafe"], 4)[0], [0, 0, 0, 1], atol=1e-6)
-    # Of two that are spelt alike the first, more frequent one counts.
+    # Of two words with the same normalised form the first, more frequent one counts.
     assert np.allclose(client.embed(["car"], 4)[0], np.array([1, 0.1, 0, 0]) / np.sqrt(1.01), atol=1e-6)
 
 
@@ -214,7 +214,7 @@ def test_unknown_words_and_zero_rows_are_hashed(install):
     assert mixed @ client.embed(["unheard"], 512)[0] > 0.3
 
 
-def test_word_vectors_are_read_once_and_late(install):
+def test_word_vectors_are_read_once_on_first_use(install):
     install("tiny", "ogtest_tiny", TINY)
     client = EmbeddingClient(find_config(LOCAL))
     assert "ogtest_tiny" not in sys.modules
@@ -240,7 +240,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("source", "said"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_package_is_named_and_not_silently_replaced(install, source, said):
+def test_a_broken_package_is_an_error_that_names_it(install, source, said):
     install("broken", "ogtest_broken", source)
     client = EmbeddingClient(find_config(LOCAL))
     with pytest.raises(EmbeddingError, match="word vectors 'broken'") as caught:
@@ -248,6 +248,6 @@ def test_a_broken_package_is_named_and_not_silently_replaced(install, source, sa
     assert said in caught.value.message
 
 
-def test_word_vectors_that_were_uninstalled():
+def test_uninstalled_word_vectors_are_an_error():
     with pytest.raises(EmbeddingError, match="'local-words-gone-v1' are not installed"):
         LocalVectors("local-words-gone-v1").embed(["a"], 4)

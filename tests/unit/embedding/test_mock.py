@@ -56,17 +56,17 @@ def slow_mock(text, dim):
 
 
 @pytest.mark.parametrize("text", ANCHORS)
-def test_the_written_vectors(text):
+def test_documented_vectors(text):
     expected = ANCHORS[text]
     assert bits(mock_vectors([text], len(expected.split()))[0]) == expected
 
 
-def test_the_worked_hash():
+def test_documented_hash():
     assert fnv1a([b"graph"])[0] == 0x32EC982977FE5287
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_many_at_once_are_the_same_as_one_at_a_time(count):
+def test_batches_equal_single_texts(count):
     texts = [text for text in ANCHORS for _ in range(count)]
     vectors = mock_vectors(texts, 8)
     for text, vector in zip(texts, vectors, strict=True):
@@ -74,23 +74,23 @@ def test_many_at_once_are_the_same_as_one_at_a_time(count):
 
 
 @given(st.lists(st.text(), max_size=40), st.integers(1, 20))
-def test_the_fast_way_agrees_with_the_slow_one(texts, dim):
+def test_vectorised_and_reference_results_agree(texts, dim):
     assert [bits(vector) for vector in mock_vectors(texts, dim)] == [bits(slow_mock(text, dim)) for text in texts]
 
 
 @given(st.lists(st.binary(max_size=60), max_size=60))
-def test_hashes_agree_with_the_slow_way(strings):
+def test_hashes_agree_with_the_reference(strings):
     assert fnv1a(strings).tolist() == [slow_hash(string) for string in strings]
 
 
-def test_neither_model_nor_role_matters_and_nothing_is_trimmed():
+def test_model_and_role_have_no_effect_and_texts_are_not_trimmed():
     one, other = (EmbeddingClient(EmbeddingConfig("mock", model)) for model in ("", "m"))
     assert (one.embed(["x"], 5) == other.embed(["x"], 5, "query")).all()
     distinct = one.embed(["x", " x", "X", "x\n", "e\u0301", "é"], 16)
     assert len(np.unique(distinct, axis=0)) == 6
 
 
-def test_a_load_of_vectors():
+def test_many_vectors():
     texts = [f"A text of some forty letters, number {number}" for number in range(10_000)]
     vectors = mock_vectors(texts, 64)
     assert vectors.shape == (10_000, 64)

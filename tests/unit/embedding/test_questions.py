@@ -30,7 +30,7 @@ def test_a_query_is_embedded_as_a_query(tmp_path, provider, environ):
     assert seen.path.endswith("/models/m1:embedContent")
 
 
-def test_another_model_is_refused_before_the_provider_is_asked(tmp_path, provider, environ):
+def test_another_model_is_refused_before_the_request(tmp_path, provider, environ):
     schema = SCHEMA.replace('@embed("text")', '@embed("text", model="m0")')
     graph = new_graph(tmp_path, schema, node("Doc", name="a", text="x", vec=[1] * 8), environ=environ)
     with pytest.raises(ModelMismatch) as caught:

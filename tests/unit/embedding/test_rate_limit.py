@@ -31,7 +31,7 @@ def take(pace, tokens, fake_time):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_minute_has_more_than_its_limits(fake_time, seed):
+def test_no_minute_exceeds_the_limits(fake_time, seed):
     random = Random(seed)
     limits = RateLimits(random.choice([0, 1, 3, 10]), random.choice([0, 50, 200]))
     pace = Pace(limits, fake_time.clock)
@@ -48,7 +48,7 @@ def test_no_minute_has_more_than_its_limits(fake_time, seed):
         assert not limits.tokens_per_minute or sum(minute) <= limits.tokens_per_minute
 
 
-def test_nobody_waits_without_need(fake_time):
+def test_requests_within_the_limits_do_not_wait(fake_time):
     pace = Pace(RateLimits(3, 100), fake_time.clock)
     for tokens in (40, 40, 20):
         assert take(pace, tokens, fake_time) == 0
@@ -57,7 +57,7 @@ def test_nobody_waits_without_need(fake_time):
     assert take(pace, 1_000, fake_time) == pytest.approx(MINUTE_S), "a text that is too long goes alone"
 
 
-def test_a_pace_without_limits_keeps_only_what_it_is_told(fake_time):
+def test_a_pace_without_limits_only_observes_pauses(fake_time):
     pace = Pace(NO_LIMITS, fake_time.clock)
     pace.hold(5)
     pace.hold(2)
@@ -76,7 +76,7 @@ def test_a_pace_without_limits_keeps_only_what_it_is_told(fake_time):
         RateLimits(60, 1_000_000, 16),
     ],
 )
-def test_shares_are_never_more_than_the_whole(limits, workers):
+def test_the_sum_of_shares_is_within_the_limits(limits, workers):
     settings, at_once = share_settings({**limits.to_variables(), "OPENAI_API_KEY": "k"}, workers)
     assert at_once is not None
     share = RateLimits.of(settings)
@@ -87,7 +87,7 @@ def test_shares_are_never_more_than_the_whole(limits, workers):
     assert settings["OPENAI_API_KEY"] == "k"
 
 
-def test_without_limits_nobody_has_a_share():
+def test_without_limits_there_are_no_shares():
     assert share_settings({"OPENAI_API_KEY": "k", REQUESTS_VARIABLE: " "}, 8) == (
         {"OPENAI_API_KEY": "k", REQUESTS_VARIABLE: " "},
         None,
@@ -96,7 +96,7 @@ def test_without_limits_nobody_has_a_share():
 
 @pytest.mark.parametrize("variable", [REQUESTS_VARIABLE, TOKENS_VARIABLE, AT_ONCE_VARIABLE])
 @pytest.mark.parametrize("value", ["10k", "-3", "0", "1.5", "١", "9" * 20])
-def test_a_limit_that_is_none_is_refused(variable, value):
+def test_an_invalid_limit_is_refused(variable, value):
     with pytest.raises(EmbeddingError, match=f"{variable} is '{value[:40]}', which is no limit"):
         get_config({"OPENAI_API_KEY": "k", variable: value}, needed_by="x")
 
@@ -104,7 +104,7 @@ def test_a_limit_that_is_none_is_refused(variable, value):
 # -- with a provider ---------------------------------------------------------------------------------
 
 
-def test_requests_are_no_larger_than_a_minute(connect, provider):
+def test_requests_have_at_most_the_tokens_of_a_minute(connect, provider):
     texts = ["a" * 30, "b" * 30, "c" * 900, "d", "e"]
     client = connect(limits=RateLimits(tokens_per_minute=25))
     assert len(client.embed(texts, 4)) == 5
@@ -113,7 +113,7 @@ def test_requests_are_no_larger_than_a_minute(connect, provider):
 
 
 @pytest.mark.parametrize(("name", "at_once"), [("openai", 3), ("gemini", 2), ("openai", 1)])
-def test_requests_at_once_are_those_of_all_threads(connect, provider, name, at_once):
+def test_concurrent_requests_are_counted_over_all_threads(connect, provider, name, at_once):
     provider.delay_s = 0.05
     client = connect(name, limits=RateLimits(requests_at_once=at_once))
     threads = [threading.Thread(target=client.embed, args=([f"{n}-{m}" for m in range(3)], 4)) for n in range(4)]
@@ -124,7 +124,7 @@ def test_requests_at_once_are_those_of_all_threads(connect, provider, name, at_o
     assert provider.peak == at_once
 
 
-def test_what_the_provider_refuses_is_asked_again_when_it_said(connect, provider, fake_time):
+def test_a_refused_request_is_retried_after_the_requested_pause(connect, provider, fake_time):
     provider.allows(2, 30.0, fake_time.clock)
     client = connect(attempts=5, deadline_ms=0)
     assert len(client.embed([str(n) for n in range(64 * 5)], 4)) == 320

@@ -1,4 +1,4 @@
-"""When a call is tried again, how long it waits, and when it gives up. No network, no real time."""
+"""Retries, waits and deadlines of calls, without network and with simulated time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from omnigraph.errors import EmbeddingError
 
 
 class Attempts:
-    """Fails as often as it is told to; each try may take time."""
+    """Fails a given number of times; each attempt may take time."""
 
     def __init__(self, fake_time, failures, takes_s=0.0):
         self.failures = list(failures)
@@ -47,19 +47,19 @@ def test_the_waits_double(fake_time):
     assert fake_time.slept == [0.2, 0.4, 0.8]
 
 
-def test_the_doubling_ends_after_ten(fake_time):
+def test_the_doubling_ends_after_ten_attempts(fake_time):
     assert call(fake_time, Attempts(fake_time, [busy()] * 13), attempts=14, backoff_ms=1, deadline_ms=0) == "done"
     assert fake_time.slept == [0.001 * 2**k for k in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10)]
 
 
-def test_the_server_may_ask_for_more_but_not_for_less(fake_time):
+def test_retry_after_can_only_lengthen_the_wait(fake_time):
     attempt = Attempts(fake_time, [busy(1.5), busy(0.1), busy(0.9)])
     assert call(fake_time, attempt) == "done"
     assert fake_time.slept == [1.5, 0.4, 0.9]
 
 
 @pytest.mark.parametrize(("attempts", "tries"), [(4, 4), (1, 1), (0, 1), (-3, 1)])
-def test_after_the_last_try_there_is_no_wait(fake_time, attempts, tries):
+def test_no_wait_after_the_last_attempt(fake_time, attempts, tries):
     attempt = Attempts(fake_time, [busy()] * 9)
     words = "1 try" if tries == 1 else f"{tries} tries"
     with pytest.raises(EmbeddingError, match=f"mock model 'm-1' failed after {words}: status 503: busy"):
@@ -68,21 +68,21 @@ def test_after_the_last_try_there_is_no_wait(fake_time, attempts, tries):
     assert len(fake_time.slept) == tries - 1
 
 
-def test_what_cannot_succeed_is_not_repeated(fake_time):
+def test_permanent_failures_are_not_retried(fake_time):
     attempt = Attempts(fake_time, [TryFailed("status 400", retryable=False, status=400)])
     with pytest.raises(EmbeddingError, match=r"after 1 try: status 400$"):
         call(fake_time, attempt)
     assert fake_time.slept == []
 
 
-def test_the_last_cause_is_the_one_that_is_told(fake_time):
+def test_the_last_cause_is_reported(fake_time):
     failures = [busy(), TryFailed("timeout", retryable=True, timed_out=True), TryFailed("not JSON", retryable=False)]
     with pytest.raises(EmbeddingError, match="after 3 tries: not JSON") as caught:
         call(fake_time, Attempts(fake_time, failures))
     assert isinstance(caught.value.__cause__, TryFailed)
 
 
-def test_a_wait_that_would_pass_the_deadline_is_not_begun(fake_time):
+def test_a_wait_beyond_the_deadline_is_not_started(fake_time):
     attempt = Attempts(fake_time, [busy(), busy(61)])
     with pytest.raises(EmbeddingError) as caught:
         call(fake_time, attempt)
@@ -92,7 +92,7 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(fake_time):
     assert fake_time.slept == [0.2]
 
 
-def test_a_request_gets_only_what_the_deadline_leaves(fake_time):
+def test_the_timeout_is_bounded_by_the_deadline(fake_time):
     attempt = Attempts(fake_time, [busy()] * 3, takes_s=0.5)
     with pytest.raises(EmbeddingError, match="deadline of 1000 ms after 2 tries; last cause: timeout"):
         call(fake_time, attempt, deadline_ms=1_000, timeout_ms=600)
@@ -112,19 +112,19 @@ def test_no_deadline(fake_time):
     assert fake_time.slept == [3_600]
 
 
-def test_a_last_try_that_fails_at_the_deadline_is_an_ordinary_failure(fake_time):
+def test_a_last_attempt_that_fails_at_the_deadline_is_an_ordinary_failure(fake_time):
     with pytest.raises(EmbeddingError, match="failed after 1 try: status 503"):
         call(fake_time, Attempts(fake_time, [busy()], takes_s=0.9), attempts=1, deadline_ms=1_000)
 
 
-def test_absurd_times_do_not_overflow(fake_time):
+def test_very_long_times_do_not_overflow(fake_time):
     attempt = Attempts(fake_time, [busy()])
     call(fake_time, attempt, timeout_ms=10**15, backoff_ms=10**15, deadline_ms=0)
     assert attempt.timeouts == [86_400, 86_400]
     assert fake_time.slept == [86_400]
 
 
-def test_every_retry_is_logged_without_the_providers_words(fake_time, caplog):
+def test_retries_are_logged_without_the_message_of_the_provider(fake_time, caplog):
     call(fake_time, Attempts(fake_time, [busy(), busy(status=429)]))
     first, second = (record.getMessage() for record in caplog.records)
     for part in ("mock", "'m-1'", "try 1 of 4", "status 503", "200 ms"):
@@ -134,7 +134,7 @@ def test_every_retry_is_logged_without_the_providers_words(fake_time, caplog):
     assert "busy" not in caplog.text
 
 
-def test_nothing_is_tried_any_more_once_it_is_stopped(fake_time):
+def test_no_attempt_after_a_stop(fake_time):
     stop = threading.Event()
     stop.set()
     attempt = Attempts(fake_time, [])
@@ -143,7 +143,7 @@ def test_nothing_is_tried_any_more_once_it_is_stopped(fake_time):
     assert attempt.timeouts == []
 
 
-def test_stopping_ends_a_wait():
+def test_a_stop_ends_a_wait():
     config = EmbeddingConfig("mock", "m", backoff_ms=20_000)
     stop = threading.Event()
     threading.Timer(0.05, stop.set).start()
@@ -165,7 +165,7 @@ def test_hints(fake_time, status, hint):
     assert hint in caught.value.hint if hint else caught.value.hint is None
 
 
-def test_waiting_for_a_turn_is_no_part_of_the_deadline(fake_time):
+def test_waiting_for_limits_does_not_count_against_the_deadline(fake_time):
     config = EmbeddingConfig("mock", "m-1", deadline_ms=1_000, limits=RateLimits(requests_per_minute=1))
     caller = Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
     for _ in range(3):
@@ -178,7 +178,7 @@ def caller_of(fake_time, **changes):
     return Caller(config, fake_time.clock, fake_time.sleep, Pace(config.limits, fake_time.clock))
 
 
-def test_a_pause_beyond_the_deadline_fails_every_later_call_at_once(fake_time):
+def test_a_pause_beyond_the_deadline_fails_later_calls_immediately(fake_time):
     caller = caller_of(fake_time)
     with pytest.raises(EmbeddingError, match="deadline of 60000 ms after 1 try; last cause: status 429"):
         caller.call(Attempts(fake_time, [busy(90.0, status=429)]), threading.Event())
@@ -194,7 +194,7 @@ def test_a_pause_beyond_the_deadline_fails_every_later_call_at_once(fake_time):
     assert fake_time.slept == []
 
 
-def test_a_pause_within_the_deadline_is_waited_for_and_counts(fake_time):
+def test_a_pause_within_the_deadline_counts(fake_time):
     caller = caller_of(fake_time, deadline_ms=10_000, attempts=1)
     with pytest.raises(EmbeddingError):
         caller.call(Attempts(fake_time, [busy()]), threading.Event())

@@ -82,7 +82,7 @@ def test_a_specification_file(tmp_path):
     ("content", "said"),
     [(b"{", "is not JSON"), (b"\xff", "is not UTF-8"), (b"dimension: 4", "is not JSON"), (None, "there is no file")],
 )
-def test_a_specification_file_that_cannot_be_read(tmp_path, content, said):
+def test_an_unreadable_specification_file_is_an_error(tmp_path, content, said):
     path = tmp_path / "spec.json"
     if content is not None:
         path.write_bytes(content)
@@ -92,7 +92,7 @@ def test_a_specification_file_that_cannot_be_read(tmp_path, content, said):
     assert str(path) in caught.value.message
 
 
-def test_a_folder_is_no_specification(tmp_path):
+def test_a_folder_is_not_a_specification(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_specification(tmp_path)
 
@@ -125,7 +125,7 @@ def test_a_manifest_in_json(tmp_path, monkeypatch, name):
     assert str(path) in found.specification.name
 
 
-def test_paths_count_from_the_manifest(tmp_path, monkeypatch):
+def test_paths_are_relative_to_the_manifest(tmp_path, monkeypatch):
     (tmp_path / "project").mkdir()
     manifest(tmp_path / "project", {**MANIFEST, "artifacts": None})
     monkeypatch.chdir(tmp_path)
@@ -134,12 +134,12 @@ def test_paths_count_from_the_manifest(tmp_path, monkeypatch):
     assert found.output == Path("project/build/seed.embedded.jsonl")
 
 
-def test_an_absolute_path_stays_one(tmp_path):
+def test_an_absolute_path_is_kept(tmp_path):
     path = manifest(tmp_path, {**MANIFEST, "sources": {"raw_seed": str(tmp_path / "a.jsonl")}})
     assert read_manifest(path).input == tmp_path / "a.jsonl"
 
 
-def test_the_older_name_of_the_input(tmp_path):
+def test_the_older_key_of_the_input_is_accepted(tmp_path):
     older = {"seed": {"data": "old.jsonl"}, "embeddings": SPEC}
     assert read_manifest(manifest(tmp_path, older)).input == tmp_path / "old.jsonl"
     both = {**MANIFEST, "seed": {"data": "old.jsonl"}}
@@ -168,7 +168,7 @@ def test_a_wrong_manifest_names_the_key(tmp_path, document, said):
     assert str(path) in caught.value.message
 
 
-def test_a_manifest_that_is_not_there(tmp_path):
+def test_a_missing_manifest_is_an_error(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read_manifest(tmp_path / "seed.yaml")
 
@@ -185,7 +185,7 @@ embeddings:
 """
 
 
-def test_yaml_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
+def test_yaml_without_a_parser_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(InputError, match="PyYAML") as caught:
         read_manifest(manifest(tmp_path, YAML))
@@ -200,6 +200,6 @@ def test_a_manifest_in_yaml(tmp_path):
         read_manifest(manifest(tmp_path, "a: [1"))
 
 
-def test_broken_json_is_told_as_json(tmp_path):
+def test_invalid_json_is_reported_as_json(tmp_path):
     with pytest.raises(InputError, match="is not JSON"):
         read_manifest(manifest(tmp_path, "{", "seed.json"))

@@ -27,14 +27,14 @@ def slow_norm(values):
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80))
-def test_the_fast_way_agrees_with_the_slow_one(values):
+def test_vectorised_and_reference_results_agree(values):
     norm = slow_norm(values)
     assume(norm > SMALLEST)
     assert norms(np.array([values], np.float32))[0] == norm
     assert checked([values], len(values))[0].tolist() == [f32(f32(value) / norm) for value in values]
 
 
-def test_the_sum_runs_in_order():
+def test_the_norm_is_summed_in_order():
     # Pairwise summation, which numpy prefers, keeps some of the small ones.
     values = [2.0**30, *[1.0] * 1_000, 2.0**-2]
     assert norms(np.array([values], np.float32))[0] == slow_norm(values)
@@ -48,14 +48,14 @@ def test_a_vector_gets_length_one():
 
 
 @pytest.mark.parametrize(("values", "received"), [([], 0), ([1.0], 1), ([1.0, 2.0, 3.0], 3)])
-def test_the_wrong_length_says_both(values, received):
+def test_a_wrong_dimension_reports_both_numbers(values, received):
     with pytest.raises(BadVector, match=f"expected a vector of 2 numbers, received {received}") as caught:
         checked([[1.0, 0.0], values], 2)
     assert caught.value.row == 1
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e39])
-def test_what_is_not_finite_says_where(bad):
+def test_a_non_finite_component_reports_its_index(bad):
     with pytest.raises(BadVector, match="component 2 "):
         checked([[1.0, 2.0, bad, bad]], 4)
 
@@ -66,7 +66,7 @@ def test_a_zero_vector_has_no_direction(values):
         checked([values], 2)
 
 
-def test_just_long_enough():
+def test_a_barely_long_enough_vector_is_accepted():
     longer = float(np.nextafter(np.float32(SMALLEST), np.float32(1)))
     assert checked([[longer, 0.0]], 2).tolist() == [[1.0, 0.0]]
 
@@ -76,7 +76,7 @@ def test_a_length_beyond_32_bits_is_refused():
         checked([[3e38, 3e38]], 2)
 
 
-def test_length_is_checked_before_finiteness_and_finiteness_before_zero():
+def test_dimension_is_checked_before_finiteness_and_finiteness_before_zero():
     with pytest.raises(BadVector, match="received 1"):
         checked([[math.nan]], 2)
     with pytest.raises(BadVector, match="component 0"):

@@ -80,7 +80,7 @@ def test_layout(text: str, expected: str) -> None:
     assert tidy(expected) == expected
 
 
-def test_random_texts_keep_their_comments_and_settle_at_once() -> None:
+def test_formatting_random_texts_keeps_comments_and_is_idempotent() -> None:
     pieces = ("a", "apart", "b { ", "} ", "// c\n", "/* d */", "/* e\n */", "\n", "\n\n\n", " ", "//\r\n")
     for seed in range(2_000):
         random = Random(seed)

@@ -20,7 +20,7 @@ def fault_of(act: Callable[[], object]) -> Fault:
     return raised.value
 
 
-def test_looking_takes_nothing() -> None:
+def test_lookahead_does_not_advance() -> None:
     cursor = cursor_at("a b")
     assert cursor.at("a")
     assert not cursor.at("b")
@@ -45,11 +45,11 @@ def test_accept() -> None:
     assert not cursor.accept("b")
 
 
-def test_a_string_is_not_the_word_in_it() -> None:
+def test_a_string_does_not_match_its_content() -> None:
     assert not cursor_at('"a"').at("a")
 
 
-def test_since_ends_with_the_token_taken_last() -> None:
+def test_since_ends_with_the_last_taken_token() -> None:
     cursor = cursor_at(" ab  cd  ")
     mark = cursor.mark
     assert cursor.since(mark) == Span(1, 1)
@@ -97,7 +97,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(("act", "text", "message", "hint"), EXPECTED.values(), ids=EXPECTED)
-def test_expect_says_what_stands_there(
+def test_expect_reports_the_actual_token(
     act: Callable[[Cursor], object], text: str, message: str, hint: str | None
 ) -> None:
     cursor = cursor_at(f"  {text}")
@@ -106,7 +106,7 @@ def test_expect_says_what_stands_there(
     assert cursor.token.text == text, "a fault takes nothing"
 
 
-def test_expect_gives_what_it_took() -> None:
+def test_expect_returns_the_token() -> None:
     cursor = cursor_at('{ a A $a 1 "x\\n"')
     assert cursor.expect("{").text == "{"
     assert cursor.expect_lower("").text == "a"
@@ -146,7 +146,7 @@ UNCLOSED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), UNCLOSED.items(), ids=["string", "comment"])
-def test_what_is_never_closed_is_shown_where_it_opens(text: str, expected: tuple[str, Span]) -> None:
+def test_unclosed_tokens_are_reported_at_their_start(text: str, expected: tuple[str, Span]) -> None:
     cursor = cursor_at(text)
     cursor.take()
     fault = fault_of(lambda: cursor.expect("}"))
@@ -164,7 +164,7 @@ def test_nesting_has_a_limit() -> None:
     fault_of(cursor.enter)
 
 
-def test_skipping_forgets_the_nesting() -> None:
+def test_skipping_resets_the_nesting() -> None:
     cursor = cursor_at("a b c")
     for _ in range(DEPTH_MAX):
         cursor.enter()
@@ -201,18 +201,18 @@ def test_decode_string(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("escape", ["x", "0", "u", "'", "N", " ", "/", "a", "é", "\n"])
-def test_other_escapes_are_refused_at_their_place(escape: str) -> None:
+def test_unknown_escapes_are_refused_at_their_position(escape: str) -> None:
     fault = fault_of(lambda: decode_string(lex(f'  "ab\\n\\{escape}c"').tokens[0]))
     assert fault.message == f"unsupported escape '\\{escape}' in a string"
     assert fault.span == Span(7, 9)
 
 
 @pytest.mark.parametrize("half", [0xD800, 0xDFFF, 0xD83D])
-def test_half_a_character_is_refused(half: int) -> None:
+def test_an_unpaired_surrogate_is_refused(half: int) -> None:
     fault = fault_of(lambda: cursor_at(f'é "{chr(half)}"'))
     assert fault.message == "half a surrogate pair: the text is not valid Unicode"
     assert fault.span == Span(3, 4)
 
 
-def test_a_whole_character_is_not() -> None:
+def test_a_surrogate_pair_is_accepted() -> None:
     assert cursor_at('"\U0001f642"').expect_string("") == "🙂"

@@ -48,7 +48,7 @@ def test_a_fault_becomes_a_diagnostic() -> None:
     )
 
 
-def test_what_is_missing_is_left_out() -> None:
+def test_absent_fields_are_omitted() -> None:
     found = reporter()
     found.add(Fault("wrong", Span(0, 3), kind="catalog"))
     (diagnostic,) = raised_by(found).diagnostics
@@ -64,7 +64,7 @@ def test_what_is_missing_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 7, len(TEXT)])
-def test_an_empty_place_is_one_byte_wide(offset: int) -> None:
+def test_an_empty_span_is_one_byte_wide(offset: int) -> None:
     found = reporter()
     found.add(Fault("wrong", Span(offset, offset)))
     (diagnostic,) = raised_by(found).diagnostics
@@ -74,7 +74,7 @@ def test_an_empty_place_is_one_byte_wide(offset: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"), [("parse", ParseError), ("catalog", SchemaError), ("type", TypeCheckError)]
 )
-def test_the_kind_decides_the_class(kind: str, expected: type[CompileError]) -> None:
+def test_the_kind_determines_the_error_class(kind: str, expected: type[CompileError]) -> None:
     found = reporter()
     found.add(Fault("wrong", Span(0, 3), kind=kind))
     error = raised_by(found)
@@ -83,7 +83,7 @@ def test_the_kind_decides_the_class(kind: str, expected: type[CompileError]) -> 
     assert error.message == f"{kind} error: wrong"
 
 
-def test_problems_come_in_text_order_and_the_first_decides() -> None:
+def test_errors_are_in_text_order_and_the_first_determines_the_class() -> None:
     found = reporter()
     found.add(Fault("third", Span(14, 18), kind="type"))
     found.add(Fault("first", Span(0, 3), kind="catalog", code="S20", hint="look"))
@@ -94,14 +94,14 @@ def test_problems_come_in_text_order_and_the_first_decides() -> None:
     assert (error.code, error.hint, error.span) == ("S20", "look", (0, 3))
 
 
-def test_one_sentence_about_one_place_counts_once() -> None:
+def test_a_repeated_message_at_one_position_counts_once() -> None:
     found = reporter()
     for message, span in (("a", Span(0, 3)), ("a", Span(0, 3)), ("b", Span(0, 3)), ("a", Span(4, 7))):
         found.add(Fault(message, span))
     assert len(raised_by(found).diagnostics) == 3
 
 
-def test_the_hundredth_problem_is_the_last() -> None:
+def test_the_hundredth_error_is_the_last() -> None:
     found = Reporter(Source("x" * 200, "file"))
     for place in range(99):
         found.add(Fault("wrong", Span(place, place + 1)))
@@ -110,7 +110,7 @@ def test_the_hundredth_problem_is_the_last() -> None:
     assert len(raised.value.diagnostics) == 100
 
 
-def test_what_comes_from_the_source_is_shown_safely() -> None:
+def test_source_text_in_messages_is_escaped() -> None:
     found = reporter()
     found.add(Fault("'\x1b[2J\n'", Span(0, 3), hint="not \x00"), subject="node '\x07'")
     (diagnostic,) = raised_by(found).diagnostics
@@ -119,7 +119,7 @@ def test_what_comes_from_the_source_is_shown_safely() -> None:
     assert diagnostic.subject == "node '\\u0007'"
 
 
-def test_a_sentence_is_cut_to_a_readable_length() -> None:
+def test_a_long_message_is_truncated() -> None:
     found = reporter()
     found.add(Fault("x" * 400, Span(0, 3)))
     found.add(Fault("x" * 401, Span(4, 7), hint="y" * 100_000))

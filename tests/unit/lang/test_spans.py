@@ -7,7 +7,7 @@ from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 TEXT = "ab\n\n  cd\r\né🙂x\n"
 
 
-def test_line_and_column_against_a_walk() -> None:
+def test_line_and_column_agree_with_a_scan() -> None:
     source = Source(TEXT, "test")
     line = column = 1
     for offset, character in enumerate(TEXT):
@@ -29,7 +29,7 @@ def test_span_to() -> None:
     assert Span(3, 5).to(Span(9, 12)) == Span(3, 12)
 
 
-def test_names_are_equal_wherever_they_stand() -> None:
+def test_equality_of_names_ignores_positions() -> None:
     assert Name("a", Span(1, 2)) == Name("a") != Name("b")
     assert hash(Name("a", Span(1, 2))) == hash(Name("a", NOWHERE))
     assert str(Name("a")) == "a"
@@ -62,7 +62,7 @@ def test_excerpt(text: str, span: tuple[int, int], expected: str) -> None:
 
 
 def underlined(excerpt: str) -> str:
-    """The part of the shown line that the carets stand under."""
+    """Return the underlined part of the line."""
     shown, carets = excerpt.split("\n")
     start = carets.index("^")
     return shown[start : start + carets.count("^")]
@@ -84,13 +84,13 @@ def test_a_line_that_just_fits_is_not_cut() -> None:
     assert Source(text, "test").excerpt(Span(150, 160)).split("\n")[0] == f"   1 | {text}"
 
 
-def test_a_span_longer_than_what_is_shown() -> None:
+def test_a_span_longer_than_the_excerpt() -> None:
     shown, carets = Source("ab" * 500, "test").excerpt(Span(0, 1000)).split("\n")
     assert shown.endswith("…")
     assert len(carets) <= len(shown)
 
 
-def test_the_place_of_a_long_line_with_tabs() -> None:
+def test_carets_in_a_long_line_with_tabs() -> None:
     text = "\t" * 50 + "x" * 200 + "target" + "y" * 200
     excerpt = Source(text, "test").excerpt(Span(250, 256))
     assert underlined(excerpt) == "target"

@@ -100,7 +100,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=BAD)
-def test_what_is_no_token_comes_out_as_bad(text: str, expected: list[tuple[str, str]]) -> None:
+def test_invalid_text_gives_a_bad_token(text: str, expected: list[tuple[str, str]]) -> None:
     assert kinds(text) == expected
 
 

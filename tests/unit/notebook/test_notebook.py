@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed HTML, everything escaped, pictures that need no chance and no network."""
+"""Notebook output: well-formed, escaped HTML, and deterministic pictures that need no network."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def graph(tmp_path: Path) -> og.Graph:
 
 
 def parsed(html: str) -> ET.Element:
-    """The HTML as a tree: it must be well formed, hold no script and ask nobody for anything."""
+    """Return the HTML as a tree: it must be well-formed and contain no scripts and no external references."""
     tree = ET.fromstring(f"<body>{html}</body>")
     for element in tree.iter():
         assert not element.tag.endswith("script")
@@ -92,7 +92,7 @@ def test_nodes_without_a_hop_are_dots_alone(graph):
     assert len(titles) == 3
 
 
-def test_many_rows_are_cut_and_it_is_said(graph):
+def test_only_the_first_rows_are_shown_with_a_note(graph):
     graph.load([{"type": "Person", "data": {"name": f"p{n}"}} for n in range(80)], mode="merge")
     html = graph.query("query q() { match { $p: Person } return { $p } }")._repr_html_()
     assert "the first 50 of 83 rows" in html
@@ -100,7 +100,7 @@ def test_many_rows_are_cut_and_it_is_said(graph):
     assert len(re.findall("<tr>", html)) == 51
 
 
-def test_a_graph_a_schema_and_changes_show_themselves(graph):
+def test_graphs_schemas_and_changes_have_html(graph):
     tree = parsed(graph._repr_html_())
     assert {"node:Person", "edge:Knows", "3", "2"} <= set(texts(tree, "td"))
     assert {"node type Person", "node type Town", "LivesIn"} <= set(texts(tree, "title"))
@@ -125,7 +125,7 @@ def test_cells():
     assert table(["a"], []).count("<td>") == 0
 
 
-def test_places_are_in_the_frame_and_apart():
+def test_positions_are_in_the_frame_and_distinct():
     keys = [str(number) for number in range(30)]
     ends = [(str(number), str(number // 2)) for number in range(1, 30)]
     places = place(keys, ends, 460, 320)

@@ -49,7 +49,7 @@ def test_vectors_and_enums() -> None:
     assert arrow_type(PropertyType("String", enum_values=("a",))) == pa.utf8()
 
 
-def test_what_a_query_puts_together() -> None:
+def test_object_and_list_types() -> None:
     pair = ObjectType((("at", PropertyType("DateTime")), ("n", PropertyType("I64", nullable=True))))
     struct = pa.struct([pa.field("at", pa.date64()), pa.field("n", pa.int64())])
     assert arrow_type(pair) == struct
@@ -57,7 +57,7 @@ def test_what_a_query_puts_together() -> None:
     assert arrow_type(ListType(ListType(PropertyType("Bool")))) == pa.list_(pa.list_(pa.bool_()))
 
 
-def test_a_table_has_its_own_columns_first_and_the_others_by_name() -> None:
+def test_system_columns_precede_properties_sorted_by_name() -> None:
     catalog = compile_schema("""
         interface Named { name: String }
         node A implements Named { z: I32 a: [F32]? v: Vector(2) _x: Bool? e: enum(q, p) }

@@ -1,5 +1,6 @@
-"""Every compile-time error of the schema language (§10), each beside a text that differs little and compiles;
-the eligibility table (§5); interfaces (§4); annotations (§7); and what the catalog of a sound schema holds."""
+"""Every compile-time error of the schema language (§10), each with a similar text that compiles; the eligibility table
+(§5); interfaces (§4); annotations (§7); and the catalog of a valid schema.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def mistakes(text: str) -> tuple[type[CompileError], tuple[Diagnostic, ...]]:
 
 
 def marked(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without its `^^` marks, and the line and column of what stood behind each."""
+    """Return the text without its `^^` marks, and the line and column behind each mark."""
     places: list[tuple[int, int]] = []
     plain, *rest = text.split("^^")
     for piece in rest:
@@ -46,7 +47,7 @@ def marked(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 P, C = ParseError, SchemaError
 ROWS: dict[str, tuple[str, type[CompileError], str, str]] = {
-    # row and what is wrong: code, class, the wrong text with ^^ before each mistake, one that is right
+    # row and error: code, class, the invalid text with ^^ before each error, a valid text
     "1 syntax": ("parse_error", P, "node A ^^}", "node A {}"),
     "2 escape in an annotation": (
         "S2", P, r'node A @description("a^^\q") {}', r'node A @description("a\\q") {}'),
@@ -314,7 +315,7 @@ ROWS: dict[str, tuple[str, type[CompileError], str, str]] = {
 
 
 @pytest.mark.parametrize(("code", "cls", "wrong", "right"), ROWS.values(), ids=ROWS)
-def test_row(code: str, cls: type[CompileError], wrong: str, right: str) -> None:
+def test_error_table(code: str, cls: type[CompileError], wrong: str, right: str) -> None:
     text, places = marked(wrong)
     raised, found = mistakes(text)
     assert raised is cls
@@ -323,7 +324,7 @@ def test_row(code: str, cls: type[CompileError], wrong: str, right: str) -> None
     compile_schema(right)
 
 
-def test_every_row_has_a_case() -> None:
+def test_every_error_code_has_a_case() -> None:
     assert {int(name.split(" ")[0]) for name in ROWS} == set(range(1, 25))
     codes = {code for code, *_ in ROWS.values()}
     assert codes == {"parse_error", *(f"S{row}" for row in range(2, 25))}
@@ -342,7 +343,7 @@ LISTS = ("list", "list of texts")
 
 
 def verdicts() -> dict[tuple[str, str, str], str | None]:
-    """(kind, constraint as written, column) → the code of the mistake, or None when it compiles."""
+    """(kind, constraint as written, column) → the error code, or None if it compiles."""
     table: dict[tuple[str, str, str], str | None] = {}
     for column in COLUMNS:
         wide = column in (*LISTS, "vector", "blob")
@@ -378,7 +379,7 @@ def test_eligibility(case: tuple[str, str, str], code: str | None) -> None:
         assert [d.code for d in found] == [code]
 
 
-def test_edges_may_name_their_ends() -> None:
+def test_edge_constraints_may_use_src_and_dst() -> None:
     edge = compile_schema(
         "node A {} edge E: A -> A { p: I32 @unique(src, dst, p) @index(dst) @unique(dst) @index(src, p) }"
     ).edges["E"]
@@ -386,10 +387,10 @@ def test_edges_may_name_their_ends() -> None:
     assert edge.indices == (("dst",), ("p", "src"))
 
 
-# -- several mistakes --------------------------------------------------------------------------------
+# -- several errors ----------------------------------------------------------------------------------
 
 
-def test_several_mistakes_in_text_order() -> None:
+def test_errors_are_reported_in_text_order() -> None:
     text, places = marked("""\
 interface I { ^^_rowid: I32  e: enum(x) }
 node A implements I, ^^Nope {
@@ -412,24 +413,24 @@ edge ^^AB: B -> B
     assert raised is ParseError, "the first problem in the text decides the class"
 
 
-def test_the_class_is_that_of_the_first_problem() -> None:
+def test_error_class_is_that_of_the_first_error() -> None:
     assert mistakes("node A {} node A {} node B { id: I32 }")[0] is SchemaError
     assert mistakes("node B { id: I32 } node A {} node A {}")[0] is ParseError
 
 
-def test_syntax_errors_come_alone() -> None:
+def test_syntax_errors_suppress_checks() -> None:
     _, found = mistakes("node A { a: Nope } edge E: X -> Y")
     assert [d.code for d in found] == ["parse_error"]
 
 
-def test_one_mistake_is_reported_once() -> None:
+def test_an_error_is_reported_once() -> None:
     _, found = mistakes("interface I { a: I32? @key } node A implements I {} node B implements I {}")
     assert [d.code for d in found] == ["S11"]
     _, found = mistakes("node A { a: [I32] @key } edge E: A -> A")
     assert [d.code for d in found] == ["S13"]
 
 
-def test_a_declaration_with_a_mistake_is_still_known() -> None:
+def test_a_declaration_with_an_error_is_still_declared() -> None:
     _, found = mistakes("node A { id: I32 } edge E: A -> A interface I { id: I32 } node B implements I {}")
     assert [(d.code, d.subject) for d in found] == [("S23", "node 'A'"), ("S23", "interface 'I'")]
 
@@ -454,7 +455,7 @@ def test_hints(text: str, hint: str) -> None:
     assert mistakes(text)[1][0].hint == hint
 
 
-def test_where_it_is() -> None:
+def test_error_positions() -> None:
     _, (found,) = mistakes("node A {}\nedge Knows: A -> A {\n    a: I32 @key\n}")
     assert found.render() == (
         "parse error: S10: an edge has no key\n"
@@ -472,7 +473,7 @@ def node(text: str, name: str = "A") -> NodeType:
     return compile_schema(text).nodes[name]
 
 
-def test_an_injected_property_brings_everything_with_it() -> None:
+def test_an_injected_property_keeps_annotations_and_constraints() -> None:
     found = node("""
         interface I {
             name: String @key @description("x") @other
@@ -520,7 +521,7 @@ def test_interfaces_that_agree_share_the_property() -> None:
     assert found.implements == ("I", "J")
 
 
-def test_repeating_an_interface_is_harmless() -> None:
+def test_an_interface_named_twice_has_no_effect() -> None:
     text = "interface I { a: I32 @key } node A implements I, I, I {}"
     assert node(text) == node(text.replace("I, I, I", "I"))
 
@@ -533,18 +534,18 @@ def test_constraints_may_name_injected_properties() -> None:
     assert found.constraints == (Key(("a", "b")), Index(("a",)), Range("a", 0.0, None), Check("s", "x"))
 
 
-def test_an_interface_is_no_table() -> None:
+def test_an_interface_has_no_table() -> None:
     catalog = compile_schema("interface I { a: I32 @index } node A implements I {} edge E: A -> A")
     assert [table.name for table in catalog.tables()] == ["E", "A"]
     assert catalog.interfaces["I"] == InterfaceType("I", {"a": Property("a", PropertyType("I32"))}, (Index(("a",)),))
 
 
-def test_three_namespaces() -> None:
+def test_interfaces_nodes_and_edges_have_separate_namespaces() -> None:
     catalog = compile_schema("interface A {} node A implements A {} edge A: A -> A")
     assert set(catalog.interfaces) == set(catalog.nodes) == set(catalog.edges) == {"A"}
 
 
-def test_edges_are_found_whatever_their_case() -> None:
+def test_edges_are_found_regardless_of_case() -> None:
     catalog = compile_schema("node A {} edge WorksAt: A -> A edge KNOWS: A -> A")
     for word in ("WorksAt", "worksAt", "worksat", "WORKSAT"):
         assert catalog.find_edge(word) is catalog.edges["WorksAt"]
@@ -571,7 +572,7 @@ def test_values_are_kept_as_text() -> None:
     )
 
 
-def test_a_misspelt_annotation_is_told_with_the_one_that_is_meant() -> None:
+def test_a_misspelled_annotation_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ParseError) as caught:
         compile_schema("node A { name: String @kye }")
     assert caught.value.code == "S24"
@@ -592,7 +593,7 @@ def test_other_annotations_may_repeat_and_equal_ones_count_once() -> None:
     assert found.properties["p"].notes == (Metadata("x", "1"), Metadata("x", "2"))
 
 
-def test_typed_annotations_are_not_notes() -> None:
+def test_defined_annotations_are_not_metadata() -> None:
     found = node('node A @rename_from("B") { t: String @index @unique v: Vector(2)? @embed(t) @rename_from(w) @index }')
     assert found.notes == ()
     assert all(property_.notes == () for property_ in found.properties.values())
@@ -601,7 +602,7 @@ def test_typed_annotations_are_not_notes() -> None:
     assert found.embeds == {"v": Embed("t", None)}
 
 
-def test_description_and_instruction_are_notes() -> None:
+def test_description_and_instruction_are_metadata() -> None:
     catalog = compile_schema("""
         node A @instruction("do") @description("d") { p: I32 @description("p") }
         edge E: A -> A @description("e") @instruction("i") { q: I32 @description("q") }
@@ -630,7 +631,7 @@ interface I { b: I32 a: I32 }
 """
 
 
-def test_the_canonical_form() -> None:
+def test_the_catalog_is_canonical() -> None:
     catalog = compile_schema(WHOLE)
     assert catalog == Catalog(
         interfaces={
@@ -672,7 +673,7 @@ def test_the_canonical_form() -> None:
     assert catalog.nodes["A"].indices == (("k",),)
 
 
-def test_order_comments_and_hints_do_not_matter() -> None:
+def test_order_comments_and_hints_do_not_change_the_catalog() -> None:
     shuffled = """
     interface I { a: I32 /* c */ b: I32 }
     node A @a @b @rename_from("Old") { o: I32 @rename_from("p") k: String @index @key } // d
@@ -703,7 +704,7 @@ def test_ranges_and_checks_and_blobs() -> None:
     assert found.blobs == ("a", "b")
 
 
-def test_edges_touching() -> None:
+def test_edges_of_a_node_type() -> None:
     catalog = compile_schema("node A {} node B {} node C {} edge E: A -> B edge F: B -> B")
     assert {name: [edge.name for edge in edges] for name, edges in catalog.edges_touching.items()} == {
         "A": ["E"],

@@ -111,7 +111,7 @@ def test_the_examples_are_formatted(path: Path) -> None:
     assert format_schema(text) == text
 
 
-def test_everything() -> None:
+def test_a_schema_with_every_construct_is_formatted() -> None:
     formatted = format_schema(everything.SCHEMA)
     assert format_schema(formatted) == formatted
     assert compile_schema(formatted) == compile_schema(everything.SCHEMA)
@@ -134,11 +134,11 @@ def test_printing_a_parsed_tree_drops_its_comments() -> None:
     assert print_schema(parse_schema("// c\nnode A { /* d */ a: I32 }")) == "node A {\n    a: I32\n}\n"
 
 
-def test_what_does_not_parse_is_not_formatted() -> None:
+def test_a_text_with_syntax_errors_is_not_formatted() -> None:
     with pytest.raises(ParseError) as raised:
         format_schema("node A {", "a.pg")
     assert raised.value.diagnostics[0].source_name == "a.pg"
 
 
-def test_what_does_not_compile_is() -> None:
+def test_a_text_with_semantic_errors_is_formatted() -> None:
     assert format_schema("edge E: Nowhere->Nothing") == "edge E: Nowhere -> Nothing\n"

@@ -1,4 +1,4 @@
-"""Numbers that outlive names: the document, its shape, and who continues whom."""
+"""Stable numbers: the document, its shape, and matching of declarations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_types_are_numbered_first_then_properties_then_tables():
     assert ir.next_id == 17
 
 
-def test_the_document_is_spelt_like_this():
+def test_json_form_of_the_document():
     document = first(
         'interface I { a: String? } node N @description("d") implements I { @index(a) } '
         "edge E: N -> N { @unique(src, dst) }"
@@ -152,7 +152,7 @@ def test_an_interface_may_leave_the_embedded_text_to_its_nodes():
     assert SchemaIR.from_json(ir.to_json()) == ir
 
 
-def test_hints_in_a_first_schema_are_inert():
+def test_rename_hints_in_a_first_schema_have_no_effect():
     text = 'node A @rename_from("Z") { b: I32? @rename_from("y") } edge E: A -> A @rename_from("D")'
     ir, diagnostics = new_identity(compile_schema(text), DOMAIN)
     assert ir == first("node A { b: I32? } edge E: A -> A")
@@ -219,7 +219,7 @@ def test_the_shape_ignores(one, other):
     assert shape_hash(one) == shape_hash(other)
 
 
-def test_the_shape_tells_everything_else_apart():
+def test_the_shape_distinguishes_all_other_differences():
     texts = ["node A { a: I32 }", *DIFFERENT.values()]
     assert len({shape_hash(compile_schema(text)) for text in texts}) == len(texts)
 
@@ -230,7 +230,7 @@ def test_an_embedding_and_its_model_are_part_of_the_shape():
     assert len({shape_hash(compile_schema(text)) for text in schemas}) == len(texts)
 
 
-def test_the_empty_shape_is_spelt_and_hashed_like_this():
+def test_json_and_hash_of_the_empty_shape():
     compact = '{"interfaces":[],"nodes":[],"edges":[]}'
     assert json.dumps(shape_json(compile_schema("")), separators=(",", ":")) == compact
     assert shape_hash(compile_schema("")) == f"sha256:{sha256(compact.encode()).hexdigest()}"
@@ -239,7 +239,7 @@ def test_the_empty_shape_is_spelt_and_hashed_like_this():
 # -- resolving a desired schema ----------------------------------------------------------------------
 
 
-def test_the_same_name_is_the_same_thing():
+def test_an_equal_name_keeps_its_number():
     ir, diagnostics = resolve(WARD, WARD)
     assert ir == first(WARD)
     assert diagnostics == ()
@@ -285,7 +285,7 @@ def test_a_rename_keeps_numbers_and_table(old, new, kept):
     assert sorted(tables(ir).values()) == sorted(tables(first(old)).values())
 
 
-def test_what_an_interface_brings_follows_its_rename():
+def test_injected_properties_follow_a_rename_in_the_interface():
     ir, _ = resolve(
         "interface I { a: I32? } node N implements I {}",
         'interface I { b: I32? @rename_from("a") } node N implements I {}',
@@ -294,7 +294,7 @@ def test_what_an_interface_brings_follows_its_rename():
     assert ir.nodes[0].properties[0].satisfies[0].property.id == 3
 
 
-def test_what_a_node_still_declares_does_not_follow_its_interface():
+def test_declared_properties_do_not_follow_a_rename_in_the_interface():
     ir, _ = resolve(
         "interface I { a: I32? } node N implements I { a: I32? }",
         'interface I { b: I32? @rename_from("a") } node N implements I { a: I32? }',
@@ -381,20 +381,20 @@ def test_what_a_node_still_declares_does_not_follow_its_interface():
         ),
     ],
 )
-def test_a_hint_that_leads_nowhere_is_refused(old, new, message):
+def test_a_hint_without_a_target_is_refused(old, new, message):
     with pytest.raises(SchemaChangeError) as raised:
         resolve(old, new)
     assert raised.value.message == message
     assert raised.value.hint
 
 
-def test_a_refused_hint_suggests_what_was_meant():
+def test_a_refused_hint_has_a_suggestion():
     with pytest.raises(SchemaChangeError) as raised:
         resolve("node Person {}", 'node Human @rename_from("Persn") {}')
     assert raised.value.hint == "did you mean 'Person'?"
 
 
-def test_a_dropped_and_re_added_name_starts_anew():
+def test_a_name_added_again_gets_a_new_number():
     accepted = first("node A { b: I32? }")
     without, _ = resolve_identity(accepted, compile_schema(""))
     assert (without.next_id, list(without.types())) == (accepted.next_id, [])
@@ -418,7 +418,7 @@ def test_new_properties_are_numbered_by_owner_then_name():
     assert tables(ir)["C"] == 11
 
 
-def test_the_counter_cannot_run_over():
+def test_the_counter_cannot_overflow():
     with pytest.raises(SchemaChangeError, match="no schema identities left"):
         resolve_identity(SchemaIR(DOMAIN, IDENTITY_MAX), compile_schema("node A {}"))
 
@@ -426,7 +426,7 @@ def test_the_counter_cannot_run_over():
 # -- back to the catalog -----------------------------------------------------------------------------
 
 
-def test_the_catalog_of_a_document_is_the_one_it_was_made_from():
+def test_the_catalog_of_a_document_equals_its_source():
     assert catalog_of(first(WARD)) == compile_schema(WARD)
 
 
@@ -641,7 +641,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("path", "change", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_document_is_refused(path, change, message):
+def test_an_invalid_document_is_refused(path, change, message):
     document = deepcopy(first(WARD).to_json())
     document["next_identity_id"] = 19 if path == ("edges",) else 17
     place = document

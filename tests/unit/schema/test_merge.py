@@ -1,4 +1,4 @@
-"""Two successors of a schema become one, or the reasons why not are all told."""
+"""Three-way merge of schemas, and its conflicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def merged(ours, theirs, base=BASE):
     """The schemas of both sides, each drawn from the base with numbers of its own, put together."""
     first = new_identity(compile_schema(base), "0" * 26).ir
     mine = resolve_identity(first, compile_schema(ours)).ir
-    # The graph's counter never gives a number twice, whatever the branch.
+    # The counter of the graph assigns each number once, on any branch.
     counted = replace(first, next_id=mine.next_id)
     yours = resolve_identity(counted, compile_schema(theirs)).ir
     return merge_schemas(first, mine, yours)
@@ -165,7 +165,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_changes_of_both_sides_meet(name):
+def test_changes_of_both_sides_are_merged(name):
     ours, theirs, expected = (edit(*changes) for changes in GOOD[name])
     result = merged(ours, theirs)
     assert isinstance(result, MergedSchema), result
@@ -176,7 +176,7 @@ def test_changes_of_both_sides_meet(name):
     assert other.text == result.text
 
 
-def test_numbers_are_those_the_sides_gave():
+def test_merged_declarations_keep_the_numbers_of_their_side():
     ours, theirs, _ = (edit(*changes) for changes in GOOD["properties"])
     result = merged(ours, theirs)
     first = new_identity(compile_schema(BASE), "0" * 26).ir
@@ -190,7 +190,7 @@ def test_numbers_are_those_the_sides_gave():
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_meet_is_told(name):
+def test_conflicts_are_reported(name):
     ours, theirs, expected = BAD[name]
     result = merged(edit(*ours), edit(*theirs))
     assert isinstance(result, list)
@@ -200,7 +200,7 @@ def test_what_cannot_meet_is_told(name):
 
 
 @pytest.mark.parametrize("name", ["", "deps", "library", "ward"])
-def test_a_catalog_written_out_is_the_same_catalog(name):
+def test_an_unparsed_catalog_compiles_to_itself(name):
     catalog = compile_schema((CASES / f"{name}.pg").read_text() if name else BASE)
     assert shape_hash(compile_schema(unparse(catalog))) == shape_hash(catalog)
     assert unparse(compile_schema(unparse(catalog))) == unparse(catalog)

@@ -1,4 +1,4 @@
-"""What each change of a schema is planned as."""
+"""Migration plans of schema changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def plan(old, new, **options):
 TEXT = PropertyType("String", nullable=True)
 NUMBER = PropertyType("I32", nullable=True)
 
-# -- what is supported -------------------------------------------------------------------------------
+# -- supported changes -------------------------------------------------------------------------------
 
 SUPPORTED = {
     "new node": ("", "node A { a: I32 @key }", [AddType("node", "A")]),
@@ -175,14 +175,14 @@ SUPPORTED = {
 
 
 @pytest.mark.parametrize(("old", "new", "steps"), SUPPORTED.values(), ids=SUPPORTED)
-def test_a_change_is_planned_as(old, new, steps):
+def test_supported_changes_and_their_steps(old, new, steps):
     found = plan(old, new)
     assert list(found.steps) == steps
     assert found.supported
     assert found.desired == resolve_identity(found.accepted, compile_schema(new)).ir
 
 
-# -- what is refused ---------------------------------------------------------------------------------
+# -- refused changes ---------------------------------------------------------------------------------
 
 REQUIRED = "a new property must be nullable, because existing rows have no value for it: write 'I32?'"
 MF_103, MF_106 = "OG-MF-103", "OG-MF-106"
@@ -410,7 +410,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("old", "new", "reasons"), REFUSED.values(), ids=REFUSED)
-def test_a_change_is_refused_because(old, new, reasons):
+def test_refused_changes_and_their_reasons(old, new, reasons):
     found = plan(old, new)
     assert not found.supported
     assert [(step.entity, step.reason, step.code) for step in found.unsupported] == reasons
@@ -424,19 +424,19 @@ def test_a_difference_without_a_step_is_refused_as_a_whole():
     assert plan_schema(odd, catalog).steps == (UnsupportedChange("schema", reason),)
 
 
-def test_a_misspelt_annotation_of_an_older_schema_can_be_removed():
+def test_a_misspelled_annotation_of_an_older_schema_can_be_removed():
     catalog = compile_schema("node A {}")
     accepted = new_identity(catalog, OFFLINE_DOMAIN).ir
     older = replace(accepted, nodes=(replace(accepted.nodes[0], notes=(Metadata("kye"),)),))
     assert plan_schema(older, catalog).supported
 
 
-def test_a_wrong_hint_leaves_no_plan_to_make():
+def test_a_wrong_hint_raises_instead_of_planning():
     with pytest.raises(SchemaChangeError, match="node:B cannot be renamed from 'C'"):
         plan("node A {}", 'node B @rename_from("C") {}')
 
 
-def test_an_ignored_hint_is_told_with_the_plan():
+def test_an_ignored_hint_is_reported_with_the_plan():
     found = plan("node A {}", 'node A @rename_from("B") {}')
     assert found.steps == ()
     message = '@rename_from("B") is ignored: the accepted schema has this name already'
@@ -466,7 +466,7 @@ def test_allowing_data_loss_makes_every_drop_hard():
 # -- order -------------------------------------------------------------------------------------------
 
 
-def test_steps_come_by_kind_then_name_then_nature():
+def test_steps_are_ordered_by_kind_name_and_change():
     old = """
         interface I { i: I32? }
         node A implements I { e: enum(x) gone: I32? kept: I32 }
@@ -609,7 +609,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("step", "form", "line"), FORMS, ids=[f[0].describe() for f in FORMS])
-def test_a_step_is_spelt(step, form, line):
+def test_json_and_text_of_a_step(step, form, line):
     assert step.to_json() == form
     assert list(step.to_json()) == list(form)
     assert step.describe() == line
@@ -625,7 +625,7 @@ def test_a_step_is_spelt(step, form, line):
         (Check("a", '^"x"$'), r'@check(a, "^\"x\"$")'),
     ],
 )
-def test_a_constraint_is_spelt_as_in_a_schema(constraint, text):
+def test_a_constraint_is_written_in_schema_syntax(constraint, text):
     assert spell_constraint(constraint) == text
 
 
@@ -633,7 +633,7 @@ def test_a_bare_annotation_has_no_parentheses():
     assert spell_note(Metadata("x")) == "@x"
 
 
-def test_a_plan_is_spelt():
+def test_json_of_a_plan():
     assert plan("", "node A {}").to_json() == {
         "supported": True,
         "step_count": 1,

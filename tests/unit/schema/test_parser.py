@@ -43,11 +43,11 @@ def mistakes(text: str) -> tuple[Diagnostic, ...]:
     return raised.value.diagnostics
 
 
-# -- what parses -------------------------------------------------------------------------------------
+# -- valid texts -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "// nothing", "/* nothing */"])
-def test_nothing(text: str) -> None:
+def test_an_empty_text(text: str) -> None:
     assert parse_schema(text) == SchemaFile(())
 
 
@@ -247,7 +247,7 @@ def test_spans_cover_what_was_written() -> None:
     assert at(rule.low.span) == "-1"
 
 
-# -- what does not -----------------------------------------------------------------------------------
+# -- invalid texts -----------------------------------------------------------------------------------
 
 SYNTAX = {
     "no declaration": ("x", (1, 1), "expected 'node', 'edge' or 'interface', found 'x'", None),
@@ -461,7 +461,7 @@ def test_syntax_errors(text: str, place: tuple[int, int], message: str, hint: st
     assert ((first.line, first.column), first.message, first.hint) == (place, message, hint)
 
 
-def test_several_mistakes_in_one_file() -> None:
+def test_several_errors_in_one_file() -> None:
     found = mistakes(
         """\
 node A {
@@ -494,7 +494,7 @@ node C { ok: I32 }
     ]
 
 
-def test_a_body_never_closed_does_not_hide_the_next_declaration() -> None:
+def test_an_unclosed_body_does_not_hide_the_next_declaration() -> None:
     found = mistakes("node A {\n  a: I32\nnode B {\n  b: Strin\n}\n")
     assert [(diagnostic.line, diagnostic.message) for diagnostic in found] == [
         (3, "expected '}' to close the body, found 'node'"),
@@ -502,7 +502,7 @@ def test_a_body_never_closed_does_not_hide_the_next_declaration() -> None:
     ]
 
 
-def test_at_most_a_hundred() -> None:
+def test_at_most_a_hundred_errors_are_reported() -> None:
     assert len(mistakes("node A {\n" + "  x: Nope\n" * 500 + "}")) == 100
 
 
@@ -513,7 +513,7 @@ def test_offsets_are_bytes() -> None:
     assert (diagnostic.line, diagnostic.column) == (2, 21)
 
 
-def test_the_source_is_named() -> None:
+def test_errors_name_the_source() -> None:
     with pytest.raises(ParseError) as raised:
         parse_schema("x", "team.pg")
     assert "--> team.pg:1:1\n   1 | x\n     | ^" in str(raised.value)
