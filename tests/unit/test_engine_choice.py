@@ -36,7 +36,7 @@ def test_small_file_is_loaded_in_memory(graph, tmp_path):
 def test_larger_file_is_loaded_by_a_job(graph, tmp_path, steps):
     path = write_jsonl(tmp_path / "x.jsonl", [shelf("c"), beside("c", "a")])
     result = graph.load(path, mode="append", message="all of it", watch=steps.append)
-    assert {told.step for told in steps} >= {"read", "check"}
+    assert {progress.step for progress in steps} >= {"read", "check"}
     assert ids_of(graph, "Shelf") == ["a", "b", "c"]
     assert graph.commit(result.commit_id).message == "all of it"
 

@@ -585,7 +585,7 @@ BAD = named(
         ("fraction into I32", "i", "F64", 2.5, InputError, "'All.i': expected I32?, found the number 2.5"),
         ("F64 beyond F32", "f", "F64", 1e39, InputError, "'All.f': 1e+39 exceeds Float32 range"),
         ("no such member", "mood", "String", "c", ConstraintViolation, "invalid enum value 'c' for All.mood"),
-        ("null for what is required", "must", "I32?", None, InputError, "'All.must': null, but I32 is required"),
+        ("null for a required property", "must", "I32?", None, InputError, "'All.must': null, but I32 is required"),
         ("null for the key", "k", "String?", None, InputError, "'All.k': null, but String is required"),
         ("bad base64", "blob", "String", "base64:?", InputError, "'All.blob': invalid base64 data"),
         (

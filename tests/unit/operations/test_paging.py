@@ -19,7 +19,7 @@ FORGED = {"commit": ["x"], "offset": -1, "now": "soon", "digest": None}
 QUERIES = {
     "ties": PLAIN,
     "its own cut": "query q() { match { $p: P } return { $p.k } order { $p.g } skip 3 limit 17 }",
-    "a parameter for the cut": """query q($n: I64?, $s: I64) { match { $p: P } return { $p.k }
+    "parameters for skip and limit": """query q($n: I64?, $s: I64) { match { $p: P } return { $p.k }
         order { $p.g } skip $s limit $n }""",
     "groups": """query q() { match { $p: P } return { $p.g, count($p) as n, collect($p.k) as ks }
         order { n, $p.g desc } }""",
@@ -50,7 +50,7 @@ def test_concatenated_pages_equal_the_result(graph, text, size):
     pages = [page.to_pylist() for page in graph.pages(text, params=params, page=size)]
     assert list(chain(*pages)) == whole
     assert [len(page) for page in pages[:-1]] == [size] * (len(pages) - 1)
-    assert pages[-1] or not whole, "no page is empty but the only one"
+    assert pages[-1] or not whole, "only the sole page can be empty"
 
 
 def test_pages_stay_at_their_commit(tmp_path):
