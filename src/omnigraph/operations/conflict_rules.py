@@ -77,7 +77,7 @@ class ConflictRules:
             for type_ in types:
                 _check_property(type_, property_name)
             if choice not in ("ours", "theirs"):
-                raise InputError(f"a property is resolved by 'ours' or 'theirs', not by {choice!r}")
+                raise InputError(f"the resolution of a property must be 'ours' or 'theirs' (got {choice!r})")
             self._by_property.setdefault(type_name, {})[property_name] = "ours" if choice == "ours" else "theirs"
         else:
             self._types_named(name)
@@ -104,7 +104,7 @@ class ConflictRules:
         found = [type_ for type_ in self._types.values() if type_.name == name]
         if not found:
             names = [type_.name for type_ in self._types.values()]
-            raise InputError(f"there is no type '{name}' to resolve", hint=did_you_mean(name, names))
+            raise InputError(f"there is no type '{name}'", hint=did_you_mean(name, names))
         return found
 
 
@@ -124,7 +124,7 @@ def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
     """Check a value and convert it to its form in rows."""
     _check_property(type_, name)
     if isinstance(type_, NodeType) and name in type_.key:
-        raise InputError(f"'{type_.name}.{name}' is a key, and a row cannot have another one")
+        raise InputError(f"'{type_.name}.{name}' is a key and cannot be changed")
     property_type = type_.properties[name].type
     if value is None:
         if not property_type.nullable:

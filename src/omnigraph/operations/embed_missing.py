@@ -110,7 +110,7 @@ def _rows_to_embed(node: NodeType, rows: pa.Table, *, again: bool) -> pa.Table:
         texts = has_text(rows[embed.source])
         here = texts if again else pc.and_(texts, pc.is_null(rows[target]))
         wanted = here if wanted is None else pc.or_(wanted, here)
-    assert wanted is not None, "only types with vectors to make are asked"
+    assert wanted is not None, "the type has an @embed property"
     chosen = rows.filter(wanted)
     for target, embed in node.embeds.items() if again else ():
         index = chosen.schema.get_field_index(target)

@@ -82,7 +82,7 @@ def ensure_branch(repository: Repository, request: LoadRequest) -> bool:
     if base is None or repository.state().find_head(options.branch) is not None:
         return False
     if repository.state().find_head(base) is None:
-        raise BranchNotFound(f"there is no branch '{base}' to start from")
+        raise BranchNotFound(f"base branch '{base}' does not exist")
     repository.create_branch(options.branch, from_branch=base, owner=options.actor)
     return True
 

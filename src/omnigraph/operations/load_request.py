@@ -61,4 +61,6 @@ def check_missing(missing: str) -> Missing:
     for known in MISSING:
         if missing == known:
             return known
-    raise InputError(f"'{missing}' is no choice for missing properties", hint=f"the choices are {', '.join(MISSING)}")
+    raise InputError(
+        f"'{missing}' is not a valid choice for missing properties", hint=f"the choices are {', '.join(MISSING)}"
+    )

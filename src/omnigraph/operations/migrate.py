@@ -108,9 +108,9 @@ def apply_change(
         if before is not None and before.schema_hash != transaction.snapshot.schema_hash:
             # A plan against the new schema would undo the changes of the other migration.
             raise Conflict(
-                f"the schema of branch '{options.branch}' was changed meanwhile; nothing was written",
+                f"the schema of branch '{options.branch}' changed in the meantime; nothing was written",
                 code="schema_changed",
-                hint="plan the change again, on the schema that is there now",
+                hint="plan the change again on the current schema",
             )
         before = transaction.snapshot
         first = repository.state().next_identity

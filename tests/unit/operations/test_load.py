@@ -553,7 +553,7 @@ def test_ingest_from_another_branch(graph):
     graph.ingest([shelf("z")], branch="one")
     graph.ingest([shelf("y")], branch="two", from_branch="one")
     assert ids_of(graph, "Shelf", branch="two") == ["a", "b", "y", "z"]
-    with pytest.raises(BranchNotFound, match="there is no branch 'gone' to start from"):
+    with pytest.raises(BranchNotFound, match="base branch 'gone' does not exist"):
         graph.ingest([shelf("y")], branch="three", from_branch="gone")
     assert graph.branches() == ["main", "one", "two"]
 

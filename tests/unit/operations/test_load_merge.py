@@ -87,7 +87,7 @@ def test_missing_null_replaces_whole_rows(graph, load):
 
 
 def test_unknown_choice_for_missing_properties_is_refused(graph, load):
-    with pytest.raises(InputError, match="'drop' is no choice for missing properties") as caught:
+    with pytest.raises(InputError, match="'drop' is not a valid choice for missing properties") as caught:
         load(graph, [], missing="drop")
     assert caught.value.hint == "the choices are keep, null"
 
