@@ -74,7 +74,7 @@ def fit_literal(
 
     values: object
     if isinstance(expr, ast.ListExpr):
-        literal(expr)  # mixed and nested lists are refused, whatever they are for
+        literal(expr)  # mixed and nested lists are refused for every type
         if not type_.is_list and type_.scalar != "Vector":
             wrong()
         if type_.scalar != "Vector":

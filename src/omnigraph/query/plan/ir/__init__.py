@@ -18,7 +18,7 @@ followed by columns, order and limit.
 
 from __future__ import annotations
 
-from omnigraph.query.plan.ir.expressions import *  # noqa: F403 (a vocabulary in three files, spoken as `ir.Name`)
+from omnigraph.query.plan.ir.expressions import *  # noqa: F403 (three modules, used as `ir.Name`)
 from omnigraph.query.plan.ir.reads import *  # noqa: F403
 from omnigraph.query.plan.ir.reads import QueryIR
 from omnigraph.query.plan.ir.writes import *  # noqa: F403
