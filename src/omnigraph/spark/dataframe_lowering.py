@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
-from omnigraph.engine.plan.limit_offset import cut
+from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.errors import Hint, InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
@@ -64,7 +64,7 @@ def run_on_spark(
 ) -> pa.Table:
     """Run a read on the snapshot that `job` pins; the result equals that of `engine.exec.executor`."""
     _check_supported(plan, catalog)
-    plan = cut(plan, params)
+    plan = apply_limit(plan, params)
     return _Lowering(spark, plan, catalog, job, {**params, ir.NOW: now_ms}, watch).run()
 
 

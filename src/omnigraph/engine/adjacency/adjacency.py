@@ -53,6 +53,7 @@ Ends = tuple[I32, I32]
 
 _Ends = TypeVar("_Ends", Numbers, I32)
 
+REVERSED: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
 _log = logging.getLogger(__name__)
 
 

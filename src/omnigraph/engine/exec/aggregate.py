@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.engine.adjacency.csr import EMPTY
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
-from omnigraph.engine.exec.column_aggregates import total
+from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.grouping import Groups, over_values
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
@@ -27,7 +27,7 @@ _FLOAT = ir.F64.with_nullable(True)
 
 def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> pa.Table:
     """Return the result of an aggregate query, ordered and limited; keys are fetched for the remaining groups only."""
-    groups = _grouped(plan, bindings, evaluator)
+    groups = _group_rows(plan, bindings, evaluator)
     if plan.having:
         groups.keep(groups.satisfying(plan.having))
     if plan.distinct and plan.grouped:
@@ -38,7 +38,7 @@ def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) ->
     return pa.Table.from_arrays(groups.columns(plan), names=[column.name for column in plan.columns])
 
 
-def _grouped(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:
+def _group_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:
     """Return the groups with all aggregates except `collect`, which is computed later for the groups that remain."""
     exprs = plan.group_exprs
     keys = [number for number, expr in enumerate(exprs) if not isinstance(expr, ir.Aggregate)]
@@ -70,7 +70,7 @@ def _aggregate(
     if isinstance(call.argument, ir.Entity | ir.PathPart):
         return pa.array(group_sizes(groups, weight, bindings.count, count))
     if groups is None and weight is None and isinstance(call.argument, ir.Prop):
-        found = total(call.function, bindings.bound[call.argument.var], call.argument.name)
+        found = column_aggregate(call.function, bindings.bound[call.argument.var], call.argument.name)
         if found is not None:
             return found
     if (call.function == "sum" or call.function == "avg") and call.type == _FLOAT:

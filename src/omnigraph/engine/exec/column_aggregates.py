@@ -23,7 +23,7 @@ _BLOCK = 65_536
 """Values selected between two checkpoints."""
 
 
-def total(function: AggregateFunction, bound: Binding, name: str) -> pa.Array | None:
+def column_aggregate(function: AggregateFunction, bound: Binding, name: str) -> pa.Array | None:
     """Return an aggregate of a property of all rows, null if there is no value; None if numpy cannot compute it."""
     column = bound.data.column(name)
     if function == "collect" or not is_numeric(column.type):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from omnigraph.engine.adjacency.adjacency import REVERSED
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.union_expand import union_counts
 from omnigraph.engine.cache.table_cache import Numbers
@@ -22,11 +23,10 @@ from omnigraph.engine.exec.native import interruptible
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
 
-BACK: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
 _Live = Sequence[frozenset[str]]
 
 
-def count_ahead(
+def count_pushdown(
     context: ExecutionContext, pipeline: ir.Pipeline, position: int, bindings: BindingTable, live: _Live
 ) -> tuple[BindingTable, int] | None:
     """Return the rows after the operator at `position`, and the number of operators this covers; None if rows must be
@@ -41,7 +41,7 @@ def count_ahead(
         factor = (
             union_counts(context, op, bindings.bound[op.src_var].numbers) if op.dst_var not in live[position] else None
         )
-        return None if factor is None else (_times(bindings, factor), 1)
+        return None if factor is None else (_multiplied(bindings, factor), 1)
     if (op.min_hops, op.max_hops) != (1, 1):
         return None if op.dst_var in live[position] else (_times_reached(context, op, bindings), 1)
     if position + 1 < len(pipeline) and op.dst_var not in live[position + 1]:
@@ -53,13 +53,13 @@ def count_ahead(
         adjacency = context.hops(op.edge_type, op.also)
         many = bindings.count * 4 >= sources.data.row_count
         neighbours = adjacency.for_scan(op.direction) if many else adjacency.neighbours(op.direction)
-        return _times(bindings, neighbours.degrees(sources.numbers)), 1
+        return _multiplied(bindings, neighbours.degrees(sources.numbers)), 1
     if _only_onward(op, bindings, live[position]):
         return _onward(context, op, bindings), 1
     return None
 
 
-def _times(bindings: BindingTable, factor: Numbers) -> BindingTable:
+def _multiplied(bindings: BindingTable, factor: Numbers) -> BindingTable:
     if factor.all():
         return bindings.weighted(factor)
     kept = np.flatnonzero(factor)
@@ -74,7 +74,7 @@ def _times_reached(context: ExecutionContext, op: ir.Expand, bindings: BindingTa
     numbers = bindings.bound[op.src_var].numbers
     sources, inverse = interruptible(lambda: np.unique(numbers, return_inverse=True), len(numbers))
     counts = bounded_hops(op, adjacency).reach_counts(sources)
-    return _times(bindings, counts[inverse])
+    return _multiplied(bindings, counts[inverse])
 
 
 # -- only the far end is used ------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _only_onward(op: ir.Expand, bindings: BindingTable, live: frozenset[str]) ->
 
 def _onward(context: ExecutionContext, op: ir.Expand, bindings: BindingTable) -> BindingTable:
     sources = bindings.bound[op.src_var]
-    back = context.hops(op.edge_type, op.also).for_scan(BACK[op.direction])
+    back = context.hops(op.edge_type, op.also).for_scan(REVERSED[op.direction])
     each_once = sources.whole and bindings.weight is None
     rows = None if each_once else weighted_counts(sources.numbers, bindings.weight, sources.data.row_count)
     counts = interruptible(lambda: back.totals(rows), context.table(TableKey.edge(op.edge_type)).row_count)
@@ -127,7 +127,7 @@ def _times_closed(
 ) -> BindingTable:
     far = op.dst_var
     other, direction = (
-        (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, BACK[after.direction])
+        (after.src_var, after.direction) if after.dst_var == far else (after.dst_var, REVERSED[after.direction])
     )
     walkers, closers = bindings.bound[op.src_var].numbers, bindings.bound[other].numbers
     walked = context.hops(op.edge_type, op.also).compacted(op.direction)
@@ -136,4 +136,4 @@ def _times_closed(
     context.check()
     size = context.table(TableKey.node(op.dst_type)).row_count
     common = common_counts(walked, walkers, closed, closers, steps=int(degrees.sum()), size=size)
-    return _times(bindings, common if required else degrees - common)
+    return _multiplied(bindings, common if required else degrees - common)

@@ -21,7 +21,7 @@ from omnigraph.engine.exec.order_by import OrderedRows
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.expr.evaluator import Evaluator
-from omnigraph.engine.plan.limit_offset import Page, cut
+from omnigraph.engine.plan.limit_offset import Page, apply_limit
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.searcher import EmbedQuery, Searcher
 from omnigraph.query.plan import ir
@@ -41,7 +41,7 @@ class Execution:
         page: Page | None = None,
     ) -> None:
         self.prepared = prepared
-        self.plan = cut(prepared.plan, params, page)
+        self.plan = apply_limit(prepared.plan, params, page)
         self.more = False
         """True if there are rows after the requested page."""
         self._page = page

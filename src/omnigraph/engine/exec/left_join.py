@@ -59,7 +59,7 @@ class NullExtendedTable:
         return self.base.derived(f"none:{name}", make)
 
 
-def joined(
+def left_join(
     bindings: BindingTable,
     combinations: Numbers,
     inner: BindingTable,
@@ -92,7 +92,7 @@ def joined(
     return result
 
 
-def present(bindings: BindingTable, op: ir.Expand | ir.FindPaths) -> BindingTable:
+def drop_absent(bindings: BindingTable, op: ir.Expand | ir.FindPaths) -> BindingTable:
     """Return the rows whose ends of a hop, or nodes of a path, are not null."""
     if isinstance(op, ir.FindPaths):
         names = op.bound_vars

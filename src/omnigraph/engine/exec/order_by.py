@@ -86,14 +86,14 @@ class OrderedRows:
         bound = every.bound[rank.prop.var]
         wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * (self._plan.limit or 0))
         while wanted < bound.count:
-            found = self._among(rank, bound, wanted)
+            found = self._best_candidates(rank, bound, wanted)
             yield found
             if len(found) < wanted:
                 return
             wanted *= tuning.current.ranked_overfetch
         yield np.arange(bound.count)
 
-    def _among(self, rank: ir.Nearest | ir.Bm25, bound: Binding, wanted: int) -> Numbers:
+    def _best_candidates(self, rank: ir.Nearest | ir.Bm25, bound: Binding, wanted: int) -> Numbers:
         if isinstance(rank, ir.Bm25):
             return self._searcher.relevant(rank, bound, wanted)[0]
         rows = self._searcher.candidates(rank, bound, wanted)

@@ -21,8 +21,8 @@ from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.count_pushdown import count_ahead
-from omnigraph.engine.exec.left_join import joined, present
+from omnigraph.engine.exec.count_pushdown import count_pushdown
+from omnigraph.engine.exec.left_join import drop_absent, left_join
 from omnigraph.engine.exec.native import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
@@ -68,7 +68,7 @@ class MatchPipeline:
             op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
-            counted = count_ahead(self._context, pipeline, position, bindings, live) if live is not None else None
+            counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
             if live is not None and counted is not None:
                 position += counted[1]
                 bindings = _drop_unused(counted[0], live[position - 1])
@@ -88,11 +88,11 @@ class MatchPipeline:
             case ir.NodeScan():
                 return self._scan(op, bindings)
             case ir.Expand():
-                bindings = present(bindings, op)
+                bindings = drop_absent(bindings, op)
                 alone = self._edges_alone(op, bindings, live) if live is not None else None
                 return alone if alone is not None else self._expand(op, bindings)
             case ir.FindPaths():
-                return self._find_paths(op, present(bindings, op))
+                return self._find_paths(op, drop_absent(bindings, op))
             case ir.Filter():
                 return bindings.keep(self._evaluator.mask(op.condition, bindings))
             case ir.AntiJoin():
@@ -168,19 +168,19 @@ class MatchPipeline:
             if op.dst_bound:
                 return bindings.keep(neighbours.connected(sources, bindings.bound[op.dst_var].numbers))
             if bound.whole and isinstance(neighbours, Csr):
-                self._room(bindings)(len(neighbours.targets))
+                self._size_check(bindings)(len(neighbours.targets))
                 positions, targets = interruptible(neighbours.all_pairs, len(neighbours.targets))
             else:
-                positions, targets = neighbours.expand(sources, self._room(bindings))
+                positions, targets = neighbours.expand(sources, self._size_check(bindings))
         else:
-            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, self._room(bindings))
+            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, self._size_check(bindings))
         if op.dst_bound:
             wanted = bindings.bound[op.dst_var].numbers
             hit = targets == wanted[positions]
             return bindings.take(np.unique(positions[hit]))
         return self._arrive(op, bindings, far, positions, targets)
 
-    def _room(self, bindings: BindingTable) -> Room:
+    def _size_check(self, bindings: BindingTable) -> Room:
         """Return the size check of a hop: its rows have the variables of the binding table and the far end."""
         return partial(self._context.check_size, columns=len(bindings.bound) + 2)
 
@@ -243,7 +243,7 @@ class MatchPipeline:
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
         at_nodes = adjacency.edge_rows(op.direction)
-        positions, rows, targets = at_nodes.expand(bound.numbers, self._room(bindings))
+        positions, rows, targets = at_nodes.expand(bound.numbers, self._size_check(bindings))
         keep = self._passing(op.edge_var, Binding(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
@@ -279,7 +279,7 @@ class MatchPipeline:
         if not bindings.count:
             return bindings
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
-        first, combinations = _distinct(columns)
+        first, combinations = _distinct_combinations(columns)
         outer = bindings.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         matched = np.zeros(outer.count, bool)
@@ -288,11 +288,11 @@ class MatchPipeline:
 
     def _left_join(self, op: ir.LeftJoin, bindings: BindingTable) -> BindingTable:
         """Left join. Each distinct combination of the outer variables is matched once."""
-        first, combinations = _distinct([bindings.bound[name].numbers for name in op.outer_vars])
+        first, combinations = _distinct_combinations([bindings.bound[name].numbers for name in op.outer_vars])
         outer = bindings.only(op.outer_vars).take(first)
         inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
         room = partial(self._context.check_size, columns=len(bindings.bound) + len(op.variables) + 3)
-        return joined(bindings, combinations, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
+        return left_join(bindings, combinations, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
 
 
 _ROW = "_#row"
@@ -304,7 +304,7 @@ def _drop_unused(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
     return bindings if len(kept) == len(bindings.bound) else bindings.only(kept).merged()
 
 
-def _distinct(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
+def _distinct_combinations(columns: list[Numbers]) -> tuple[Numbers, Numbers]:
     """Return (the first row of each distinct combination, the combination of each row)."""
     codes, count = combine_codes(columns)
     return first_rows(codes, count), codes

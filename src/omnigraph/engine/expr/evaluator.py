@@ -75,7 +75,7 @@ class Evaluator:
         if isinstance(condition, ir.TextMatch):
             return self.searcher.matches(condition, bindings.bound[condition.prop.var])
         if not isinstance(condition, ir.Compare):
-            return three_valued.holds(self, condition, bindings)
+            return three_valued.where_true(self, condition, bindings)
         result = self._compare(condition, bindings)
         if isinstance(result, np.ndarray):
             return result
@@ -93,29 +93,29 @@ class Evaluator:
         ):
             left, right, op = right, left, flipped(cast(Op, op))
         if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop | ir.Computed):
-            return self._with_constant(left, op, self.constant(right), bindings)
+            return self._compare_with_constant(left, op, self.constant(right), bindings)
         column = ir.Prop | ir.Computed
         if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
-            return self._with_constant(left, op, stored_values(self.value(right, BindingTable()))[0], bindings)
+            return self._compare_with_constant(left, op, stored_values(self.value(right, BindingTable()))[0], bindings)
         if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
-            return self._one_of(right, self.constant(left), bindings)
+            return self._is_in(right, self.constant(left), bindings)
         a, b = self.value(left, bindings), self.value(right, bindings)
         if _is_f32(left) or _is_f32(right):
             a, b = _rounded(a), _rounded(b)
-        return in_batches(partial(_general, op), a, b)
+        return in_batches(partial(_compare_columns, op), a, b)
 
-    def _with_constant(
+    def _compare_with_constant(
         self, prop: ir.Prop | ir.Computed, op: str, value: Any, bindings: BindingTable
     ) -> pa.Array | Mask | bool:
         if value is None:
             return False
-        quick = self._by_number(prop, op, value, bindings) if isinstance(prop, ir.Prop) else None
+        quick = self._compare_numbers(prop, op, value, bindings) if isinstance(prop, ir.Prop) else None
         if quick is not None:
             return quick
         column = self.value(prop, bindings)
         return in_batches(_test_of(prop.type, op, value), column)
 
-    def _by_number(self, prop: ir.Prop, op: str, value: Any, bindings: BindingTable) -> Mask | None:
+    def _compare_numbers(self, prop: ir.Prop, op: str, value: Any, bindings: BindingTable) -> Mask | None:
         """Compare plain numbers, or the dictionary codes of texts; None if the column has neither."""
         bound = bindings.bound[prop.var]
         if op in NUMPY and not prop.type.is_list:
@@ -132,7 +132,7 @@ class Evaluator:
                     return cast(Mask, rows == code) if op == "=" else cast(Mask, (rows != code) & (rows >= 0))
         return None
 
-    def _one_of(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, bindings: BindingTable) -> pa.Array | bool:
+    def _is_in(self, prop: ir.Prop | ir.Computed, values: list[Any] | None, bindings: BindingTable) -> pa.Array | bool:
         """Test whether a property equals one of some constants, each converted to the type of the column."""
         tests = [make_test("value", prop.type, "=", value) for value in paced(values or ())]
         wanted = one_zero(stored_array([test.value for test in tests if test.always is None], arrow_type(prop.type)))
@@ -296,7 +296,7 @@ class Evaluator:
             if bindings.count * 4 > bound.data.row_count:
                 name = expr.name
                 ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
-                return _of(ranks, bound)
+                return _values_of_rows(ranks, bound)
         return ranks_of(self.value(expr, bindings))
 
 
@@ -312,7 +312,7 @@ def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], p
         case "starts_with":
             return partial(pc.starts_with, pattern=value)
         case "contains_item":
-            return lambda column: _holds(column, type_.item, value)
+            return lambda column: _lists_contain(column, type_.item, value)
         case _:
             return make_test("value", type_, cast(Op, op), value).mask
 
@@ -327,12 +327,12 @@ def against_constant(condition: ir.Expr) -> tuple[ir.Prop, Op, ir.Const | ir.Par
     return (left, op, right) if isinstance(left, ir.Prop) and isinstance(right, ir.Const | ir.ParamRef) else None
 
 
-def _of(values: Numbers, bound: Binding) -> Numbers:
+def _values_of_rows(values: Numbers, bound: Binding) -> Numbers:
     """Select the values of the rows of a variable from those of all rows of its table."""
     return values if bound.whole else values[bound.numbers]
 
 
-def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
+def _lists_contain(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
     """Return which lists contain a value; null for a null list."""
     test = make_test("item", item, "=", value)
     lists = one_array(lists)
@@ -343,10 +343,12 @@ def _holds(lists: pa.Array, item: PropertyType, value: Any) -> pa.Array:
     return pa.array(found, mask=pc.is_null(lists).to_numpy(zero_copy_only=False))
 
 
-def _general(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
+def _compare_columns(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
     """Compare two columns."""
     if op in ("contains_text", "starts_with", "ends_with", "contains_item") or _needs_python(a.type, b.type):
-        return pa.array([_pair(op, x, y) for x, y in zip(stored_values(a), stored_values(b), strict=True)], pa.bool_())
+        return pa.array(
+            [_compare_values(op, x, y) for x, y in zip(stored_values(a), stored_values(b), strict=True)], pa.bool_()
+        )
     if pa.types.is_boolean(a.type):
         a, b = comparable(a), comparable(b)
     compute = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
@@ -369,7 +371,7 @@ def _rounded(values: pa.Array) -> pa.Array:
     return values.cast(pa.list_(pa.float32()) if pa.types.is_list(values.type) else pa.float32(), safe=False)
 
 
-def _pair(op: str, x: Any, y: Any) -> bool | None:
+def _compare_values(op: str, x: Any, y: Any) -> bool | None:
     if x is None or y is None:
         return None
     match op:

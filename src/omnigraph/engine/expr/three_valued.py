@@ -22,39 +22,39 @@ if TYPE_CHECKING:
     from omnigraph.engine.expr.evaluator import Evaluator
 
 
-def holds(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
+def where_true(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
     """Return a mask of the rows where the condition is true."""
     match condition:
         case ir.Compare() | ir.TextMatch():
             return evaluator.mask(condition, bindings)
         case ir.Logic():
-            masks = [holds(evaluator, part, bindings) for part in condition.parts]
+            masks = [where_true(evaluator, part, bindings) for part in condition.parts]
             return reduce(np.logical_and if condition.op == "and" else np.logical_or, masks)
         case ir.Not():
-            return fails(evaluator, condition.part, bindings)
+            return where_false(evaluator, condition.part, bindings)
         case ir.IsNull():
-            return ~known(evaluator, condition.value, bindings)
+            return ~where_known(evaluator, condition.value, bindings)
         case ir.Prop() | ir.ParamRef() | ir.Const() | ir.Arithmetic() | ir.Negative() | ir.Function():
             return _mask(pc.fill_null(evaluator.value(condition, bindings), False))
         case _:
             assert_never(condition)
 
 
-def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
+def where_false(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> Mask:
     """Return a mask of the rows where the condition is false."""
     match condition:
         case ir.TextMatch():
             return ~evaluator.mask(condition, bindings)
         case ir.Compare():
-            sure = known(evaluator, condition.left, bindings) & known(evaluator, condition.right, bindings)
+            sure = where_known(evaluator, condition.left, bindings) & where_known(evaluator, condition.right, bindings)
             return sure & ~evaluator.mask(condition, bindings)
         case ir.Logic():
-            masks = [fails(evaluator, part, bindings) for part in condition.parts]
+            masks = [where_false(evaluator, part, bindings) for part in condition.parts]
             return reduce(np.logical_or if condition.op == "and" else np.logical_and, masks)
         case ir.Not():
-            return holds(evaluator, condition.part, bindings)
+            return where_true(evaluator, condition.part, bindings)
         case ir.IsNull():
-            return known(evaluator, condition.value, bindings)
+            return where_known(evaluator, condition.value, bindings)
         case ir.Prop() | ir.ParamRef() | ir.Const() | ir.Arithmetic() | ir.Negative() | ir.Function():
             return _mask(pc.invert(pc.fill_null(evaluator.value(condition, bindings), True)))
         case _:
@@ -63,11 +63,11 @@ def fails(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable)
 
 def truth(evaluator: Evaluator, condition: ir.Condition, bindings: BindingTable) -> pa.Array:
     """Return the condition as a column: true, false, or null if unknown."""
-    true = holds(evaluator, condition, bindings)
-    return pa.array(true, mask=~(true | fails(evaluator, condition, bindings)))
+    true = where_true(evaluator, condition, bindings)
+    return pa.array(true, mask=~(true | where_false(evaluator, condition, bindings)))
 
 
-def known(evaluator: Evaluator, expr: ir.Expr, bindings: BindingTable) -> Mask:
+def where_known(evaluator: Evaluator, expr: ir.Expr, bindings: BindingTable) -> Mask:
     """Return a mask of the rows where an expression is not null."""
     if isinstance(expr, ir.Const | ir.ParamRef):
         return np.full(bindings.count, evaluator.constant(expr) is not None)

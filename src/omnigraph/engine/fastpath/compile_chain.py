@@ -25,7 +25,7 @@ from omnigraph.engine.exec.order_by import column_expr, row_order
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.fastpath.python_rows import PythonRows
 from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, check_row_count, compile_steps
-from omnigraph.engine.plan.limit_offset import cut
+from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
@@ -40,7 +40,7 @@ _KNOWN = (
 )  # fmt: skip
 """Expressions that depend on the columns of their rows only."""
 
-End = Callable[[ChainRows], PythonRows | pa.Table]
+ResultFunction = Callable[[ChainRows], PythonRows | pa.Table]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Chain:
     types: Mapping[str, str]
     """Variable → node type."""
     steps: Sequence[ChainStep]
-    end: End
+    end: ResultFunction
 
     def run(self, context: ExecutionContext, params: Mapping[str, Any]) -> PythonRows | pa.Table | None:
         """Return the result; None if the executor must compute it."""
@@ -99,7 +99,7 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
         return None
     tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}
     tables |= dict(_edge_tables(plan.pipeline, catalog))
-    return Chain(scan.var, key, prop.type, tables, types, steps, _end(plan, scan.var, tuple(at_end)))
+    return Chain(scan.var, key, prop.type, tables, types, steps, _result_function(plan, scan.var, tuple(at_end)))
 
 
 def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -144,10 +144,10 @@ def _is_known(expr: ir.Expr) -> bool:
 # -- results -----------------------------------------------------------------------------------------
 
 
-def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
+def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> ResultFunction:
     """Return the function that computes the result from rows with these variables."""
     if plan.is_aggregate:
-        return _counts(plan) or (lambda rows: _aggregated(cut(plan, rows.params), rows, variables))
+        return _count_function(plan) or (lambda rows: _aggregate_rows(apply_limit(plan, rows.params), rows, variables))
     exprs = [column_expr(plan, column.expr) for column in plan.columns]
     names = tuple(column.name for column in plan.columns)
 
@@ -155,7 +155,7 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
         check_row_count(rows.count)
         evaluator = rows.evaluator()
         bindings = rows.bindings(variables)
-        bindings = bindings.take(_shown(cut(plan, rows.params), bindings, evaluator))
+        bindings = bindings.take(_result_rows(apply_limit(plan, rows.params), bindings, evaluator))
         return pa.Table.from_arrays([evaluator.value(expr, bindings) for expr in exprs], names=list(names))
 
     props = [expr for expr in exprs if isinstance(expr, ir.Prop) and _is_plain(expr.type)]
@@ -181,7 +181,7 @@ def _end(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> End:
     return values
 
 
-def _counts(plan: ir.QueryIR) -> End | None:
+def _count_function(plan: ir.QueryIR) -> ResultFunction | None:
     """Return the result function of a plan that only counts its rows; None for other plans."""
     if plan.having or plan.distinct or plan.is_cut or plan.limit == 0:
         return None
@@ -192,12 +192,12 @@ def _counts(plan: ir.QueryIR) -> End | None:
     return lambda rows: PythonRows(names, types, tuple([rows.count] for _ in names))
 
 
-def _aggregated(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:
+def _aggregate_rows(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:
     check_row_count(rows.count)
     return aggregate(plan, rows.bindings(variables), rows.evaluator()).slice(plan.skip)
 
 
-def _shown(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Numbers:
+def _result_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Numbers:
     """Return the rows of the result in their order."""
     if plan.order_by:
         return row_order(plan, bindings, evaluator)[plan.skip :]

@@ -27,8 +27,6 @@ from omnigraph.table_key import TableKey
 _STEP = 2.0**20
 """Weights that are multiples of 1 / _STEP add up exactly up to `exact_weight_sum_max`."""
 
-REVERSED: dict[ir.Direction, ir.Direction] = {"out": "in", "in": "out", "both": "both"}
-
 
 class PathGraph:
     """The nodes and edges of one operator, each in one numbering."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from omnigraph.engine.adjacency.adjacency import REVERSED
 from omnigraph.engine.adjacency.bfs import new_neighbours
 from omnigraph.engine.adjacency.csr import batched_ranges
 from omnigraph.engine.cache.table_cache import Mask, Numbers
@@ -15,7 +16,7 @@ from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.native import gather
 from omnigraph.engine.paths.distances import Targets
-from omnigraph.engine.paths.edge_space import REVERSED, PathGraph, Weights
+from omnigraph.engine.paths.edge_space import PathGraph, Weights
 from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable, concatenated
 from omnigraph.engine.paths.shortest import PathSearch, ShortestPaths
 from omnigraph.engine.paths.simple_paths import EndFilter, SimplePaths, reversed_paths

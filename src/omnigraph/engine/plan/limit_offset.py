@@ -22,7 +22,7 @@ class Page:
     rows: int
 
 
-def cut(plan: ir.QueryIR, params: Mapping[str, Any], page: Page | None = None) -> ir.QueryIR:
+def apply_limit(plan: ir.QueryIR, params: Mapping[str, Any], page: Page | None = None) -> ir.QueryIR:
     """Return the plan with its limit and offset as numbers; the limit includes the skipped rows.
 
     A page asks for one more row, to know whether a next page exists. A fusion returns all rows, because its limit is

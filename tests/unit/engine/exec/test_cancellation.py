@@ -109,7 +109,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
         while time.monotonic() < end:
             cancellation.checkpoint()
             time.sleep(0.001)
-        raise AssertionError("nobody stopped it")
+        raise AssertionError("the query was not stopped")
 
     monkeypatch.setattr(MatchPipeline, "_scan", scan)
 
@@ -183,6 +183,6 @@ def test_ctrl_c_leaves_the_graph_usable(graph, monkeypatch, name):
 
 def test_checkpoints_outside_a_query_do_nothing():
     cancellation.checkpoint()
-    cancellation.add_note("nobody hears this")
+    cancellation.add_note("no query records this")
     made = vector_scan._memory_block([], 2)
     assert np.array_equal(made.norms, [])

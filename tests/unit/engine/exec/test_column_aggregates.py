@@ -13,7 +13,7 @@ import pytest
 from omnigraph.engine import kernels
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
-from omnigraph.engine.exec.column_aggregates import total
+from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.reducers import reduce_numbers
 from support.writes import edge, new_graph, node
 
@@ -59,7 +59,7 @@ def test_every_selection_of_rows(type_, nulls):
             (Binding(data, numbers), [values[number] for number in numbers]),
         ):
             for function in ("count", "sum", "avg", "min", "max"):
-                found = total(function, bound, "n")
+                found = column_aggregate(function, bound, "n")
                 assert found is not None
                 added = pa.float64()
                 if pa.types.is_integer(type_):
@@ -75,7 +75,7 @@ def test_infinite_values_count_where_the_mask_selects_them():
     data = MemoryTable.of(pa.table({"x": pa.array([math.inf, 1.0, -math.inf, 2.0])}))
 
     def added(*mask: bool) -> Any:
-        found = total("sum", Binding(data, mask=np.array(mask)), "x")
+        found = column_aggregate("sum", Binding(data, mask=np.array(mask)), "x")
         assert found is not None
         return found[0].as_py()
 
@@ -85,9 +85,9 @@ def test_infinite_values_count_where_the_mask_selects_them():
 
 def test_non_numeric_columns_are_not_aggregated():
     data = MemoryTable.of(pa.table({"t": ["a"], "x": [math.nan], "d": pa.array([1], pa.date32())}))
-    assert total("min", Binding(data), "t") is None
-    assert total("min", Binding(data), "d") is None
-    assert total("max", Binding(data), "x") is None
+    assert column_aggregate("min", Binding(data), "t") is None
+    assert column_aggregate("min", Binding(data), "d") is None
+    assert column_aggregate("max", Binding(data), "x") is None
 
 
 def test_rows_selected_by_a_mask():
@@ -134,7 +134,7 @@ def _sums(seed: int, type_: pa.DataType) -> list[bytes]:
     )
     ways = (Binding(data, mask=mask), Binding(data, np.flatnonzero(mask)), Binding(picked))
     return [
-        total(function, bound, "x").to_numpy().tobytes()  # type: ignore[union-attr]
+        column_aggregate(function, bound, "x").to_numpy().tobytes()  # type: ignore[union-attr]
         for bound in ways
         for function in ("sum", "avg")
     ]
@@ -157,7 +157,7 @@ def test_sums_have_the_same_bits_with_and_without_kernels(type_):
 def test_expression_and_property_have_the_same_sum(type_):
     random = np.random.default_rng(7)
     values = (random.standard_normal(100_000) * 10.0 ** random.integers(-8, 9, 100_000)).astype(type_.to_pandas_dtype())
-    found = total("sum", Binding(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")
+    found = column_aggregate("sum", Binding(MemoryTable.of(pa.table({"x": pa.array(values)}))), "x")
     assert found is not None
     assert reduce_numbers("sum", values.astype(np.float64), None, None, 1).equals(found)
 
@@ -165,5 +165,5 @@ def test_expression_and_property_have_the_same_sum(type_):
 def test_sums_beyond_the_largest_float_are_infinite():
     largest = np.finfo(np.float64).max
     data = MemoryTable.of(pa.table({"x": pa.array([largest] * 3), "y": pa.array([math.inf, -math.inf, 1.0])}))
-    assert total("sum", Binding(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
-    assert math.isnan(total("sum", Binding(data), "y")[0].as_py())  # type: ignore[index]
+    assert column_aggregate("sum", Binding(data), "x").to_pylist() == [math.inf]  # type: ignore[union-attr]
+    assert math.isnan(column_aggregate("sum", Binding(data), "y")[0].as_py())  # type: ignore[index]

@@ -13,7 +13,7 @@ import pytest
 
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.exec.binding_table import Binding
-from omnigraph.engine.exec.column_aggregates import total
+from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.reducers import reduce_numbers
 from support.writes import new_graph, node
 
@@ -98,10 +98,10 @@ def test_many_groups():
 
 def test_median_of_a_column():
     data = MemoryTable.of(pa.table({"n": pa.array([5, None, 1, 4, None], pa.int64())}))
-    assert total("median", Binding(data), "n").to_pylist() == [4.0]  # type: ignore[union-attr]
+    assert column_aggregate("median", Binding(data), "n").to_pylist() == [4.0]  # type: ignore[union-attr]
     mask = np.array([True, True, True, False, False])
-    assert total("median", Binding(data, mask=mask), "n").to_pylist() == [3.0]  # type: ignore[union-attr]
-    assert total("median", Binding(data, mask=~np.ones(5, bool)), "n").to_pylist() == [None]  # type: ignore[union-attr]
+    assert column_aggregate("median", Binding(data, mask=mask), "n").to_pylist() == [3.0]  # type: ignore[union-attr]
+    assert column_aggregate("median", Binding(data, mask=~np.ones(5, bool)), "n").to_pylist() == [None]  # type: ignore[union-attr]
 
 
 def test_median_in_queries(tmp_path):

@@ -199,7 +199,7 @@ def test_large_result_is_the_same_in_every_form(graph, tune):
 
 def test_large_result_is_fetched_batch_by_batch(graph, streamed):
     found = everything(graph)
-    assert streamed == [], "nothing is fetched before somebody asks"
+    assert streamed == [], "nothing is fetched before the first batch"
     assert len(found) == 2
     batches = found.batches(1)
     assert streamed == []
