@@ -214,7 +214,7 @@ class DataCache:
 
     def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
         self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
-        self._entries: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.snapshots: WeakKeyDictionary[Snapshot, SnapshotTables] = WeakKeyDictionary()
         """The tables that were opened of each snapshot; an entry is dropped with its snapshot."""
@@ -224,7 +224,7 @@ class DataCache:
         """The disk cache to write to; None writes nothing."""
         self._bytes = 0
         self._lock = RLock()
-        self._building: dict[tuple[Any, ...], Any] = {}
+        self._building: dict[tuple[str, ...], Any] = {}
 
     def table(self, table: Table) -> TableData:
         """Return the data of a table version."""
@@ -269,18 +269,18 @@ class DataCache:
                 return self.find((*other.key, other.column_key(name)))
         return None
 
-    def base(self, what: tuple[str, ...]) -> Any:
+    def base(self, subject: tuple[str, ...]) -> Any:
         """Return the last structure built in full for a subject, which later versions update; None if there is none.
 
         Adjacency, inverted indexes and vector codes use it.
         """
-        return self.find((_BASE, *what))
+        return self.find((_BASE, *subject))
 
-    def set_base(self, what: tuple[str, ...], value: Any) -> None:
+    def set_base(self, subject: tuple[str, ...], value: Any) -> None:
         """Replace the structure of a subject. It counts and is evicted like every other entry."""
-        self._put((_BASE, *what), value)
+        self._put((_BASE, *subject), value)
 
-    def find(self, key: tuple[Any, ...]) -> Any:
+    def find(self, key: tuple[str, ...]) -> Any:
         """Return the entry of a key; None if there is none."""
         with self._lock:
             found = self._entries.get(key)
@@ -289,7 +289,7 @@ class DataCache:
             self._entries.move_to_end(key)
             return found[0]
 
-    def get(self, key: tuple[Any, ...], make: Callable[[], Derived]) -> Derived:
+    def get(self, key: tuple[str, ...], make: Callable[[], Derived]) -> Derived:
         """Return the entry of a key; compute it with `make` if there is none."""
         with self._lock:
             found = self._entries.get(key)
@@ -311,7 +311,7 @@ class DataCache:
                     self._building.pop(key, None)
         return value
 
-    def _put(self, key: tuple[Any, ...], value: Any) -> None:
+    def _put(self, key: tuple[str, ...], value: Any) -> None:
         size = _OVERHEAD_BYTES + _size(value)
         with self._lock:
             _, before = self._entries.pop(key, (None, 0))

@@ -65,7 +65,7 @@ class VectorQuery:
 
     @property
     def has_direction(self) -> bool:
-        """False for a zero or infinite vector, which has the same distance to all vectors."""
+        """True if the vector has a finite, non-zero length; otherwise the codes cannot rank vectors."""
         return bool(self.unit.any())
 
 

@@ -11,7 +11,7 @@ import pytest
 from omnigraph.engine import kernels
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.bfs import BoundedHops
-from omnigraph.engine.adjacency.csr import Csr, EdgeRows
+from omnigraph.engine.adjacency.csr import Csr, EdgeRows, Neighbours
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, SparseCsr, build_sparse
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, UnionAdjacency
 from omnigraph.engine.cache.columns import MemoryTable
@@ -296,6 +296,12 @@ def test_an_edge_to_a_missing_node_is_reported_as_damage(graph):
     write(graph._repository, remove_node, WriteOptions())
     with pytest.raises(Damaged, match=r"2 edges of .* end at nodes that do not exist"):
         all_id_pairs(graph, "To", "out", DataCache())
+
+
+@pytest.mark.parametrize("of", [Csr, SparseCsr, CsrOverlay])
+def test_every_representation_implements_neighbours(of):
+    methods = {name for name in dir(Neighbours) if not name.startswith("_")}
+    assert methods <= {*dir(of), *of.__dataclass_fields__}
 
 
 PROTOCOL = ("compacted", "for_scan", "has_neighbours", "loops", "neighbours")
