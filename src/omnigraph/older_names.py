@@ -1,8 +1,8 @@
 """Names with the older prefix `nanograph`, which stay valid because they are public.
 
 - The settings of embeddings are also read from `NANOGRAPH_*` variables, after the `OMNIGRAPH_*` variable of the same
-  meaning: `NANOGRAPH_EMBEDDINGS_MOCK`, `NANOGRAPH_EMBED_MODEL` (provider `openai` only) and the durations and attempts
-  `NANOGRAPH_EMBED_*`. There are no others, and new settings get none.
+  meaning: `NANOGRAPH_EMBEDDINGS_MOCK`, `NANOGRAPH_EMBED_MODEL` (provider `openai` only), and timeout, attempts and
+  backoff as `NANOGRAPH_EMBED_*`. There are no others, and new settings get none.
 - `$__nanograph_now` is the parameter that holds the value of `now()` in a plan. Queries cannot declare it, and callers
   cannot pass it.
 """
