@@ -29,7 +29,7 @@ from omnigraph.pipeline.stage_task import (
     RECORDS,
     add_shuffles,
     list_files,
-    made_ids,
+    new_ids,
     row_violations,
     shuffle_records,
     shuffle_rows,
@@ -85,7 +85,7 @@ def match(job: Job, work: tuple[int, str]) -> dict[Shuffle, list[str]]:
     shuffles = dict(plan.shuffles)
     made: dict[Shuffle, list[str]] = {}
     for shuffle, names in shuffles.items():
-        if shuffle.what != LOOSE:
+        if shuffle.kind != LOOSE:
             continue
         batches = [pa.Table.from_batches([batch]) for batch in read_bucket(job, names, number)]
         if not batches:
@@ -98,7 +98,7 @@ def match(job: Job, work: tuple[int, str]) -> dict[Shuffle, list[str]]:
         for mask in (column for column in records.column_names if column.startswith(MASK)):
             index = records.schema.get_field_index(mask)
             records = records.set_column(index, mask, pc.fill_null(records[mask], True))
-        records = with_ids(records.combine_chunks(), shuffle.by, committed, made_ids)
+        records = with_ids(records.combine_chunks(), shuffle.by, committed, new_ids)
         add_shuffles(made, shuffle_records(job, shuffle.table_key, records))
     return made
 

@@ -24,14 +24,14 @@ from omnigraph.storage.lance.fragments import NewFragment, read_new_fragment, wi
 class FinalizeWork:
     """New fragments of one table, from one split or one bucket of a merge, and the positions that were set aside.
 
-    `origins` names the file with the positions of a bucket's rows. `firsts` has, for each fragment of a split, the
+    `origins` names the file with the positions of a bucket's rows. `first_rows` has, for each fragment of a split, the
     number of its first row among the split's rows of the table.
     """
 
     table_key: str
     fragments: list[NewFragment]
     excluded: list[int]
-    firsts: list[int] = field(default_factory=list)
+    first_rows: list[int] = field(default_factory=list)
     origins: str | None = None
 
 
@@ -65,7 +65,7 @@ def finalize_new(job: Job, work: FinalizeWork) -> list[NewFragment]:
     done: list[NewFragment] = []
     if work.origins is None:
         rows = np.array([row_of(position) for position in work.excluded], np.int64)
-        for fragment, first in zip(work.fragments, work.firsts, strict=True):
+        for fragment, first in zip(work.fragments, work.first_rows, strict=True):
             dropped = np.isin(np.arange(first, first + fragment.rows), rows)
             done += _finalize_fragment(job, work.table_key, fragment, [None] * fragment.rows, dropped)
         return done

@@ -20,7 +20,7 @@ from omnigraph.operations.load_request import LoadRequest, check_missing, check_
 from omnigraph.operations.load_result import LoadResult, Reject, finished, load_notes, record_result
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, embed_settings
-from omnigraph.pipeline.orphan_jobs import JobLease, announce, sweep
+from omnigraph.pipeline.orphan_jobs import JobLease, create_lease, sweep
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.shuffle import bucket_numbers
 from omnigraph.pipeline.staged_input import InputSource, StagedInput, stage_input
@@ -80,7 +80,7 @@ def begin_job(
         buckets=_BUCKETS_UNKNOWN,
         environ=embed_settings(environ),
     )
-    announce(repository, job.id, seconds_max)
+    create_lease(repository, job.id, seconds_max)
     return job
 
 
@@ -207,7 +207,7 @@ class _BulkLoad:
             for position in rows.excluded:
                 excluded.setdefault(split_of(position), []).append(position)
             made = [
-                FinalizeWork(key, fragments, excluded.get(split, []), rows.firsts[split])
+                FinalizeWork(key, fragments, excluded.get(split, []), rows.first_rows[split])
                 for split, fragments in rows.fragments.items()
             ]
             every = sorted(rows.excluded)

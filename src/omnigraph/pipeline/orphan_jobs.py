@@ -127,7 +127,7 @@ def _is_running(files: ObjectStore, folder: str, written_at: datetime, now: date
     return renewed_at is None or is_alive(lease, renewed_at, now)
 
 
-def announce(repository: Repository, job_id: str, seconds_max: float) -> None:
+def create_lease(repository: Repository, job_id: str, seconds_max: float) -> None:
     """Write the lease of a job whose publisher starts later. It is valid for `seconds_max`."""
     files = object_store(repository.location, sync=repository.tables.sync)
     files.write(f"{layout.staging_folder(job_id)}/{LEASE_FILE}", json.dumps({"lease_s": seconds_max}).encode())

@@ -27,7 +27,7 @@ _BUCKETS = b"omnigraph:buckets"
 class Shuffle:
     """The rows of one shuffle: the kind of rows, their table and the columns that determine the bucket."""
 
-    what: str
+    kind: str
     table_key: str
     by: tuple[str, ...]
 
@@ -61,7 +61,7 @@ def buckets_of(rows: pa.Table, by: Sequence[str], buckets: int) -> tuple[pa.Tabl
 def write_shuffle(job: Job, shuffle: Shuffle, rows: pa.Table) -> str | None:
     """Shuffle rows into a new file and return its name; None if there are no rows."""
     rows, numbers = buckets_of(rows, shuffle.by, job.buckets)
-    return write_buckets(job, shuffle.what, rows, numbers)
+    return write_buckets(job, shuffle.kind, rows, numbers)
 
 
 def write_buckets(job: Job, kind: str, rows: pa.Table, numbers: np.ndarray[Any, Any]) -> str | None:

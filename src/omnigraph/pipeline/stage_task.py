@@ -50,7 +50,7 @@ class StagedTable:
 
     rows: int = 0
     fragments: list[NewFragment] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
+    first_rows: list[int] = field(default_factory=list)
     """For each fragment, the number of its first row among the split's rows of the table."""
     fresh: bool = True
     adds_again: bool = False
@@ -195,13 +195,13 @@ class _SplitStager:
                 rest = self._hold(key, rest)
                 held = self._held[key]
                 rows, size = sum(len(one.lines) for one in held), sum(one.size for one in held)
-                if rows >= self._most(key, part.type) or size >= tuning.current.staged_bytes:
+                if rows >= self._rows_limit(key, part.type) or size >= tuning.current.staged_bytes:
                     self._stage(key, self._held.pop(key), faults)
 
     def _hold(self, key: str, part: RecordSet) -> RecordSet | None:
         """Hold a part, or as much of it as fits in memory, and return the rest."""
         held = self._held.setdefault(key, [])
-        room = self._most(key, part.type) - sum(len(one.lines) for one in held)
+        room = self._rows_limit(key, part.type) - sum(len(one.lines) for one in held)
         if isinstance(part, Records) and len(part.lines) > room and self._fetches(part.type):
             part, rest = part.split_at(room)
             held.append(part)
@@ -212,7 +212,7 @@ class _SplitStager:
     def _fetches(self, type_: AnyType) -> bool:
         return self.job.fetch is not None and any(p.type.scalar == "Blob" for p in type_.properties.values())
 
-    def _most(self, key: str, type_: AnyType) -> int:
+    def _rows_limit(self, key: str, type_: AnyType) -> int:
         limits = tuning.current
         return self._rows_max.setdefault(key, limits.fetched_rows if self._fetches(type_) else limits.staged_rows)
 
@@ -227,7 +227,7 @@ class _SplitStager:
         if key in self.done.values:
             return
         try:
-            rows = rows_of(parts, faults, made_ids, self.job.fetch, self.job.mode, keep=self.job.keep)
+            rows = rows_of(parts, faults, new_ids, self.job.fetch, self.job.mode, keep=self.job.keep)
         except RecordError as error:
             # The first error of this table. The driver reports the first error in table order.
             self.done.values[key] = RecordFault.of(self.number, error)
@@ -271,7 +271,7 @@ class _SplitStager:
             )
             records = records.filter(pc.invert(loose))
             table.adds_again = table.adds_again or bool(records["id"].null_count)
-            records = with_ids(records, columns, records.slice(0, 0), made_ids)
+            records = with_ids(records, columns, records.slice(0, 0), new_ids)
         add_shuffles(self.done.shuffles, shuffle_records(self.job, rows.type.table_key, records))
 
     def _write(self, key: str, table: StagedTable, rows: LoadedRows, first: int) -> None:
@@ -289,7 +289,7 @@ class _SplitStager:
         list_files(self.job, key, fragments)
         for fragment in fragments:
             table.fragments.append(fragment)
-            table.firsts.append(first)
+            table.first_rows.append(first)
             first += fragment.rows
 
 
@@ -323,20 +323,20 @@ def add_shuffles(shuffles: dict[Shuffle, list[str]], made: Iterable[tuple[Shuffl
 
 
 def row_violations(job: Job, type_: AnyType, rows: pa.Table, positions: Positions) -> Iterator[LocatedViolation]:
-    """Check the rules about single rows; without `collect`, only the first violation of each part is returned."""
+    """Check the rules about single rows; without `collect`, only the first violation of each check is returned."""
     delta = Delta({type_.table_key: TableDelta(rows)}, _Nothing())
     for number, rule in enumerate(job.rules):
         if rule.table_key != type_.table_key:
             continue
-        for step, parts in enumerate(rule.steps):
-            for part_number, part in enumerate(parts):
-                if part.by:
+        for step, checks in enumerate(rule.steps):
+            for check_number, check in enumerate(checks):
+                if check.by:
                     continue
-                for violation in part.check(delta):
+                for violation in check.check(delta):
                     assert violation.position is not None
                     position = int(positions[violation.position])
                     located = replace(violation, position=position)
-                    yield LocatedViolation((number, step, part_number), position, located)
+                    yield LocatedViolation((number, step, check_number), position, located)
                     if not job.collect:
                         break
 
@@ -369,7 +369,7 @@ def list_files(job: Job, key: str, fragments: Sequence[NewFragment]) -> None:
         raise
 
 
-def made_ids(count: int) -> pa.Array:
+def new_ids(count: int) -> pa.Array:
     """Generate new ids."""
     return new_ulids(system_clock(), count)
 

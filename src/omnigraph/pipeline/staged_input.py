@@ -167,7 +167,7 @@ class InputTable:
     embedded: int = 0
     waiting: int = 0
     fragments: dict[int, list[NewFragment]] = field(default_factory=dict)
-    firsts: dict[int, list[int]] = field(default_factory=dict)
+    first_rows: dict[int, list[int]] = field(default_factory=dict)
     """Split → for each of its fragments, the number of its first row among the split's rows of the table."""
     adds_again: bool = False
     excluded: set[int] = field(default_factory=set)
@@ -181,7 +181,7 @@ class InputTable:
         self.embedded += table.embedded
         self.waiting += table.waiting
         self.fragments[split] = table.fragments
-        self.firsts[split] = table.firsts
+        self.first_rows[split] = table.first_rows
 
 
 @dataclass

@@ -37,7 +37,7 @@ MATCHES = "matches"
 ROW_ID, ADDRESS, OFFSET = "_rowid", "_rowaddr", "offset"
 _IS_REPLACED = "is_replaced"
 _OFFSET_MASK = 0xFFFFFFFF
-PartId = tuple[int, int, int]
+CheckId = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RoundPlan:
     shuffles: list[tuple[Shuffle, list[str]]]
     named: list[str]
     excluded: dict[str, list[int]] = field(default_factory=dict)
-    parts: list[PartId] = field(default_factory=list)
+    checks: list[CheckId] = field(default_factory=list)
     repeats: list[str] = field(default_factory=list)
     admit: list[str] = field(default_factory=list)
     """Tables whose written ids must be new."""
@@ -65,7 +65,7 @@ class ScanWork:
     table_key: str
     fragments: list[tuple[int, int]]
     by: list[tuple[str, ...]]
-    what: str = STORED
+    kind: str = STORED
     replaced: list[str] = field(default_factory=list)
     excluded: list[int] = field(default_factory=list)
     all_replaced: bool = False
@@ -110,9 +110,9 @@ def scan(job: Job, work: ScanWork) -> dict[Shuffle, list[str]]:
     rows = pa.concat_tables(found)
     is_replaced = rows[_IS_REPLACED]
     for by in work.by:
-        identity = [ROW_ID, ADDRESS] if work.what == MATCHES else []
+        identity = [ROW_ID, ADDRESS] if work.kind == MATCHES else []
         taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity])
-        shuffle = Shuffle(work.what, work.table_key, by)
+        shuffle = Shuffle(work.kind, work.table_key, by)
         add_shuffles(made, [(shuffle, write_shuffle(job, shuffle, taken.filter(pc.invert(is_replaced))))])
         replaced = Shuffle(REPLACED, work.table_key, by)
         add_shuffles(made, [(replaced, write_shuffle(job, replaced, taken.filter(is_replaced)))])
@@ -122,7 +122,7 @@ def scan(job: Job, work: ScanWork) -> dict[Shuffle, list[str]]:
 def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: IdFilter | None) -> pa.Table | None:
     """The shuffled columns of a fragment, with the position of each row and whether it is replaced."""
     columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
-    extra = [ROW_ID] if work.what == MATCHES else []
+    extra = [ROW_ID] if work.kind == MATCHES else []
     batches = list(read_fragment(job.table(work.table_key), fragment_id, [*columns, *extra]))
     if not batches:
         return None
@@ -172,21 +172,21 @@ def validate(job: Job, work: tuple[int, str]) -> ValidationResult:
 class _BucketDelta(Delta):
     """One bucket of a write. The rows that stay and those that are replaced are given."""
 
-    stays: Mapping[str, pa.Table] = field(default_factory=dict)
-    gone: Mapping[str, pa.Table] = field(default_factory=dict)
+    surviving_rows: Mapping[str, pa.Table] = field(default_factory=dict)
+    replaced_rows: Mapping[str, pa.Table] = field(default_factory=dict)
 
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
     ) -> pa.Table:
         """The given rows that stay, filtered by the values of a column."""
-        rows = self.stays[table_key]
+        rows = self.surviving_rows[table_key]
         if column is not None:
             rows = rows.filter(pc.is_in(rows[column], value_set=values))
         return rows.select([*columns])
 
     def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
         """The given rows that are replaced."""
-        return self.gone[table_key].select([*columns])
+        return self.replaced_rows[table_key].select([*columns])
 
 
 class _BucketValidation:
@@ -209,18 +209,18 @@ class _BucketValidation:
                 self.done.repeats[key] = {positions[row]: reason for row, reason in repeats.items()}
         for order, key in enumerate(self.plan.admit):
             self._admit(order, key)
-        for part_id in self.plan.parts:
-            rule, step, part = part_id
-            self._part(part_id, self.job.rules[rule].steps[step][part])
+        for check_id in self.plan.checks:
+            rule, step, number = check_id
+            self._check(check_id, self.job.rules[rule].steps[step][number])
         return self.done
 
-    def rows(self, what: str, key: str, by: tuple[str, ...]) -> pa.Table:
+    def rows(self, kind: str, key: str, by: tuple[str, ...]) -> pa.Table:
         """One bucket of a shuffle, ordered by position, without rows that were set aside."""
-        shuffle = Shuffle(what, key, by)
+        shuffle = Shuffle(kind, key, by)
         if shuffle not in self._read:
             batches = read_bucket(self.job, self._shuffles.get(shuffle, ()), self.number)
             rows = in_order(pa.Table.from_batches(batches)) if batches else self._empty(key, by)
-            if what == WRITTEN and key in self._excluded:
+            if kind == WRITTEN and key in self._excluded:
                 rows = rows.filter(pc.invert(pc.is_in(rows[POSITION], value_set=self._excluded[key])))
             if "id" not in rows.column_names:
                 rows = rows.append_column("id", pa.nulls(rows.num_rows, pa.utf8()))
@@ -253,31 +253,38 @@ class _BucketValidation:
         found = refused_ids(self._type(key), ids, existing)
         self._report((order, 0, 0), found, rows, self.done.refused)
 
-    def _part(self, part_id: PartId, part: RuleCheck) -> None:
+    def _check(self, check_id: CheckId, check: RuleCheck) -> None:
         tables: dict[str, TableDelta] = {}
-        stays: dict[str, pa.Table] = {}
-        gone: dict[str, pa.Table] = {}
-        for key, by in part.by.items():
+        surviving_rows: dict[str, pa.Table] = {}
+        replaced_rows: dict[str, pa.Table] = {}
+        for key, by in check.by.items():
             replaces = self.job.mode == "overwrite"
             if key in self.plan.named:
                 tables[key] = TableDelta(self.rows(WRITTEN, key, by), replaces=replaces)
-            if key in part.stored:
-                stays[key] = self.rows(STORED, key, by)
-            if key in part.lost:
-                gone[key] = self.rows(REPLACED, key, by)
-        delta = _BucketDelta(tables, _NoRows(), stays, gone)
-        table_key = self.job.rules[part_id[0]].table_key
+            if key in check.stored:
+                surviving_rows[key] = self.rows(STORED, key, by)
+            if key in check.lost:
+                replaced_rows[key] = self.rows(REPLACED, key, by)
+        delta = _BucketDelta(tables, _NoRows(), surviving_rows, replaced_rows)
+        table_key = self.job.rules[check_id[0]].table_key
         rows = tables[table_key].rows if table_key in tables else None
-        self._report(part_id, part.check(delta), rows, self.done.violations, stays.get(table_key), gone.get(table_key))
+        self._report(
+            check_id,
+            check.check(delta),
+            rows,
+            self.done.violations,
+            surviving_rows.get(table_key),
+            replaced_rows.get(table_key),
+        )
 
     def _report(
         self,
-        part_id: PartId,
+        check_id: CheckId,
         found: Iterable[Violation],
         rows: pa.Table | None,
         into: list[LocatedViolation],
-        stays: pa.Table | None = None,
-        gone: pa.Table | None = None,
+        surviving_rows: pa.Table | None = None,
+        replaced_rows: pa.Table | None = None,
     ) -> None:
         """Give each violation its position in the input. Without `collect`, only the first one is needed.
 
@@ -285,14 +292,18 @@ class _BucketValidation:
         """
         made: list[LocatedViolation] = []
         for violation in found:
-            order, located = self._located(violation, rows, stays, gone)
-            made.append(LocatedViolation(part_id, order, located))
+            order, located = self._located(violation, rows, surviving_rows, replaced_rows)
+            made.append(LocatedViolation(check_id, order, located))
             if not self.job.collect and violation.rule != "cardinality":
                 break
         into += made if self.job.collect else sorted(made, key=lambda one: one.order)[:1]
 
     def _located(
-        self, violation: Violation, rows: pa.Table | None, stays: pa.Table | None, gone: pa.Table | None
+        self,
+        violation: Violation,
+        rows: pa.Table | None,
+        surviving_rows: pa.Table | None,
+        replaced_rows: pa.Table | None,
     ) -> tuple[int, Violation]:
         """The order of a violation, and the violation with positions in the input."""
         if violation.position is not None:
@@ -305,10 +316,10 @@ class _BucketValidation:
             first = pc.index(rows["src"], pa.scalar(violation.row_id, pa.utf8())).as_py()
             if first >= 0:
                 return rows[POSITION][first].as_py(), replace(violation, surplus=surplus)
-            assert gone is not None
-            return _first(gone, "src", violation.row_id), replace(violation, surplus=())
-        assert stays is not None
-        return _first(stays, "id", violation.row_id), violation
+            assert replaced_rows is not None
+            return _first(replaced_rows, "src", violation.row_id), replace(violation, surplus=())
+        assert surviving_rows is not None
+        return _first(surviving_rows, "id", violation.row_id), violation
 
 
 def in_order(rows: pa.Table) -> pa.Table:

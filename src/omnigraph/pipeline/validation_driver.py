@@ -34,7 +34,7 @@ from omnigraph.pipeline.staged_input import StagedInput
 from omnigraph.pipeline.validate_task import (
     MATCHES,
     STORED,
-    PartId,
+    CheckId,
     RoundPlan,
     ScanWork,
     ValidationResult,
@@ -85,8 +85,8 @@ class Validation:
         self.runner = staging.runner
         self.shuffles = staging.shuffles()
         self.outcome = Outcome()
-        self._plain: list[PartId] = []
-        self._late: list[PartId] = []
+        self._plain: list[CheckId] = []
+        self._late: list[CheckId] = []
 
     def run(self) -> Outcome:
         """Validate until no violation is left."""
@@ -94,8 +94,8 @@ class Validation:
             self._complete()
         else:
             self._drop_repeats()
-            self._scan({key: [("id",)] for key in self._meeting()}, MATCHES)
-        self._plain, self._late = self._parts()
+            self._scan({key: [("id",)] for key in self._matching_tables()}, MATCHES)
+        self._plain, self._late = self._rule_checks()
         self._scan(self._stored(self._plain))
         self._scan(self._dropped(self._plain), all_replaced=True)
         validate_load(self, set_aside=self.job.collect)
@@ -114,8 +114,8 @@ class Validation:
             sorted(self.shuffles.items()),
             list(self.staging.tables),
             self._excluded(),
-            parts=self._plain,
-            admit=self._admitting(),
+            checks=self._plain,
+            admit=self._admitted_tables(),
         )
         results = self._validate(plan)
         found = [violation for result in results for violation in result.violations]
@@ -124,7 +124,7 @@ class Validation:
         done: list[StagedSplit | Completed] = [*self.staging.splits.values(), *self.outcome.completed]
         found += [one for part in done for one in part.violations if not self._is_excluded(one.violation)]
         refused = sorted((violation for result in results for violation in result.refused), key=rank)
-        by_rule = groupby(sorted(found, key=rank), key=lambda one: one.part_id[0])
+        by_rule = groupby(sorted(found, key=rank), key=lambda one: one.check_id[0])
         return LoadChecks(
             ((one.violation for one in violations) for _, violations in by_rule), (one.violation for one in refused)
         )
@@ -151,7 +151,7 @@ class Validation:
 
     def _complete(self) -> None:
         """Apply the records of a merge to the committed rows with their ids."""
-        loose = [shuffle for shuffle in self.shuffles if shuffle.what == LOOSE]
+        loose = [shuffle for shuffle in self.shuffles if shuffle.kind == LOOSE]
         if loose:
             self._scan({shuffle.table_key: [shuffle.by] for shuffle in loose if self._has_rows(shuffle.table_key)})
             for made in self._run_buckets("match", match, [shuffle.table_key for shuffle in loose]):
@@ -202,88 +202,88 @@ class Validation:
     def _has_rows(self, key: str) -> bool:
         return self.snapshot.tables[key].pin.row_count > 0
 
-    def _meeting(self) -> list[str]:
+    def _matching_tables(self) -> list[str]:
         """Tables whose written ids may equal ids of committed rows."""
         if self.job.mode == "overwrite":
             return []
         return [key for key, rows in self.staging.tables.items() if not rows.fresh and self._has_rows(key)]
 
-    def _admitting(self) -> list[str]:
+    def _admitted_tables(self) -> list[str]:
         """Tables whose written ids must be admitted."""
         tables = self.staging.tables.items()
         return [key for key, rows in tables if checks_ids(self.job.mode, fresh=rows.fresh)]
 
-    def _parts(self) -> tuple[list[PartId], list[PartId]]:
-        """The parts of rules that compare rows. Late parts require the rows that the write replaces."""
-        plain: list[PartId] = []
-        late: list[PartId] = []
-        meeting = set(self._meeting())
+    def _rule_checks(self) -> tuple[list[CheckId], list[CheckId]]:
+        """The checks of rules that compare rows. Late checks require the rows that the write replaces."""
+        plain: list[CheckId] = []
+        late: list[CheckId] = []
+        matching = set(self._matching_tables())
         for rule_number, rule in enumerate(self.job.rules):
             for step_number, step in enumerate(rule.steps):
-                for part_number, part in enumerate(step):
-                    if part.by and self._matters(part):
-                        waits = bool(part.stored & meeting) and part.written in part.stored
-                        (late if waits else plain).append((rule_number, step_number, part_number))
+                for number, check in enumerate(step):
+                    if check.by and self._can_fail(check):
+                        waits = bool(check.stored & matching) and check.written in check.stored
+                        (late if waits else plain).append((rule_number, step_number, number))
         return plain, late
 
-    def _matters(self, part: RuleCheck) -> bool:
-        """True if a part can find a violation. A load removes rows only by replacing a whole table."""
-        named = part.written in self.staging.tables
-        return named and (not part.on_loss or self.job.mode == "overwrite")
+    def _can_fail(self, check: RuleCheck) -> bool:
+        """True if a check can find a violation. A load removes rows only by replacing a whole table."""
+        named = check.written in self.staging.tables
+        return named and (not check.on_loss or self.job.mode == "overwrite")
 
-    def _stored(self, parts: Iterable[PartId]) -> dict[str, list[tuple[str, ...]]]:
+    def _stored(self, checks: Iterable[CheckId]) -> dict[str, list[tuple[str, ...]]]:
         """Table key → the columns by which the committed rows must be shuffled."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
-        for rule, step, part_number in parts:
-            part = self.job.rules[rule].steps[step][part_number]
-            for key in part.stored:
+        for rule, step, number in checks:
+            check = self.job.rules[rule].steps[step][number]
+            for key in check.stored:
                 replaced = self.job.mode == "overwrite" and key in self.staging.tables
-                by = part.by[key]
+                by = check.by[key]
                 if not replaced and self._has_rows(key) and by not in wanted.setdefault(key, []):
                     wanted[key].append(by)
         return wanted
 
-    def _dropped(self, parts: Iterable[PartId]) -> dict[str, list[tuple[str, ...]]]:
+    def _dropped(self, checks: Iterable[CheckId]) -> dict[str, list[tuple[str, ...]]]:
         """Table key → the columns by which the rows of replaced tables must be shuffled."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
-        for rule, step, part_number in parts if self.job.mode == "overwrite" else ():
-            part = self.job.rules[rule].steps[step][part_number]
-            for key in part.lost & self.staging.tables.keys():
+        for rule, step, number in checks if self.job.mode == "overwrite" else ():
+            check = self.job.rules[rule].steps[step][number]
+            for key in check.lost & self.staging.tables.keys():
                 if self._has_rows(key):
-                    wanted.setdefault(key, []).append(part.by[key])
+                    wanted.setdefault(key, []).append(check.by[key])
         return wanted
 
     def _scan(
         self,
         wanted: Mapping[str, list[tuple[str, ...]]],
-        what: str = STORED,
+        kind: str = STORED,
         *,
         replaced: Mapping[str, list[str]] | None = None,
         all_replaced: bool = False,
     ) -> None:
         work: list[ScanWork] = []
         for key, by in wanted.items():
-            missing = [columns for columns in by if Shuffle(what, key, columns) not in self.shuffles]
+            missing = [columns for columns in by if Shuffle(kind, key, columns) not in self.shuffles]
             if not missing:
                 continue
             fragments = [
                 (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_fragments(self.job.table(key)))
             ]
-            among = self._asked(key) if what == MATCHES else []
+            among = self._written_id_files(key) if kind == MATCHES else []
             # Each task reads all written ids first, so there is one task per worker.
             taken = shares(fragments, self.runner) if among else [[fragment] for fragment in fragments]
             names = (replaced or {}).get(key, [])
             excluded = sorted(self.staging.tables[key].excluded) if names else []
-            work += [ScanWork(key, list(some), missing, what, names, excluded, all_replaced, among) for some in taken]
+            work += [ScanWork(key, list(some), missing, kind, names, excluded, all_replaced, among) for some in taken]
         for made in self.runner.run("scan", scan, self.job, work):
             for shuffle, files in made.items():
                 self.shuffles.setdefault(shuffle, []).extend(files)
 
-    def _asked(self, key: str) -> list[str]:
+    def _written_id_files(self, key: str) -> list[str]:
         """The files of written ids; none if there are too many to hold in memory."""
         few = self.staging.tables[key].rows <= tuning.current.id_filter_rows_max
-        what = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
-        return self.shuffles.get(Shuffle(what, key, ("id",)), []) if few else []
+        kind = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
+        return self.shuffles.get(Shuffle(kind, key, ("id",)), []) if few else []
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -291,21 +291,21 @@ class Validation:
         return {key: sorted(rows.excluded) for key, rows in self.staging.tables.items() if rows.excluded}
 
     def _validate(self, plan: RoundPlan) -> list[ValidationResult]:
-        if not (plan.parts or plan.repeats or plan.admit):
+        if not (plan.checks or plan.repeats or plan.admit):
             return []
         name = write_plan(self.job, plan)
         work = [(number, name) for number in range(self.job.buckets)]
         return list(self.runner.run("check", validate, self.job, work))
 
-    def _validate_late(self, late: list[PartId], replaced: Files) -> list[LocatedViolation]:
-        """Validate the late parts. Committed rows are shuffled again without the replaced rows."""
+    def _validate_late(self, late: list[CheckId], replaced: Files) -> list[LocatedViolation]:
+        """Validate the late checks. Committed rows are shuffled again without the replaced rows."""
         shuffles = self.shuffles
         self.shuffles = {
-            shuffle: names for shuffle, names in shuffles.items() if shuffle.what == WRITTEN or shuffle.by == ("id",)
+            shuffle: names for shuffle, names in shuffles.items() if shuffle.kind == WRITTEN or shuffle.by == ("id",)
         }
         try:
             self._scan(self._stored(late), replaced=replaced)
-            plan = RoundPlan(sorted(self.shuffles.items()), list(self.staging.tables), self._excluded(), parts=late)
+            plan = RoundPlan(sorted(self.shuffles.items()), list(self.staging.tables), self._excluded(), checks=late)
             return [violation for result in self._validate(plan) for violation in result.violations]
         finally:
             self.shuffles = shuffles

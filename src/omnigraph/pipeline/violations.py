@@ -101,8 +101,8 @@ class RecordFault:
 class LocatedViolation:
     """A violation whose rows are positions in the input, with its place in the order of reporting."""
 
-    part_id: tuple[int, int, int]
-    """The rule, step and part that found it."""
+    check_id: tuple[int, int, int]
+    """The numbers of the rule, step and check that found it."""
     order: int
     """Its order among the violations of the step."""
     violation: Violation
@@ -110,5 +110,5 @@ class LocatedViolation:
 
 def rank(found: LocatedViolation) -> tuple[int, int, int, int]:
     """Sort key: the order in which a load in memory finds violations."""
-    rule, step, part = found.part_id
-    return rule, step, found.order, part
+    rule, step, check = found.check_id
+    return rule, step, found.order, check
