@@ -286,7 +286,7 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
     built = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":
         src, dst = arrays
-        disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has another number of edges")
+        disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has a wrong number of edges")
         disk_cache.check_within(src, sources.row_count, "src")
         disk_cache.check_within(dst, targets.row_count, "dst")
         return built

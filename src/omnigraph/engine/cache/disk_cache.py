@@ -219,12 +219,12 @@ def _open(path: Path) -> CacheEntry:
     document = json.loads((path / _ABOUT).read_bytes())
     entry = document["entry"]
     text = json.dumps(entry, sort_keys=True)
-    check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has another checksum")
+    check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has a wrong checksum")
     arrays: dict[str, AnyArray] = {}
     for name, facts in entry["arrays"].items():
         check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
         arrays[name] = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
-        check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has another checksum")
+        check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has a wrong checksum")
     return CacheEntry(entry, arrays)
 
 

@@ -45,7 +45,10 @@ class FragmentLayout:
         about = entry.about[name]
         fragments = fragments_of(about["pieces"])
         left = {int(at): entry.arrays[f"{name}-left{at}"] for at in about["left"]}
-        check(set(left) == {at for at, (_, _, gone) in enumerate(fragments) if gone}, f"'{name}' lacks remaining rows")
+        check(
+            set(left) == {at for at, (_, _, gone) in enumerate(fragments) if gone},
+            f"'{name}' has no live offsets of a fragment",
+        )
         for at, places in left.items():
             check_within(places, fragments[at][1], f"{name}-left{at}")
             check(bool((places[1:] > places[:-1]).all()), f"'{name}-left{at}' is not ascending")

@@ -421,7 +421,7 @@ def _columns_of(type_: NodeType | EdgeType, given: list[str], source: str | None
                 hint=_column_hint(type_, name, given, known),
             )
         if property_name in found:
-            message = f"columns '{found[property_name]}' and '{name}' mean the same"
+            message = f"columns '{found[property_name]}' and '{name}' have the same meaning"
             raise RecordError(message, source=source, type_name=type_.name, rule="columns")
         found[property_name] = name
     for end, word in (("src", "from"), ("dst", "to")) if ends else ():

@@ -353,8 +353,8 @@ def _read_index(arrays: Mapping[str, np.ndarray[Any, Any]], row_count: int) -> I
     disk_cache.check_offsets(ends, len(ends) - 1, len(arrays["letters"]), "ends")
     disk_cache.check_offsets(arrays["offsets"], len(ends) - 1, len(arrays["rows"]), "offsets")
     disk_cache.check_within(arrays["rows"], row_count, "rows")
-    disk_cache.check(arrays["counts"].shape == arrays["rows"].shape, "'counts' has another length than 'rows'")
-    disk_cache.check(arrays["lengths"].shape == (row_count,), "'lengths' has another number of rows")
+    disk_cache.check(arrays["counts"].shape == arrays["rows"].shape, "'counts' and 'rows' have different lengths")
+    disk_cache.check(arrays["lengths"].shape == (row_count,), "'lengths' has a wrong number of rows")
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
     words = pa.Array.from_buffers(pa.large_utf8(), len(ends) - 1, buffers)
     words.validate(full=True)

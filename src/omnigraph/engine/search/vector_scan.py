@@ -266,12 +266,12 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
 
 
 def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> VectorBlock:
-    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has another shape or type."""
+    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has a wrong shape or type."""
     block = VectorBlock(*(arrays[field] for field in _FIELDS))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
         shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
-        disk_cache.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has another shape")
+        disk_cache.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has a wrong shape")
     return block
 
 
@@ -289,7 +289,7 @@ def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[VectorBlock]:
             matrix = np.zeros((len(some), dim), np.float32)
             flat = some.flatten().to_numpy(zero_copy_only=False)
             if len(flat) != np.count_nonzero(known) * dim:
-                raise Damaged(f"a vector column of {dim} dimensions holds vectors of another length")
+                raise Damaged(f"a vector column of {dim} dimensions contains a vector of another length")
             matrix[known] = flat.reshape(-1, dim)
             yield _measured(matrix, known)
 

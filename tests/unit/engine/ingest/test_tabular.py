@@ -183,7 +183,7 @@ def test_src_is_an_ordinary_property_of_a_node():
         ("T", {"k": ["a"], "_rowid": [1]}, "node type 'T' has no property '_rowid'"),
         ("Likes", {"from": ["a"], "w": [0.5]}, "edge Likes: there is no column 'to'"),
         ("Likes", {"dst": ["a"]}, "edge Likes: there is no column 'from'"),
-        ("Likes", {"from": ["a"], "src": ["a"], "to": ["b"]}, "columns 'from' and 'src' mean the same"),
+        ("Likes", {"from": ["a"], "src": ["a"], "to": ["b"]}, "columns 'from' and 'src' have the same meaning"),
     ],
 )
 def test_unknown_and_missing_columns_are_refused(name, columns, message):
@@ -193,7 +193,7 @@ def test_unknown_and_missing_columns_are_refused(name, columns, message):
 
 def test_a_repeated_column_is_refused():
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["k", "k"])
-    with pytest.raises(RecordError, match="columns 'k' and 'k' mean the same"):
+    with pytest.raises(RecordError, match="columns 'k' and 'k' have the same meaning"):
         read_arrow("T", table, CATALOG, Faults())
 
 
@@ -535,7 +535,7 @@ def test_bad_csv_rows_can_be_collected(tmp_path):
     [
         ("", "T.csv' is empty"),
         ("k,nope\na,1\n", "node type 'T' has no property 'nope'"),
-        ("k,k\na,b\n", "columns 'k' and 'k' mean the same"),
+        ("k,k\na,b\n", "columns 'k' and 'k' have the same meaning"),
         ("k\n\xff\n".encode("latin-1"), "T.csv, line 2: the text is not UTF-8 (byte 0xff)"),
     ],
 )
@@ -559,7 +559,7 @@ def test_a_normalized_column_name_matches_the_property(tmp_path):
     table = pa.table({"Name": ["iris"], "Sepal Length (cm)": [5.1]})
     found = rows_of(read_arrow("Flower", table, catalog, Faults()))
     assert found == [{"id": "iris", "name": "iris", "sepal_length_cm": 5.1}]
-    with pytest.raises(RecordError, match="columns 'k' and 'K' mean the same"):
+    with pytest.raises(RecordError, match="columns 'k' and 'K' have the same meaning"):
         csv(tmp_path, "k,K\na,b\n")
 
 
