@@ -128,7 +128,7 @@ class PathFinder:
         """Return the end nodes to find; None if all nodes are wanted."""
         if far is not None:
             return np.unique(far)
-        if not step.filters and not step.across:
+        if not step.filters and not step.mixed_types:
             return None
         return np.sort(self._graph.to_numbers(step.dst_type, self._candidates(step)))
 

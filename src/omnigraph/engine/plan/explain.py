@@ -13,7 +13,7 @@ from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.query.plan import ir
-from omnigraph.query.plan.explain import Part, explain
+from omnigraph.query.plan.explain import LineSubject, explain
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -38,7 +38,7 @@ class PlanExplainer:
         """Return the plan with estimated rows and the structures that each operator uses."""
         return explain(self._plan, self._expected)
 
-    def _expected(self, part: Part) -> str:
+    def _expected(self, part: LineSubject) -> str:
         if part == "rank":
             return self._ranking()
         if part in ("limit", "group"):
@@ -122,7 +122,7 @@ class PlanExplainer:
             # The order by a rank alone has no line in the plan.
             steps["rank"] += steps.pop("order", [])
 
-        def beside(part: Part) -> str:
+        def note(part: LineSubject) -> str:
             if part == "":
                 return f"{'rows':>{_ROWS}}{'expected':>{_GUESS}}{'ms':>{_MS}}"
             done = steps.get(part if isinstance(part, str) else id(part))
@@ -134,7 +134,7 @@ class PlanExplainer:
             return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
 
         total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
-        return f"{explain(self._plan, beside)}  total   {total}\n"
+        return f"{explain(self._plan, note)}  total   {total}\n"
 
 
 def _rows(count: float) -> str:

@@ -300,7 +300,7 @@ class MatchChecker:
             most,
             edge_var.ir_name if edge_var and edge_var.kind == "edge" else None,
             tuple(others),
-            across=not route.leads_between(left.type_name, right.type_name, undirected=hop.undirected),
+            mixed_types=not route.leads_between(left.type_name, right.type_name, undirected=hop.undirected),
         )
 
     def named_edges(self, block: _Block, hop: ast.HopClause) -> Route:

@@ -34,7 +34,7 @@ class ResolvedHop:
     edge_var: str | None
     also: tuple[str, ...] = ()
     """Alternative edge types."""
-    across: bool = False
+    mixed_types: bool = False
     """True if the types of the ends are not exactly the endpoint types of every edge type."""
 
 

@@ -15,25 +15,25 @@ from omnigraph.query.plan import ir
 _OPS = {"contains_item": "contains", "contains_text": "contains"}
 _WIDTH_MAX = 90
 
-Part = ir.Op | str
+LineSubject = ir.Op | str
 """The subject of a line of a plan: an operation, or the first word of the line."""
-Beside = Callable[[Part], str]
+LineNote = Callable[[LineSubject], str]
 """Returns the note beside a line."""
 
 
-def explain(plan: ir.AnyIR, beside: Beside | None = None) -> str:
-    """Return the plan as text that ends with a newline; with `beside`, with a column of notes."""
+def explain(plan: ir.AnyIR, note: LineNote | None = None) -> str:
+    """Return the plan as text that ends with a newline; with `note`, with a column of notes."""
     params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
     head = f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
     lines = _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
-    if beside is None:
+    if note is None:
         return "\n".join([head, *(text for text, _ in lines)]) + "\n"
     width = min(max(len(text) for text, _ in lines), _WIDTH_MAX)
-    noted = [f"{text:<{width}}  {beside(part)}".rstrip() for text, part in lines]
-    return "\n".join([f"{head:<{width}}  {beside('')}".rstrip(), *noted]) + "\n"
+    noted = [f"{text:<{width}}  {note(part)}".rstrip() for text, part in lines]
+    return "\n".join([f"{head:<{width}}  {note('')}".rstrip(), *noted]) + "\n"
 
 
-_Line = tuple[str, Part]
+_Line = tuple[str, LineSubject]
 
 
 def _read(plan: ir.QueryIR) -> list[_Line]:
@@ -151,7 +151,7 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
     return lines
 
 
-def _line(depth: int, word: str, rest: str, part: Part | None = None) -> _Line:
+def _line(depth: int, word: str, rest: str, part: LineSubject | None = None) -> _Line:
     return f"{'  ' * depth}{word:<7} {rest}", word if part is None else part
 
 

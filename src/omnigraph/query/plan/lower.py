@@ -155,7 +155,7 @@ def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:
         edge_var=hop.edge_var,
         backward=not forward,
         also=hop.also,
-        src_type=(hop.left_type if forward else hop.right_type) if hop.across else None,
+        src_type=(hop.left_type if forward else hop.right_type) if hop.mixed_types else None,
     )
 
 
@@ -175,4 +175,6 @@ def _step(hop: ResolvedHop, bound: set[str], *, forward: bool) -> PathStep:
     dst, type_name = (hop.right, hop.right_type) if forward else (hop.left, hop.left_type)
     direction: Direction = "both" if hop.undirected else "out" if forward == hop.left_is_source else "in"
     edges = (hop.edge_type, *hop.also)
-    return PathStep(dst, type_name, edges, direction, hop.min_hops, hop.max_hops, dst in bound, across=hop.across)
+    return PathStep(
+        dst, type_name, edges, direction, hop.min_hops, hop.max_hops, dst in bound, mixed_types=hop.mixed_types
+    )

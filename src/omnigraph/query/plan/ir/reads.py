@@ -80,7 +80,7 @@ class PathStep:
     max_hops: int = 1
     dst_bound: bool = False
     filters: tuple[Condition, ...] = ()
-    across: bool = False
+    mixed_types: bool = False
     """Edges can lead to nodes of other types than `dst_type`."""
 
 
