@@ -108,7 +108,7 @@ def test_dataframes_load_into_graph_by_address(tmp_path, spark):
     result = load(spark, graph.uri, nodes=nodes, edges=edges, branch="nightly", from_branch="main", environ={})
     assert (result.branch, result.branch_created) == ("nightly", True)
     assert ends_of(graph, "Beside", branch="nightly") == [("a", "b")]
-    with pytest.raises(InputError, match="there is no frame"):
+    with pytest.raises(InputError, match="there is no DataFrame"):
         load(spark, graph.uri, environ={})
 
 

@@ -31,4 +31,4 @@ def test_warm_up_reports_why_spark_does_not_start(tmp_path):
     done = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("Spark requires Java 17 or newer, and none was found")
-    assert "hint: install the extra that brings one" in done.stderr
+    assert "hint: install one with pip install" in done.stderr
