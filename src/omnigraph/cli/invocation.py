@@ -45,7 +45,7 @@ Message = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", 
 
 
 @dataclass(frozen=True)
-class Everywhere:
+class GlobalOptions:
     """The options of every command."""
 
     config: str | None = None
@@ -53,9 +53,9 @@ class Everywhere:
     yes: bool = False
     quiet: bool = False
 
-    def over(self, other: Everywhere) -> Everywhere:
+    def or_else(self, other: GlobalOptions) -> GlobalOptions:
         """Return these options, with missing ones taken from `other`."""
-        return Everywhere(
+        return GlobalOptions(
             self.config or other.config, self.actor or other.actor, self.yes or other.yes, self.quiet or other.quiet
         )
 
@@ -73,7 +73,7 @@ Actor_ = Annotated[
 Yes_ = Annotated[bool, typer.Option("--yes", help="Confirm a destructive change of a remote graph.")]
 Quiet_ = Annotated[bool, typer.Option("--quiet", help="Suppress notes and progress on stderr.")]
 
-_EVERYWHERE = {"config": (Config_, None), "as_": (Actor_, None), "yes": (Yes_, False), "quiet": (Quiet_, False)}
+_GLOBAL_OPTIONS = {"config": (Config_, None), "as_": (Actor_, None), "yes": (Yes_, False), "quiet": (Quiet_, False)}
 _GRAPH = {
     "uri_option": (
         Annotated[str | None, typer.Option("--uri", metavar="URI", help="The address of the graph.")],
@@ -92,7 +92,7 @@ _GRAPH = {
         None,
     ),
 }
-EVERYWHERE_OPTIONS = frozenset({"--config", "--as", "--yes", "--quiet", "--uri", "--target"})
+GLOBAL_OPTION_NAMES = frozenset({"--config", "--as", "--yes", "--quiet", "--uri", "--target"})
 """Options that the reference explains once, not at every command."""
 
 _URI = Annotated[
@@ -130,7 +130,7 @@ class Invocation:
     """One run of a command."""
 
     command: str
-    options: Everywhere = field(default_factory=Everywhere)
+    options: GlobalOptions = field(default_factory=GlobalOptions)
     uri: str | None = field(default=None, repr=False)
     uri_option: str | None = field(default=None, repr=False)
     target: str | None = None
@@ -266,7 +266,7 @@ class Invocation:
         if not self.options.quiet and not address.is_local:
             remark("note", f"{self.command} writes to {redact_uri(address.uri)} ({address.kind})")
 
-    def consent(self, address: Address, *, as_json: bool) -> None:
+    def confirm(self, address: Address, *, as_json: bool) -> None:
         """Require confirmation of a destructive change of a remote graph."""
         if address.is_local or self.options.yes:
             return
@@ -351,8 +351,8 @@ _BRANCH_OPTIONS = {
 
 def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
-    shared = {**words, **options, **_EVERYWHERE}
-    spoken = {
+    shared = {**words, **options, **_GLOBAL_OPTIONS}
+    positional = {
         parameter.name
         for parameter in own
         if any(isinstance(note, ArgumentInfo) for note in getattr(parameter.annotation, "__metadata__", ()))
@@ -360,27 +360,21 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
 
     @functools.wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
-        config, as_, yes, quiet = (values.pop(name) for name in _EVERYWHERE)
+        config, as_, yes, quiet = (values.pop(name) for name in _GLOBAL_OPTIONS)
         root = context.find_root().obj
-        every = Everywhere(config, as_, yes, quiet).over(root if isinstance(root, Everywhere) else Everywhere())
+        given = GlobalOptions(config, as_, yes, quiet)
+        merged = given.or_else(root) if isinstance(root, GlobalOptions) else given
         named = {name: values.pop(name) for name in (*words, *options)}
         path = context.command_path.partition(" ")[2]
-        invocation = Invocation(path, every, **named)
+        invocation = Invocation(path, merged, **named)
         try:
             command(invocation, **values)
         except KeyboardInterrupt:
             invocation.report_interrupt()
             raise
         except GraphNotFound as error:
-            typed = [word for name, word in values.items() if name in spoken and isinstance(word, str)]
-            swapped = next(filter(is_address, typed), None)
-            if named.get("uri") is not None and swapped is not None:
-                others = " ".join([*(word for word in typed if word is not swapped), named["uri"]])
-                error.hint = redact(f"the graph comes last: omnigraph {path} {others} {swapped}")
-            elif path in _BRANCH_OPTIONS and is_plain_word(named.get("uri")):
-                error.hint = (
-                    f"the last argument is the graph; to name a branch, write {_BRANCH_OPTIONS[path]} {named['uri']}"
-                )
+            typed = [word for name, word in values.items() if name in positional and isinstance(word, str)]
+            error.hint = _missing_graph_hint(path, named.get("uri"), typed) or error.hint
             raise
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
@@ -393,6 +387,17 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     assert first.annotation is Invocation, f"the first parameter of {command.__name__} must be an Invocation"
     return run
+
+
+def _missing_graph_hint(command: str, uri: str | None, arguments: list[str]) -> str | None:
+    """Return a hint if the graph is not the last argument, or if a branch was given in its place."""
+    swapped = next(filter(is_address, arguments), None)
+    if uri is not None and swapped is not None:
+        others = " ".join([*(word for word in arguments if word is not swapped), uri])
+        return redact(f"the graph comes last: omnigraph {command} {others} {swapped}")
+    if command in _BRANCH_OPTIONS and is_plain_word(uri):
+        return f"the last argument is the graph; to name a branch, write {_BRANCH_OPTIONS[command]} {uri}"
+    return None
 
 
 def is_plain_word(word: str | None) -> bool:

@@ -16,7 +16,7 @@ from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, 
 from omnigraph.cli.completion import prepare_completion
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program, use_command_class
-from omnigraph.cli.invocation import Actor_, Config_, Everywhere, Quiet_, Yes_
+from omnigraph.cli.invocation import Actor_, Config_, GlobalOptions, Quiet_, Yes_
 from omnigraph.cli.io.progress_log import log_long_operations
 from omnigraph.errors import OmniGraphError
 
@@ -49,7 +49,7 @@ def _root(
         False, "-v", "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    context.obj = Everywhere(config_file, as_, yes, quiet)
+    context.obj = GlobalOptions(config_file, as_, yes, quiet)
     log_long_operations(quiet=quiet)
 
 

@@ -25,12 +25,12 @@ def reference() -> str:
     """Return the commands as Markdown, in the order of `omnigraph --help`."""
     from typer.main import get_command
 
-    from omnigraph.cli.invocation import EVERYWHERE_OPTIONS
+    from omnigraph.cli.invocation import GLOBAL_OPTION_NAMES
     from omnigraph.cli.main import app
 
     lines: list[str] = []
     for path, command in command_tree(get_command(app)):
-        lines += _section(path, command, EVERYWHERE_OPTIONS)
+        lines += _section(path, command, GLOBAL_OPTION_NAMES)
     return "\n".join(lines) + "\n"
 
 

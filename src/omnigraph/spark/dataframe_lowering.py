@@ -347,8 +347,8 @@ class _Lowering:
             else:
                 by[value.name] = None
                 shown.append(_OutputColumn(value) if self.plan.grouped else self._shown(expr, value, rows))
-        beside = {column.name for one in shown for column in one.fields.values()} - set(by)
-        totals += [self.f.first(self.f.col(name)).alias(name) for name in sorted(beside)]
+        fields = {column.name for one in shown for column in one.fields.values()} - set(by)
+        totals += [self.f.first(self.f.col(name)).alias(name) for name in sorted(fields)]
         frame = rows.frame.groupBy(*by).agg(*totals) if totals else rows.frame.select(*by).distinct()
         groups = _Bindings(frame, {(ir.GROUP, str(at)): one.column for at, one in enumerate(shown)})
         if self.plan.having:

@@ -31,12 +31,12 @@ Ops = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N changes.")]
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Convert a stored value to a JSON value."""
     if isinstance(value, dict):
-        return {key: plain(member) for key, member in value.items()}
+        return {key: json_value(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, datetime.datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, datetime.date):
@@ -84,7 +84,7 @@ def shown(row: dict[str, Any], name: str) -> str:
         return "<absent>"
     if row[name] is None:
         return "<null>"
-    value = plain(row[name])
+    value = json_value(row[name])
     text = value if isinstance(value, str) else compact(value)
     return text if len(text) <= 120 else text[:119] + "…"
 

@@ -17,7 +17,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, is_graph
 from omnigraph.cli.io.files import STDIN
 from omnigraph.cli.io.output import remark
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import check_engine
 from omnigraph.errors import BranchNotFound
 
@@ -145,7 +145,7 @@ def load_files(
     with (
         _branch_hints(options.branch),
         _readable(files) as sources,
-        working(f"loading onto {options.branch}", wanted=not (as_json or run.options.quiet)) as watch,
+        progress_bar(f"loading onto {options.branch}", wanted=not (as_json or run.options.quiet)) as watch,
     ):
         result: LoadResult = load(
             sources,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def working(what: str, *, wanted: bool) -> Iterator[Watch | None]:
+def progress_bar(what: str, *, wanted: bool) -> Iterator[Watch | None]:
     """Show `what` and the elapsed time during a block; yields a watch that accepts progress, or None."""
     if not (wanted and sys.stderr.isatty()):
         yield None

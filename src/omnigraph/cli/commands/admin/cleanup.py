@@ -11,7 +11,7 @@ import typer
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "": 1}
 _DURATION = re.compile(r"([0-9]+)([smhdw]?)")
@@ -48,10 +48,10 @@ def cleanup_command(
     words += [f"remove versions older than {older_than}"] if older_than is not None else []
     policy = ", ".join(words)
     if confirm:
-        run.consent(address, as_json=as_json)
+        run.confirm(address, as_json=as_json)
         run.announce(address)
     graph = run.open(address)
-    with working("cleaning up", wanted=not (as_json or run.options.quiet)):
+    with progress_bar("cleaning up", wanted=not (as_json or run.options.quiet)):
         tables = graph.cleanup(keep=keep, older_than=age, confirm=confirm)
     documents = [table.to_json() for table in tables]
     if as_json:

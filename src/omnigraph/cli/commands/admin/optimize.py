@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 
 
 @takes_graph
@@ -17,7 +17,7 @@ def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
     on = run.branch(branch)
     run.announce(address)
     graph = run.open(address)
-    with working("optimizing", wanted=not (as_json or run.options.quiet)):
+    with progress_bar("optimizing", wanted=not (as_json or run.options.quiet)):
         tables = graph.optimize(on)
     if as_json:
         documents = [{**table.to_json(), "skipped": None} for table in tables]
@@ -25,7 +25,7 @@ def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
         return
     print(f"optimize {address.uri}: {plural(len(tables), 'table')}")
     for table in tables:
-        moved = f"-{table.fragments_before} +{table.fragments_after} fragments" if table.committed else "unchanged"
-        print(f"  {table.table_key} {moved}")
+        change = f"-{table.fragments_before} +{table.fragments_after} fragments" if table.committed else "unchanged"
+        print(f"  {table.table_key} {change}")
         for pending in table.pending:
             remark("note", f"no index on {table.table_key}.{pending.column} yet: {pending.reason}")

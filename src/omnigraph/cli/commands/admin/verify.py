@@ -9,7 +9,7 @@ import typer
 from omnigraph.cli.errors import FAILED
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 
 
 @takes_graph
@@ -23,7 +23,7 @@ def verify_command(
     """Read the whole graph and check every invariant; exits with 1 if one is violated."""
     address = run.storage()
     graph = run.open(address, read_only=True)
-    with working("verifying", wanted=not (as_json or run.options.quiet)):
+    with progress_bar("verifying", wanted=not (as_json or run.options.quiet)):
         found = graph.verify(deep=deep)
     problems = [problem for problem in found if problem.damage]
     remarks = [problem for problem in found if not problem.damage]

@@ -11,7 +11,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import print_json
 from omnigraph.cli.io.points import At, check_branch_or_at, point
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import Master, Remote, spark_options
 from omnigraph.text_table import TableStyle, table_lines
 
@@ -70,7 +70,7 @@ def analyze_command(
         run.announce(address)
     graph = run.open(address, branch=on) if write else run.open_for_queries(address, branch=on)
     spark = spark_options(engine, master, remote)
-    with working(algorithm, wanted=not (as_json or run.options.quiet)) as watch:
+    with progress_bar(algorithm, wanted=not (as_json or run.options.quiet)) as watch:
         analysis = graph.analyze(
             algorithm,
             nodes=nodes,

@@ -10,7 +10,7 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import print_json
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, check_engine, spark_options
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def embed_command(
         files = SeedFiles(Path(source), Path(output), read_specification(Path(spec)))
     mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
     where = spark_options(engine, master, remote, conf)
-    with working("embedding", wanted=not (as_json or run.options.quiet)) as watch:
+    with progress_bar("embedding", wanted=not (as_json or run.options.quiet)) as watch:
         selectors = tuple(parse_selector(text) for text in select or ())
         request = EmbedRequest(files.output, files.specification, mode, frozenset(types or ()), selectors)
         report = embed_file(files.input, request, BulkOptions(engine, where, watch), run.environ)
@@ -96,7 +96,7 @@ def _embed_graph(
     address = run.storage()
     run.announce(address)
     graph = run.open(address, branch=branch)
-    with working("embedding", wanted=not (as_json or run.options.quiet)):
+    with progress_bar("embedding", wanted=not (as_json or run.options.quiet)):
         result = graph.embed(types=types, again=again, message=message)
     if as_json:
         print_json({"uri": address.uri, **result.to_json(), "actor_id": run.actor})

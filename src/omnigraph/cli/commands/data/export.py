@@ -13,7 +13,7 @@ from omnigraph.cli.invocation import Branch, Invocation, takes_graph
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import plural, remark
 from omnigraph.cli.io.points import At, check_branch_or_at, point
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import Engine, Master, Remote, spark_options
 from omnigraph.errors import TypeNotFound
 from omnigraph.suggestions import did_you_mean
@@ -74,7 +74,7 @@ def export_command(
     names = None if chosen is None else sorted({TableKey.parse(key).type_name for key in chosen})
     if files:
         spark = spark_options(engine, master, remote)
-        with working("exporting", wanted=not run.options.quiet) as watch:
+        with progress_bar("exporting", wanted=not run.options.quiet) as watch:
             chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow"], format_)
             options: dict[str, Any] = {"partitioned": partitioned, "engine": engine, "spark": spark, "watch": watch}
             rows = graph.export(out, types=names, at=at, format=chosen_format, **options)
@@ -83,7 +83,7 @@ def export_command(
         return
     records = graph.export(types=names, at=at)
     assert not isinstance(records, int)
-    with working("exporting", wanted=out is not None and not run.options.quiet), writing(out) as file:
+    with progress_bar("exporting", wanted=out is not None and not run.options.quiet), writing(out) as file:
         for record in records:
             key = TableKey.edge(record["edge"]) if "edge" in record else TableKey.node(record["type"])
             if chosen is None or key in chosen:

@@ -75,7 +75,7 @@ def load_command(
     )
     address = run.storage()
     if mode == "overwrite":
-        run.consent(address, as_json=as_json)
+        run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)

@@ -143,7 +143,7 @@ def apply_command(
     text = read_text(schema)
     warn_of_annotations(compile_schema(text, schema))
     if allow_data_loss:
-        run.consent(address, as_json=as_json)
+        run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address, branch=run.branch(branch))
     result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import plain, shown
+from omnigraph.cli.io.change_output import json_value, shown
 from omnigraph.cli.io.entity_arguments import RowId, TypeName, entity_not_found
 from omnigraph.cli.io.output import commit_note, print_json, utc
 from omnigraph.cli.io.points import At, open_at, point
@@ -26,7 +26,7 @@ def blame_command(
     if not found:
         raise entity_not_found(type_name, id_)
     if as_json:
-        print_json({"type_name": type_name, "id": id_, "properties": [plain(blame.to_json()) for blame in found]})
+        print_json({"type_name": type_name, "id": id_, "properties": [json_value(blame.to_json()) for blame in found]})
         return
     width = max(len(blame.property) for blame in found)
     for blame in found:

@@ -12,7 +12,7 @@ from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.cli.io.points import point
-from omnigraph.cli.io.progress import working
+from omnigraph.cli.io.progress import progress_bar
 
 app = typer.Typer(
     cls=Group, no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None
@@ -74,7 +74,7 @@ def delete_command(
 ) -> None:
     """Delete a branch; its commits remain readable by id until a cleanup."""
     address = run.storage()
-    run.consent(address, as_json=as_json)
+    run.confirm(address, as_json=as_json)
     run.announce(address)
     run.open(address).branch_delete(name, force=force)
     if as_json:
@@ -114,7 +114,7 @@ def merge_command(
         return
     run.announce(address)
     graph = run.open(address)
-    with working(f"merging {source}", wanted=not (as_json or run.options.quiet)):
+    with progress_bar(f"merging {source}", wanted=not (as_json or run.options.quiet)):
         result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged but not deleted: {result.branch_delete_error}")

@@ -9,7 +9,7 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import Kinds, Ops, Types, check_filters, plain, print_block
+from omnigraph.cli.io.change_output import Kinds, Ops, Types, check_filters, json_value, print_block
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import plural, print_json
 from omnigraph.text_table import compact
@@ -58,7 +58,7 @@ def poll_command(
         for block in page:
             count += 1
             if as_json:
-                blocks.append(plain(block.to_json()))
+                blocks.append(json_value(block.to_json()))
             else:
                 print_block(block)
                 print()

@@ -8,7 +8,7 @@ import typer
 
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, plain, print_block
+from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, json_value, print_block
 from omnigraph.cli.io.output import commit_note, print_json, utc
 from omnigraph.cli.io.points import commit_point
 from omnigraph.text_table import cell
@@ -66,7 +66,7 @@ def changes_command(
     graph = run.open(read_only=True)
     block = graph.commit_changes(commit_point(id_), kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
     if as_json:
-        print_json(plain({**block.to_json(), "page": block.page}))
+        print_json(json_value({**block.to_json(), "page": block.page}))
         return
     print_block(block)
     if block.page is not None:

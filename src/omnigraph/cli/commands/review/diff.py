@@ -11,7 +11,7 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, is_graph, takes_graph
-from omnigraph.cli.io.change_output import OPS, Kinds, Limit, Ops, Types, change_lines, check_filters, plain
+from omnigraph.cli.io.change_output import OPS, Kinds, Limit, Ops, Types, change_lines, check_filters, json_value
 from omnigraph.cli.io.colours import Colours, colours
 from omnigraph.cli.io.output import plural, print_json
 from omnigraph.cli.io.pager import print_paged
@@ -75,7 +75,7 @@ def diff_command(
         _print_counts(found, as_json=as_json)
     elif as_json:
         first, last = (from_, to) if both is None else (both.first, both.last)
-        changes = [plain(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
+        changes = [json_value(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
         document: dict[str, Any] = {"from": first, "to": last, "schema_steps": list(found.schema_steps)}
         document["changes"] = changes[:limit]
         print_json({**document, "truncated": len(changes) > limit} if limit is not None else document)

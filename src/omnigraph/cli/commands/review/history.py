@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import plain, property_lines
+from omnigraph.cli.io.change_output import json_value, property_lines
 from omnigraph.cli.io.colours import colours
 from omnigraph.cli.io.entity_arguments import RowId, TypeName, entity_not_found
 from omnigraph.cli.io.output import commit_note, print_json, utc
@@ -27,7 +27,7 @@ def history_command(
     if not changes:
         raise entity_not_found(type_name, id_)
     if as_json:
-        documents = [plain(change.to_json()) for change in changes]
+        documents = [json_value(change.to_json()) for change in changes]
         print_json({"type_name": type_name, "id": id_, "changes": documents})
         return
     for change in changes:

@@ -71,7 +71,7 @@ def delete_command(
 ) -> None:
     """Delete a tag; the commit remains readable by id until a cleanup."""
     address = run.storage()
-    run.consent(address, as_json=as_json)
+    run.confirm(address, as_json=as_json)
     run.announce(address)
     run.open(address).tag_delete(name)
     if as_json:
