@@ -122,8 +122,8 @@ def managed_blob(value: bytes | str, fetch: Fetch | None = None) -> bytes:
         if fetch is not None:
             return fetch(value)
         raise ValueFormatError(
-            f"'{short_text(value)}' is a reference to somewhere else, and those are not allowed here",
-            hint="give the bytes themselves: base64:…",
+            f"'{short_text(value)}' is an external reference, which is not allowed here",
+            hint="give the bytes: base64:…",
         )
     return value
 

@@ -58,7 +58,7 @@ class EmbeddingClient:
             raise EmbeddingError(f"a vector cannot have {dim} dimensions")
         for index, text in enumerate(texts):
             if not text.isascii() and not _is_unicode(text):
-                raise InputError(f"text {index} holds half a surrogate pair and is not valid Unicode")
+                raise InputError(f"text {index} contains an unpaired surrogate and is not valid Unicode")
         firsts: dict[str, int] = {}
         for index, text in enumerate(texts):
             firsts.setdefault(text, index)

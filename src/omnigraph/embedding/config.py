@@ -170,7 +170,9 @@ def _provider(variables: Mapping[str, str]) -> Provider | None:
             if named == provider:
                 return provider
         accepted = ", ".join(f"'{provider}'" for provider in PROVIDERS)
-        raise EmbeddingError(f"{PROVIDER_VARIABLE} is '{_short(named)}', which is no provider; it can be {accepted}")
+        raise EmbeddingError(
+            f"{PROVIDER_VARIABLE} is '{_short(named)}', which is not a provider; the providers are {accepted}"
+        )
     return next((provider for key, provider in _BY_KEY if key in variables), None)
 
 
@@ -201,7 +203,7 @@ def _check_key(provider: Provider, key: str) -> None:
         raise EmbeddingError(f"provider '{provider}' needs a key, and {names} is not set")
     if not _HEADER_TEXT.fullmatch(key):
         raise EmbeddingError(
-            f"the key of provider '{provider}' holds characters no key has, such as a space or a line end",
+            f"the key of provider '{provider}' contains invalid characters, such as a space or a line end",
             hint=f"set {names} again, without quotes around it",
         )
 
@@ -219,7 +221,7 @@ def _check_base_url(provider: Provider, base_url: str) -> None:
         raise EmbeddingError(f"the base URL of provider '{provider}' is not an http or https URL", hint=hint)
     if "@" in parts.netloc or "?" in base_url or "#" in base_url:
         raise EmbeddingError(
-            f"the base URL of provider '{provider}' has a user, a query or a fragment, which it cannot have", hint=hint
+            f"the base URL of provider '{provider}' must not have a user, a query or a fragment", hint=hint
         )
 
 

@@ -69,7 +69,7 @@ def parse_row(line: str) -> EntityRow | None:
         return None
     type_, data = members["type"], members.get("data")
     if not isinstance(type_, str):
-        raise InputError(f"'type' is to be a string, found {describe_json(type_)}")
+        raise InputError(f"'type' must be a string, found {describe_json(type_)}")
     if not isinstance(data, dict):
         found = describe_json(data) if "data" in members else "nothing"
         raise InputError(f"a row of type '{type_}' needs an object 'data', found {found}")
@@ -122,4 +122,4 @@ def _finite(text: str) -> float:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

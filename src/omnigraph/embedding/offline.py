@@ -204,7 +204,9 @@ class Rewriting:
         assert self._client is not None, "only cleaning goes without a client, and it embeds nothing"
         for one in waiting:
             if any("\ud800" <= letter <= "\udfff" for letter in one.text):
-                raise WrongLine(one.number, InputError("the text holds half a surrogate pair and is not valid Unicode"))
+                raise WrongLine(
+                    one.number, InputError("the text contains an unpaired surrogate and is not valid Unicode")
+                )
         try:
             return self._client.embed([one.text for one in waiting], self._specification.dimension, "document")
         except EmbeddingError as error:

@@ -141,5 +141,5 @@ def _limit(name: str, text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and int(text[:16]) > 0 and len(text) < 16):
-        raise EmbeddingError(f"{name} is '{text[:40]}', which is no limit", hint="give a whole number above zero")
+        raise EmbeddingError(f"{name} is '{text[:40]}', which is not a limit", hint="give a positive integer")
     return int(text)

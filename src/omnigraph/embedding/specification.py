@@ -60,12 +60,12 @@ def parse_specification(document: Any, *, name: str) -> Specification:
     members = _object(document, f"'{name}'", required={"dimension", "types"}, optional={"model"})
     dimension, model = members["dimension"], members.get("model")
     if type(dimension) is not int or dimension < 1:
-        raise InputError(f"'{name}': 'dimension' is to be an integer of at least 1")
+        raise InputError(f"'{name}': 'dimension' must be an integer of at least 1")
     if model is not None:
         _text(model, f"'{name}': 'model'")
     types = members["types"]
     if not isinstance(types, dict) or not types:
-        raise InputError(f"'{name}': 'types' is to be an object with at least one type")
+        raise InputError(f"'{name}': 'types' must be an object with at least one type")
     targets = {str(type_): _target(value, f"'{name}': 'types.{type_}'") for type_, value in types.items()}
     return Specification(dimension, targets, model, name)
 
@@ -74,12 +74,12 @@ def read_manifest(path: Path) -> SeedFiles:
     """Read the two paths and the specification of a manifest in YAML or JSON; paths are relative to its folder."""
     document = _parse_manifest(path, _read_text(path))
     if not isinstance(document, dict):
-        raise InputError(f"manifest '{path}' is to be a map of keys")
+        raise InputError(f"manifest '{path}' must be a map of keys")
     source = _path(document, path, "sources.raw_seed") or _path(document, path, "seed.data")
     if source is None:
         raise InputError(f"manifest '{path}' names no input: 'sources.raw_seed' is missing")
     if document.get("embeddings") is None:
-        raise InputError(f"manifest '{path}' says nothing about embedding: 'embeddings' is missing")
+        raise InputError(f"manifest '{path}' has no key 'embeddings'")
     return SeedFiles(
         path.parent / source,
         path.parent / (_path(document, path, "artifacts.embedded_seed") or DEFAULT_OUTPUT),
@@ -91,7 +91,7 @@ def _target(value: Any, where: str) -> TypeTarget:
     members = _object(value, where, required={"target", "fields"}, optional=set())
     fields = members["fields"]
     if not isinstance(fields, list) or not fields:
-        raise InputError(f"{where}: 'fields' is to be a list with at least one property")
+        raise InputError(f"{where}: 'fields' must be a list with at least one property")
     for field in fields:
         _text(field, f"{where}: each of 'fields'")
     return TypeTarget(_text(members["target"], f"{where}: 'target'"), tuple(fields))
@@ -99,7 +99,7 @@ def _target(value: Any, where: str) -> TypeTarget:
 
 def _object(value: Any, where: str, *, required: set[str], optional: set[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{where} is to be an object")
+        raise InputError(f"{where} must be an object")
     for name in sorted(required):
         if name not in value:
             raise InputError(f"{where}: '{name}' is missing")
@@ -112,7 +112,7 @@ def _object(value: Any, where: str, *, required: set[str], optional: set[str]) -
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
-        raise InputError(f"{where} is to be a string that is not empty")
+        raise InputError(f"{where} must be a string that is not empty")
     return value
 
 
@@ -122,7 +122,7 @@ def _path(document: dict[str, Any], manifest: Path, key: str) -> str | None:
     if members is None:
         return None
     if not isinstance(members, dict):
-        raise InputError(f"manifest '{manifest}': '{section}' is to be a map of keys")
+        raise InputError(f"manifest '{manifest}': '{section}' must be a map of keys")
     value = members.get(name)
     return None if value is None else _text(value, f"manifest '{manifest}': '{key}'")
 

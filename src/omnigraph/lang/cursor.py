@@ -199,7 +199,7 @@ def _refuse_half_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise Fault("half a surrogate pair: the text is not valid Unicode", Span(error.start, error.end)) from None
+        raise Fault("unpaired surrogate: the text is not valid Unicode", Span(error.start, error.end)) from None
 
 
 def decode_string(token: Token) -> str:

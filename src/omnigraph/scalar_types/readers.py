@@ -62,7 +62,7 @@ def read_string(value: Any) -> str:
 def well_formed(text: str) -> str:
     """Return the text if it is valid Unicode."""
     if not is_unicode(text):
-        raise ValueFormatError("text holds half a surrogate pair and is not valid Unicode")
+        raise ValueFormatError("text contains an unpaired surrogate and is not valid Unicode")
     return text
 
 

@@ -17,6 +17,6 @@ _EDITS = 2
 
 
 @lru_cache(maxsize=1024)
-def misspelt(name: str) -> str | None:
+def misspelled(name: str) -> str | None:
     """Return the defined annotation that `name` probably means; None for a defined name and for metadata."""
     return None if name in DEFINED else within_edits(name, sorted(DEFINED), _EDITS)

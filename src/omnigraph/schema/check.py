@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
-from omnigraph.schema.annotations import misspelt
+from omnigraph.schema.annotations import misspelled
 from omnigraph.schema.ast import (
     Annotation,
     CheckRule,
@@ -127,7 +127,7 @@ class _Checker:
                     "S22",
                     f"edges '{other}' and '{edge.name}' differ only in case",
                     edge.name.span,
-                    "queries find edges whatever their case, so one of them needs another name",
+                    "queries ignore the case of edge names: rename one of them",
                     catalog=True,
                 )
         self.subject = None
@@ -246,9 +246,9 @@ class _Checker:
                     if own.type != given.type:
                         self.say(
                             "S8",
-                            f"'{decl.name}.{column}' is {own.type}, but interface '{name}' says {given.type}",
+                            f"'{decl.name}.{column}' is {own.type}, but interface '{name}' declares {given.type}",
                             places[column],
-                            f"declare it as '{column}: {given.type}', or leave it out: the interface brings it",
+                            f"declare it as '{column}: {given.type}', or remove it: the interface provides it",
                         )
                 elif not _alike(firsts[column], gift):
                     (first,) = firsts[column].property.injected_from
@@ -256,7 +256,7 @@ class _Checker:
                         "S9",
                         f"interfaces '{first}' and '{name}' disagree about '{column}' of '{decl.name}'",
                         name.span,
-                        f"declare '{column}' in '{decl.name}', or make the interfaces alike",
+                        f"declare '{column}' in '{decl.name}', or make the interfaces equal",
                         catalog=True,
                     )
                 else:
@@ -366,7 +366,7 @@ class _Checker:
         if source is None:
             self.say(
                 "S16",
-                f"'{target.name}' embeds '{embed.source}', which is no property here",
+                f"'{target.name}' embeds '{embed.source}', which is not a property here",
                 span,
                 did_you_mean(embed.source, (p.name for p in properties.values() if p.type.is_text)),
             )
@@ -383,7 +383,7 @@ class _Checker:
             word = annotation.name.text
             if word in _TYPED:
                 continue
-            if (meant := misspelt(word)) is not None:
+            if (meant := misspelled(word)) is not None:
                 self.say("S24", f"there is no annotation '@{word}'", annotation.span, f"did you mean '@{meant}'?")
                 continue
             if word in ("description", "instruction"):
@@ -507,7 +507,7 @@ class _Checker:
     def column(self, column: Name, word: str, properties: dict[str, Property], code: str) -> Property | None:
         property_ = properties.get(column.text)
         if property_ is None:
-            message = f"'@{word}' names '{column}', which is no property here"
+            message = f"'@{word}' names '{column}', which is not a property here"
             self.say(code, message, column.span, did_you_mean(column.text, properties))
         return property_
 

@@ -94,7 +94,7 @@ def _complete(catalog: Catalog, kept: Numbers, next_id: int) -> tuple[Numbers, i
             numbers.incarnations[kind, name] = next_id
             next_id += 1
     if next_id > IDENTITY_MAX:
-        raise SchemaChangeError("the graph has no schema identities left to give out")
+        raise SchemaChangeError("the graph has no free schema identities left")
     return numbers, next_id
 
 

@@ -214,7 +214,7 @@ def _check_satisfaction(node: IRNode, interfaces: Mapping[int, IRInterface]) -> 
         if own.satisfies != links:
             raise bad_document(f"{what} is not linked to exactly the interface properties it satisfies")
         if own.injected and not links:
-            raise bad_document(f"{what} is injected, but no interface brings it")
+            raise bad_document(f"{what} is injected, but no interface provides it")
         for link, theirs in asked[own.name]:
             if own.type != theirs.type or (own.injected and own.notes != theirs.notes):
                 raise bad_document(f"{what} differs from interface '{link.interface.name}'")

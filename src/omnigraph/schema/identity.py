@@ -302,11 +302,11 @@ class _Matching:
                 taken[hint] = name
                 found[name] = known[hint]
         if isinstance(type_, NodeType):
-            self.match_fulfilling(type_, old, taken, found)
+            self.match_implementing(type_, old, taken, found)
         for name, continued in found.items():
             self.numbers.properties[kind, type_.name, name] = continued.id
 
-    def match_fulfilling(
+    def match_implementing(
         self, node: NodeType, old: IRType, taken: dict[str, str], found: dict[str, IRProperty]
     ) -> None:
         """Apply renames written in an interface to the properties of nodes that implement it.

@@ -116,7 +116,7 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
     except SchemaChangeError as error:
         return [Clash("schema", error.message)]
     if ir.next_id != next_id:
-        return [Clash("schema", "the changes of both sides bring up a declaration neither side has")]
+        return [Clash("schema", "the changes of both sides imply a declaration that neither side has")]
     clashes = _unreachable(ours, ir) or _unreachable(theirs, ir)
     return clashes or MergedSchema(text, ir)
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.schema.annotations import TEXTS, misspelt
+from omnigraph.schema.annotations import TEXTS, misspelled
 from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Metadata
 from omnigraph.schema.document import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
@@ -184,19 +184,21 @@ def _plan_interfaces(old: IRNode, new: IRNode) -> Iterator[Step]:
             yield UnsupportedChange(_entity(new, property_), f"it was {was} and is now {is_}")
         # Links to an added or dropped interface are part of the change reported above.
         if _links(known, common) != _links(property_, common):
-            reason = f"it fulfilled {_fulfilled(known, common)} and now fulfils {_fulfilled(property_, common)}"
+            reason = (
+                f"it implemented {_implemented(known, common)} and now implements {_implemented(property_, common)}"
+            )
             yield UnsupportedChange(_entity(new, property_), reason)
 
 
 def _origin(property_: IRProperty) -> str:
-    return "brought by an interface" if property_.injected else "declared by the node itself"
+    return "inherited from an interface" if property_.injected else "declared by the node itself"
 
 
 def _links(property_: IRProperty, interfaces: Collection[int]) -> frozenset[int]:
     return frozenset(link.property.id for link in property_.satisfies if link.interface.id in interfaces)
 
 
-def _fulfilled(property_: IRProperty, interfaces: Collection[int]) -> str:
+def _implemented(property_: IRProperty, interfaces: Collection[int]) -> str:
     links = [link for link in property_.satisfies if link.interface.id in interfaces]
     return " and ".join(f"{link.interface.name}.{link.property.name}" for link in links) or "no interface"
 
@@ -297,7 +299,7 @@ class _ConstraintChanges:
     def addition(self, entity: str, constraint: Constraint) -> Step:
         if isinstance(constraint, Index):
             return AddConstraint(self.owner.kind, self.owner.name, constraint)
-        why = "the ids of existing rows" if isinstance(constraint, Key) else "what existing rows must obey"
+        why = "the ids of existing rows" if isinstance(constraint, Key) else "the constraints on existing rows"
         reason = f"{spell_constraint(constraint)} cannot be added, because it changes {why}"
         return UnsupportedChange(entity, reason)
 
@@ -321,7 +323,7 @@ def _may_change(note: Metadata) -> bool:
     """Return True if the annotations may change: descriptive texts may, and a misspelled annotation of an older schema
     may be removed, because a schema text cannot contain it now.
     """
-    return note.name in TEXTS or misspelt(note.name) is not None
+    return note.name in TEXTS or misspelled(note.name) is not None
 
 
 def _notes_reason(old: Sequence[Metadata], new: Sequence[Metadata]) -> str:

@@ -17,7 +17,7 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
-from omnigraph.schema.annotations import misspelt
+from omnigraph.schema.annotations import misspelled
 from omnigraph.schema.ast import (
     Annotation,
     AnnotationValue,
@@ -365,7 +365,7 @@ class _SchemaParser(FileParser[Declaration]):
             value = self.value(allow_name=True)
             if cursor.at("..") and name.text == "card":
                 raise cursor.fault("')'", hint="'@card' comes right behind the edge's target type")
-            if cursor.at("..") and misspelt(name.text) == "card":
+            if cursor.at("..") and misspelled(name.text) == "card":
                 raise cursor.fault("')'", hint="did you mean '@card'?")
             while cursor.accept(","):
                 key = name_of(cursor.expect_lower("an argument name"))

@@ -97,7 +97,7 @@ def test_without_limits_there_are_no_shares():
 @pytest.mark.parametrize("variable", [REQUESTS_VARIABLE, TOKENS_VARIABLE, AT_ONCE_VARIABLE])
 @pytest.mark.parametrize("value", ["10k", "-3", "0", "1.5", "١", "9" * 20])
 def test_an_invalid_limit_is_refused(variable, value):
-    with pytest.raises(EmbeddingError, match=f"{variable} is '{value[:40]}', which is no limit"):
+    with pytest.raises(EmbeddingError, match=f"{variable} is '{value[:40]}', which is not a limit"):
         get_config({"OPENAI_API_KEY": "k", variable: value}, needed_by="x")
 
 

@@ -40,19 +40,19 @@ def with_type(value):
 
 
 WRONG = {
-    "no object": ([], "'spec' is to be an object"),
+    "no object": ([], "'spec' must be an object"),
     "no dimension": ({"types": SPEC["types"]}, "'dimension' is missing"),
     "no types": ({"dimension": 4}, "'types' is missing"),
-    "dimension zero": ({**SPEC, "dimension": 0}, "'dimension' is to be an integer of at least 1"),
+    "dimension zero": ({**SPEC, "dimension": 0}, "'dimension' must be an integer of at least 1"),
     "dimension float": ({**SPEC, "dimension": 4.0}, "'dimension'"),
     "dimension bool": ({**SPEC, "dimension": True}, "'dimension'"),
     "dimension text": ({**SPEC, "dimension": "4"}, "'dimension'"),
     "model number": ({**SPEC, "model": 3}, "'model'"),
     "model empty": ({**SPEC, "model": ""}, "'model'"),
     "unknown key": ({**SPEC, "modle": "m"}, "no key 'modle'; the keys are 'dimension', 'model', 'types'"),
-    "types a list": ({**SPEC, "types": []}, "'types' is to be an object"),
+    "types a list": ({**SPEC, "types": []}, "'types' must be an object"),
     "types empty": ({**SPEC, "types": {}}, "at least one type"),
-    "type no object": (with_type("label"), "'types.Object' is to be an object"),
+    "type no object": (with_type("label"), "'types.Object' must be an object"),
     "no target": (with_type({"fields": ["a"]}), "'types.Object': 'target' is missing"),
     "no fields": (with_type({"target": "v"}), "'types.Object': 'fields' is missing"),
     "target empty": (with_type({"target": "", "fields": ["a"]}), "'types.Object': 'target'"),
@@ -149,13 +149,13 @@ def test_the_older_key_of_the_input_is_accepted(tmp_path):
 WRONG_MANIFESTS = {
     "no input": ({"embeddings": SPEC}, "'sources.raw_seed' is missing"),
     "sources without it": ({**MANIFEST, "sources": {}}, "'sources.raw_seed' is missing"),
-    "no embeddings": ({"sources": {"raw_seed": "a"}}, "'embeddings' is missing"),
-    "null embeddings": ({**MANIFEST, "embeddings": None}, "'embeddings' is missing"),
+    "no embeddings": ({"sources": {"raw_seed": "a"}}, "has no key 'embeddings'"),
+    "null embeddings": ({**MANIFEST, "embeddings": None}, "has no key 'embeddings'"),
     "wrong embeddings": ({**MANIFEST, "embeddings": {"dimension": 4}}, "embeddings': 'types' is missing"),
-    "sources a list": ({**MANIFEST, "sources": ["a"]}, "'sources' is to be a map"),
-    "input a number": ({**MANIFEST, "sources": {"raw_seed": 3}}, "'sources.raw_seed' is to be a string"),
-    "output empty": ({**MANIFEST, "artifacts": {"embedded_seed": ""}}, "'artifacts.embedded_seed' is to be"),
-    "a list": ([MANIFEST], "is to be a map of keys"),
+    "sources a list": ({**MANIFEST, "sources": ["a"]}, "'sources' must be a map"),
+    "input a number": ({**MANIFEST, "sources": {"raw_seed": 3}}, "'sources.raw_seed' must be a string"),
+    "output empty": ({**MANIFEST, "artifacts": {"embedded_seed": ""}}, "'artifacts.embedded_seed' must be"),
+    "a list": ([MANIFEST], "must be a map of keys"),
 }
 
 

@@ -210,7 +210,7 @@ def test_unknown_escapes_are_refused_at_their_position(escape: str) -> None:
 @pytest.mark.parametrize("half", [0xD800, 0xDFFF, 0xD83D])
 def test_an_unpaired_surrogate_is_refused(half: int) -> None:
     fault = fault_of(lambda: cursor_at(f'é "{chr(half)}"'))
-    assert fault.message == "half a surrogate pair: the text is not valid Unicode"
+    assert fault.message == "unpaired surrogate: the text is not valid Unicode"
     assert fault.span == Span(3, 4)
 
 

@@ -594,7 +594,7 @@ BAD = named(
             "Blob",
             "s3://b/k",
             InputError,
-            "'All.blob': 's3://b/k' is a reference to somewhere else",
+            "'All.blob': 's3://b/k' is an external reference",
         ),
         (
             "list item out of range",
@@ -694,7 +694,7 @@ def test_keys_of_every_type_find_their_row(tmp_path, type_, given, id_):
 
 
 def test_blob_reference_is_rejected_by_property(typed):
-    with pytest.raises(InputError, match=r"^'All.blob': 's3://b/k' is a reference to somewhere else"):
+    with pytest.raises(InputError, match=r"^'All.blob': 's3://b/k' is an external reference"):
         change(typed, 'insert All { k: "y", must: 1, blob: "s3://b/k" }')
 
 

@@ -436,11 +436,11 @@ def test_a_declaration_with_an_error_is_still_declared() -> None:
 
 
 HINTS = {
-    "a misspelt interface": ("interface Named {} node A implements Name {}", "did you mean 'Named'?"),
+    "a misspelled interface": ("interface Named {} node A implements Name {}", "did you mean 'Named'?"),
     "an unknown interface": ("node A implements Named {}", "declare 'interface Named { … }'"),
-    "a misspelt column": ("node A { title: I32 @index(titel) }", "did you mean 'title'?"),
-    "a misspelt endpoint": ("node Person {} edge E: Person -> Persno", "did you mean 'Person'?"),
-    "a misspelt source text": ('node A { body: String v: Vector(3) @embed("bod") }', "did you mean 'body'?"),
+    "a misspelled column": ("node A { title: I32 @index(titel) }", "did you mean 'title'?"),
+    "a misspelled endpoint": ("node Person {} edge E: Person -> Persno", "did you mean 'Person'?"),
+    "a misspelled source text": ('node A { body: String v: Vector(3) @embed("bod") }', "did you mean 'body'?"),
     "a nullable key": ("node A { a: I32? @key }", "a key always has a value: drop the '?'"),
     "two keys": (
         "node A { a: I32 @key b: I32 @key }",

@@ -419,7 +419,7 @@ def test_new_properties_are_numbered_by_owner_then_name():
 
 
 def test_the_counter_cannot_overflow():
-    with pytest.raises(SchemaChangeError, match="no schema identities left"):
+    with pytest.raises(SchemaChangeError, match="no free schema identities left"):
         resolve_identity(SchemaIR(DOMAIN, IDENTITY_MAX), compile_schema("node A {}"))
 
 
@@ -620,7 +620,7 @@ REFUSED = {
         True,
         "'In.since' cannot come from an interface",
     ),
-    "injected by nobody": ((*MOOD, "injected"), True, "'Person.mood' is injected, but no interface brings it"),
+    "injected by nobody": ((*MOOD, "injected"), True, "'Person.mood' is injected, but no interface provides it"),
     "interface not fulfilled": (
         (*PERSON, "properties"),
         lambda items: [items[0], items[1], items[3]],

@@ -149,7 +149,7 @@ BAD = {
     "a new property of an interface that a new node declares": (
         [(NAMED, f"{NAMED[:-1]} note: String? }}")],
         [("node Note", "node City implements Named { n: String @key  note: String? }\nnode Note")],
-        [("node:City.note", "it fulfilled no interface and now fulfils Named.note")],
+        [("node:City.note", "it implemented no interface and now implements Named.note")],
     ),
     "a dropped property of an interface that a new node implements": (
         [(NAMED, "interface Named { label: String @index }")],
@@ -159,7 +159,7 @@ BAD = {
     "a dropped property of an interface that a new node declares": (
         [(NAMED, "interface Named { label: String @index }")],
         [("node Note", "node City implements Named { n: String @key  nick: String? }\nnode Note")],
-        [("node:City.nick", "it fulfilled Named.nick and now fulfils no interface")],
+        [("node:City.nick", "it implemented Named.nick and now implements no interface")],
     ),
 }
 

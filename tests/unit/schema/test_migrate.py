@@ -205,12 +205,12 @@ REFUSED = {
     "new unique property": (
         "node A {}",
         "node A { a: I32? @unique }",
-        [("node:A.a", "@unique(a) cannot be added, because it changes what existing rows must obey", None)],
+        [("node:A.a", "@unique(a) cannot be added, because it changes the constraints on existing rows", None)],
     ),
     "new range on a new property": (
         "node A {}",
         "node A { a: I32? @range(a, 0..1) }",
-        [("node:A.a", "@range(a, 0..1) cannot be added, because it changes what existing rows must obey", None)],
+        [("node:A.a", "@range(a, 0..1) cannot be added, because it changes the constraints on existing rows", None)],
     ),
     "removed interface": (
         "interface I {}",
@@ -286,24 +286,24 @@ REFUSED = {
     "new unique": (
         "node A { a: I32 }",
         "node A { a: I32 @unique }",
-        [("node:A.a", "@unique(a) cannot be added, because it changes what existing rows must obey", None)],
+        [("node:A.a", "@unique(a) cannot be added, because it changes the constraints on existing rows", None)],
     ),
     "new unique on an edge": (
         "node A {} edge E: A -> A",
         "node A {} edge E: A -> A { @unique(src, dst) }",
-        [("edge:E", "@unique(dst, src) cannot be added, because it changes what existing rows must obey", None)],
+        [("edge:E", "@unique(dst, src) cannot be added, because it changes the constraints on existing rows", None)],
     ),
     "new check": (
         "node A { a: String }",
         'node A { a: String @check(a, "x") }',
-        [("node:A.a", '@check(a, "x") cannot be added, because it changes what existing rows must obey', None)],
+        [("node:A.a", '@check(a, "x") cannot be added, because it changes the constraints on existing rows', None)],
     ),
     "another range": (
         "node A { a: I32 @range(a, 0..) }",
         "node A { a: I32 @range(a, ..2.5) }",
         [
             ("node:A.a", "@range(a, 0..) cannot be removed", None),
-            ("node:A.a", "@range(a, ..2.5) cannot be added, because it changes what existing rows must obey", None),
+            ("node:A.a", "@range(a, ..2.5) cannot be added, because it changes the constraints on existing rows", None),
         ],
     ),
     "removed key": ("node A { a: I32 @key }", "node A { a: I32 }", [("node:A.a", "@key(a) cannot be removed", None)]),
@@ -359,27 +359,27 @@ REFUSED = {
     "injected becomes direct": (
         "interface I { a: I32? } node A implements I {}",
         "interface I { a: I32? } node A implements I { a: I32? }",
-        [("node:A.a", "it was brought by an interface and is now declared by the node itself", None)],
+        [("node:A.a", "it was inherited from an interface and is now declared by the node itself", None)],
     ),
     "direct becomes injected": (
         "interface I { a: I32? } node A implements I { a: I32? }",
         "interface I { a: I32? } node A implements I {}",
-        [("node:A.a", "it was declared by the node itself and is now brought by an interface", None)],
+        [("node:A.a", "it was declared by the node itself and is now inherited from an interface", None)],
     ),
     "renamed and injected becomes direct": (
         "interface I { a: I32? } node A implements I {}",
         'interface I { b: I32? @rename_from("a") } node A implements I { b: I32? }',
-        [("node:A.b", "it was brought by an interface and is now declared by the node itself", None)],
+        [("node:A.b", "it was inherited from an interface and is now declared by the node itself", None)],
     ),
     "new link": (
         "interface I {} node A implements I { a: I32? }",
         "interface I { a: I32? } node A implements I { a: I32? }",
-        [("node:A.a", "it fulfilled no interface and now fulfils I.a", None)],
+        [("node:A.a", "it implemented no interface and now implements I.a", None)],
     ),
     "lost link": (
         "interface I { a: I32? } node A implements I { a: I32? }",
         "interface I {} node A implements I { a: I32? }",
-        [("node:A.a", "it fulfilled I.a and now fulfils no interface", None)],
+        [("node:A.a", "it implemented I.a and now implements no interface", None)],
     ),
     **{
         f"embedding: {name}": (
@@ -500,7 +500,7 @@ def test_steps_are_ordered_by_kind_name_and_change():
         'set the annotations of property C.b to @description("new")',
         "add property C.j: I32?",
         "cannot change node:C.kept: [OG-MF-106] the type changes from I32 to I64",
-        "cannot change node:C.kept: @unique(kept) cannot be added, because it changes what existing rows must obey",
+        "cannot change node:C.kept: @unique(kept) cannot be added, because it changes the constraints on existing rows",
         "add @index(kept) to node type C",
         "add @index(aa, kept) to node type C",
         "drop property C.gone (older versions keep it until they are cleaned up)",

@@ -251,7 +251,7 @@ def test_spans_cover_what_was_written() -> None:
 
 SYNTAX = {
     "no declaration": ("x", (1, 1), "expected 'node', 'edge' or 'interface', found 'x'", None),
-    "a misspelt one": (
+    "a misspelled one": (
         "nod A {}",
         (1, 1),
         "expected 'node', 'edge' or 'interface', found 'nod'",
@@ -331,7 +331,7 @@ SYNTAX = {
         "the types are String, Blob, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Uuid, enum(…), Vector(n) and "
         "lists: [T]",
     ),
-    "a misspelt type": ("node A { a: string }", (1, 13), "expected a type, found 'string'", "did you mean 'String'?"),
+    "a misspelled type": ("node A { a: string }", (1, 13), "expected a type, found 'string'", "did you mean 'String'?"),
     "a list of enums": (
         "node A { a: [enum(x)] }",
         (1, 14),
@@ -402,7 +402,7 @@ SYNTAX = {
         "'@describe' stands alone in a body",
         "an annotation follows the property it describes",
     ),
-    "a misspelt rule": ("node A { @uniqe(x) }", (1, 10), "'@uniqe' stands alone in a body", "did you mean 'unique'?"),
+    "a misspelled rule": ("node A { @uniqe(x) }", (1, 10), "'@uniqe' stands alone in a body", "did you mean 'unique'?"),
     "a rule without columns": ("node A { @key() }", (1, 15), "expected a property name, found ')'", None),
     "a bare rule at the top of a body": (
         "node A { @key }",
@@ -450,7 +450,7 @@ SYNTAX = {
         "expected a node type name, found 'Ä'",
         "names are written in the letters a to z, digits and underscores",
     ),
-    "half a character": ("node A {} // \ud800", (1, 14), "half a surrogate pair: the text is not valid Unicode", None),
+    "half a character": ("node A {} // \ud800", (1, 14), "unpaired surrogate: the text is not valid Unicode", None),
 }
 
 

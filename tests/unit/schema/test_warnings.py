@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.schema.annotations import misspelt
+from omnigraph.schema.annotations import misspelled
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.warnings import _HINTS, unknown_annotations
 
 
 @pytest.mark.parametrize("name", sorted(_HINTS))
 def test_every_hint_can_appear(name):
-    assert misspelt(name) is None
+    assert misspelled(name) is None
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class BlobSources:
                     return Location(fspath(folder), folder), fspath(file.relative_to(folder))
             elif location.path is None and wanted.path is None and wanted.uri.startswith(f"{location.uri}/"):
                 return location, wanted.uri.removeprefix(f"{location.uri}/")
-        raise InputError("it is outside the allowed blob sources", hint="give the bytes themselves: base64:…")
+        raise InputError("it is outside the allowed blob sources", hint="give the bytes: base64:…")
 
 
 def _check_regular(path: Path) -> None:

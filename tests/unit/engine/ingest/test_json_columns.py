@@ -159,7 +159,7 @@ def test_a_null_in_a_required_column_is_kept():
         (PropertyType("F32"), 1e39, "1e+39 exceeds Float32 range"),
         (PropertyType("F64"), "1", "expected F64, found the string '1'"),
         (PropertyType("String"), 5, "expected String, found the integer 5"),
-        (PropertyType("String"), "\ud800", "text holds half a surrogate pair and is not valid Unicode"),
+        (PropertyType("String"), "\ud800", "text contains an unpaired surrogate and is not valid Unicode"),
         (PropertyType("Vector", dim=3), [1, 2], "expected 3 dimensions, got 2"),
         (PropertyType("Vector", dim=2), [1, "x"], "vector elements must be numeric, found the string 'x'"),
         (PropertyType("Vector", dim=2), [1, None], "vector elements must be numeric, found null"),

@@ -337,7 +337,7 @@ BAD_VALUES = named(
         (
             "a reference",
             person('"blob":"s3://b/k"'),
-            "Person.blob: 's3://b/k' is a reference to somewhere else",
+            "Person.blob: 's3://b/k' is an external reference",
             "blob",
         ),
         (
@@ -471,10 +471,10 @@ def test_dicts_are_numbered_from_one():
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({"type": "Person", "data": {"name": "\ud800"}}, "Person.name: text holds half a surrogate pair"),
-        ({"type": "Note", "data": {"text": "x", "id": "\ud800"}}, "Note.id: text holds half a surrogate pair"),
-        ({"edge": "Knows", "from": "\ud800", "to": "b"}, "Knows.from: text holds half a surrogate pair"),
-        ({"edge": "Knows", "from": "a", "to": "\udfff"}, "Knows.to: text holds half a surrogate pair"),
+        ({"type": "Person", "data": {"name": "\ud800"}}, "Person.name: text contains an unpaired surrogate"),
+        ({"type": "Note", "data": {"text": "x", "id": "\ud800"}}, "Note.id: text contains an unpaired surrogate"),
+        ({"edge": "Knows", "from": "\ud800", "to": "b"}, "Knows.from: text contains an unpaired surrogate"),
+        ({"edge": "Knows", "from": "a", "to": "\udfff"}, "Knows.to: text contains an unpaired surrogate"),
     ],
 )
 def test_unpaired_surrogates_in_dicts_are_refused(record, reason):

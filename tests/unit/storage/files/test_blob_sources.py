@@ -117,7 +117,7 @@ def test_an_unreadable_reference_is_an_error_of_its_record(photos, tmp_path):
 def test_no_reference_is_followed_by_default(photos, tmp_path):
     og.init(tmp_path / "g", SCHEMA, sync=False)
     graph = og.open(tmp_path / "g", sync=False)
-    with pytest.raises(InputError, match="is a reference to somewhere else, and those are not allowed here"):
+    with pytest.raises(InputError, match="is an external reference, which is not allowed here"):
         graph.mutate(INSERT, params={"n": "x", "d": f"file://{photos}/a.bin"})
     again = og.open(tmp_path / "g", sync=False, blob_sources=[photos])
     again.mutate(INSERT, params={"n": "x", "d": f"file://{photos}/a.bin"})
