@@ -1,0 +1,21 @@
+"""Arrow arrays."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.arrays import one_array
+
+
+@pytest.mark.parametrize("chunks", [[], [[1, 2]], [[1], [2, 3], []]])
+def test_chunks_become_one_array(chunks):
+    column = pa.chunked_array(chunks, pa.int64())
+    assert one_array(column).to_pylist() == [value for chunk in chunks for value in chunk]
+    assert one_array(column).type == pa.int64()
+
+
+def test_single_chunk_and_array_are_not_copied():
+    array = pa.array([1, 2])
+    assert one_array(array) is array
+    assert one_array(pa.chunked_array([array])).buffers()[1].address == array.buffers()[1].address
