@@ -147,7 +147,7 @@ class _BulkLoad:
         if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
             self._staging = stage_input(self.runner, self.source, self._job(snapshot))
         try:
-            self._finalize(transaction, self._staging)
+            self._validate(transaction, self._staging)
         except Damaged as error:
             # A cleanup removed the version. It does so only long after the branch moved.
             head = self.repository.state().get_head(self.request.options.branch)
@@ -188,7 +188,8 @@ class _BulkLoad:
         settings, at_once = share_settings(self.environ, self.runner.parallelism)
         return replace(job, environ=settings, at_once=at_once)
 
-    def _finalize(self, transaction: Transaction, before: StagedInput) -> None:
+    def _validate(self, transaction: Transaction, before: StagedInput) -> None:
+        """Validate the staged input on the snapshot of a transaction, and add the changes to it."""
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
         staging = before.copy(job)
         outcome = Validation(staging, transaction.snapshot).run()
@@ -199,32 +200,9 @@ class _BulkLoad:
         self._publish(transaction, staging, outcome)
 
     def _publish(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:
+        """Finalize the fragments and add them to the transaction."""
         job = staging.job
-        final: dict[str, list[NewFragment]] = {key: [] for key in staging.tables}
-        work: list[FinalizeWork | DeleteWork] = []
-        for key, rows in staging.tables.items():
-            excluded: dict[int, list[int]] = {}
-            for position in rows.excluded:
-                excluded.setdefault(split_of(position), []).append(position)
-            made = [
-                FinalizeWork(key, fragments, excluded.get(split, []), rows.first_rows[split])
-                for split, fragments in rows.fragments.items()
-            ]
-            every = sorted(rows.excluded)
-            made += [
-                FinalizeWork(key, done.tables[key].fragments, every, origins=done.tables[key].origins)
-                for done in outcome.completed
-                if key in done.tables
-            ]
-            for new in made:
-                if new.excluded and new.fragments:
-                    work.append(new)
-                else:
-                    final[key] += new.fragments
-        for key, names in outcome.replaced().items():
-            every = sorted(staging.tables[key].excluded)
-            numbers = sorted(bucket_numbers(job, names))
-            work += [DeleteWork(key, list(some), names, every) for some in shares(numbers, self.runner)]
+        final, work = self._finalize_work(staging, outcome)
         changed: dict[str, list[str]] = {}
         removed: dict[str, list[int]] = {}
         for one, done in zip(work, self.runner.run("finalize", finalize, job, work), strict=True):
@@ -244,6 +222,34 @@ class _BulkLoad:
             transaction.change(key, TableWrite(prepared=change))
         self._record_embeddings(transaction, staging, outcome)
         self._report(transaction, staging, outcome)
+
+    def _finalize_work(
+        self, staging: StagedInput, outcome: Outcome
+    ) -> tuple[dict[str, list[NewFragment]], list[FinalizeWork | DeleteWork]]:
+        """The fragments that are final as staged, by table, and the work of the finalize tasks."""
+        final: dict[str, list[NewFragment]] = {}
+        work: list[FinalizeWork | DeleteWork] = []
+        for key, rows in staging.tables.items():
+            excluded: dict[int, list[int]] = {}
+            for position in rows.excluded:
+                excluded.setdefault(split_of(position), []).append(position)
+            staged = [
+                FinalizeWork(key, fragments, excluded.get(split, []), rows.first_rows[split])
+                for split, fragments in rows.fragments.items()
+            ]
+            every = sorted(rows.excluded)
+            staged += [
+                FinalizeWork(key, done.tables[key].fragments, every, origins=done.tables[key].origins)
+                for done in outcome.completed
+                if key in done.tables
+            ]
+            final[key] = [fragment for one in staged if not one.excluded for fragment in one.fragments]
+            work += [one for one in staged if one.excluded and one.fragments]
+        for key, names in outcome.replaced().items():
+            every = sorted(staging.tables[key].excluded)
+            numbers = sorted(bucket_numbers(staging.job, names))
+            work += [DeleteWork(key, list(some), names, every) for some in shares(numbers, self.runner)]
+        return final, work
 
     def _record_embeddings(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:
         """Record the models of the embedded columns. Checks them again, because the head may have moved since the tasks
