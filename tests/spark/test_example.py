@@ -12,7 +12,7 @@ def test_example_runs(spark, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     runpy.run_path(str(EXAMPLE), run_name="__main__")
-    told = capsys.readouterr().out
-    assert "refused:" in told
-    assert "100 samples changed on branch 'recalibrated'" in told
-    assert "fast_forward" in told or "merged" in told
+    output = capsys.readouterr().out
+    assert "rejected:" in output
+    assert "100 samples changed on branch 'recalibrated'" in output
+    assert "fast_forward" in output or "merged" in output
