@@ -80,6 +80,6 @@ def load() -> bool:
         _loader.modules.update({name: import_module(f"{__name__}.{name}") for name in _SUBJECTS})
     except (ImportError, RuntimeError, OSError) as error:
         # numba does not support the platform or cannot write its cache: the fallbacks continue to run.
-        _log.warning("no compiled loops: %s", error)
+        _log.warning("no compiled kernels: %s", error)
         return False
     return True

@@ -97,7 +97,7 @@ def test_extreme_numbers(graph):
         graph, "max($p.big) as big, min($p.big) as small, max($p.wide) as wide, sum($p.wide) as s"
     ).to_pylist()
     assert found == [{"big": 2**63 - 1, "small": -(2**63), "wide": 2**64 - 1, "s": 2**64 - 1}]
-    assert table(graph, "sum($p.big) as s").to_pylist() == [{"s": 2**53}], "integers are added up exactly"
+    assert table(graph, "sum($p.big) as s").to_pylist() == [{"s": 2**53}], "integer sums are exact"
     ((mean,),) = rows(graph, "avg($p.half)")
     assert mean == pytest.approx((0.10000000149011612 + 0.20000000298023224) / 2, rel=1e-15)
 
@@ -138,7 +138,7 @@ def test_null_is_a_separate_group(graph):
     assert rows(graph, "$p.kind, count($p) as n", then=then) == [(None, 2), ("a", 2), ("b", 1)]
     assert rows(graph, "$p.flag, count($p) as n", then=then) == [(True, 3), (None, 1), (False, 1)]
     assert rows(graph, "$p.day, count($p) as n", then=then) == [(None, 2), ("2020-01-01", 2), ("2019-01-01", 1)]
-    assert len(rows(graph, "$p.at, count($p) as n")) == 3, "moments of one day are not one moment"
+    assert len(rows(graph, "$p.at, count($p) as n")) == 3, "datetimes of one day are different"
     assert rows(graph, "$p.kind, $p.flag, count($p) as n", then="order { n, $p.flag desc }") == [
         ("a", True, 1),
         ("a", False, 1),

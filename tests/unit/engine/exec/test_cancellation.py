@@ -79,7 +79,7 @@ def test_query_can_be_cancelled_at_every_checkpoint(graph, monkeypatch, name):
             with pytest.raises(Cancelled) as caught:
                 reader.query(QUERIES[name], cancel=stop)
         assert caught.value.code == "cancelled"
-        assert sorted(map(str, reader.query(QUERIES[name]).to_rows())) == expected, "the handle is as good as before"
+        assert sorted(map(str, reader.query(QUERIES[name]).to_rows())) == expected, "the handle remains usable"
 
 
 def test_cancelled_token_stops_a_query_before_it_starts(graph):

@@ -149,7 +149,7 @@ def test_every_query_stops_at_its_checkpoints(graph, name):
         stop = Counting(nth)
         with pytest.raises(Cancelled):
             rows_of(graph, QUERIES[name], cancel=stop)
-        assert stop.seen == nth, "nothing goes on after a query was stopped"
+        assert stop.seen == nth, "no work continues after a cancellation"
     assert rows_of(graph, QUERIES[name]) == expected
 
 
@@ -268,7 +268,7 @@ def test_search_for_many_words_has_checkpoints(graph, text):
     graph.query(text, params=words)
     counting = Counting()
     graph.query(text, params=words, cancel=counting)
-    assert counting.seen >= 3_000 / ITEMS_AT_ONCE * 2, "the words are cut apart, then looked up"
+    assert counting.seen >= 3_000 / ITEMS_AT_ONCE * 2, "the text is split into words, then they are looked up"
     for nth in (3, counting.seen // 2, counting.seen - 1):
         stop = Counting(nth)
         with pytest.raises(Cancelled):
@@ -281,7 +281,9 @@ def test_long_value_lists_have_checkpoints(graph):
     values = {"v": list(range(10_000))}
     counting = Counting()
     assert len(graph.query(text, params=values, cancel=counting)) == COUNT
-    assert counting.seen >= 2 * 10_000 / ITEMS_AT_ONCE, "they are read as parameters, then brought to the column's type"
+    assert counting.seen >= 2 * 10_000 / ITEMS_AT_ONCE, (
+        "values are read as parameters, then converted to the type of the column"
+    )
     stop = Counting(20)
     with pytest.raises(Cancelled):
         graph.query(text, params=values, cancel=stop)
@@ -296,7 +298,7 @@ def test_parameters_and_texts_are_read_with_checkpoints():
         plan = compile_query(catalog, text)
         compiled = counting.seen
         bind_params(plan.params, {})
-    assert compiled >= 2_000, "every expression, and every so many tokens"
+    assert compiled >= 2_000, "a checkpoint per expression and per batch of tokens"
     for nth in (1, compiled // 2, compiled):
         stop = Counting(nth)
         with pytest.raises(Cancelled), watching(Watch(None, stop)):
@@ -346,7 +348,7 @@ def test_native_call_returns_and_raises_in_the_calling_thread():
         assert native.interruptible(threading.get_ident, rows=10) == threading.get_ident()
         assert native.interruptible(threading.get_ident, rows=10**9) != threading.get_ident()
     with watching(Watch()):
-        assert native.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), "nothing can stop it"
+        assert native.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), "the call has no limits"
 
 
 def test_waiting_for_another_thread_can_be_cancelled():

@@ -83,7 +83,7 @@ def test_notebook_display(graph):
 def test_data_frames(graph):
     pytest.importorskip("pandas")
     frame = graph.query(MADE).to_pandas()
-    assert frame["o"][0]["deep"]["wide"] == 2**64 - 1, "a null beside it makes no float of it"
+    assert frame["o"][0]["deep"]["wide"] == 2**64 - 1, "integers next to a null stay integers"
     assert [one["big"] for one in frame["after"][0]] == [1, None]
     polars = pytest.importorskip("polars")
     schema = graph.query(MADE).to_polars().schema

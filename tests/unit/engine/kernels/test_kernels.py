@@ -90,7 +90,7 @@ def test_scores_and_best_scores(kernel_loader, seed):
         assert (found[0][held].tolist(), found[1][held].tolist()) == (above[held].tolist(), equal[held].tolist())
     assert standing_slow[0][0][own > 0].tolist() == [int((slow > score).sum()) for score in own if score > 0]
     fast = index.bm25(asked)
-    assert fast.tolist() == slow.tolist(), "to the last bit: ties stay ties"
+    assert fast.tolist() == slow.tolist(), "bit-identical, so ties are equal"
     for (wanted, whole), expected in best_slow.items():
         assert inverted_index.best(fast, None if whole else rows, wanted).tolist() == expected.tolist()
     top = np.sort(slow)[::-1][9]
@@ -162,7 +162,7 @@ def test_queries_work_without_kernels(kernel_loader, monkeypatch, caplog, tmp_pa
 
     monkeypatch.setattr(kernels, "import_module", refuse)
     assert not kernels.load()
-    assert "no compiled loops: no numba here" in caplog.text
+    assert "no compiled kernels: no numba here" in caplog.text
     assert kernels.find("bm25") is None
     rows = [node("Doc", name=f"d{at}", text="red", vec=[at, 1]) for at in range(5)]
     graph = new_graph(tmp_path, "node Doc { name: String @key  text: String  vec: Vector(2) }", *rows)

@@ -213,7 +213,7 @@ def test_large_result_is_fetched_batch_by_batch(graph, streamed):
     assert reader.read_all() == found.to_arrow()
     streamed.clear()
     found.to_arrow()
-    assert streamed == [], "all of it is held now"
+    assert streamed == [], "all rows are in memory now"
 
 
 def test_fused_scores_belong_to_their_rows(graph, tune):
