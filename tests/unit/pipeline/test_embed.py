@@ -237,7 +237,7 @@ BAD_LINES = [
     ("[1]", "expected a JSON object"),
     ('{"type": "Object"}', "needs an object 'data'"),
     ('{"type": "Unknown", "data": 1}', "needs an object 'data'"),
-    ('{"type": 1}', "'type' is to be a string"),
+    ('{"type": 1}', "'type' must be a string"),
     ('{"type":"Person","data":{"name":"\\ud800"}}', "surrogate"),
     ('{"type":"Person","data":{"name":' + "[" * 100_000 + "]" * 100_000 + "}}", "nested too deeply"),
     ('{"type":"Person","data":{"name":' + "[" * 600 + "]" * 600 + "}}", "nested too deeply"),
