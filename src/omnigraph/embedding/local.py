@@ -32,10 +32,10 @@ from omnigraph.hashing import fnv1a, mix
 
 HASHED_MODEL = "local-hashed-ngrams-v1"
 
-_PLACES = 4
+_COMPONENTS = 4
 """Number of components per feature; more components reduce accidental similarity."""
 
-_PIECES_TO_WORD = 3.0
+_NGRAMS_TO_WORD = 3.0
 """Total squared weight of the n-grams of a word, relative to the weight 1 of the word."""
 
 _SHORT_WORD_WEIGHT = 0.5
@@ -49,7 +49,7 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _IDEOGRAPHS_FROM = "\u2e80"
 
-Places = tuple[NDArray[np.int64], NDArray[np.float64]]
+Components = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 def words_model(name: str) -> str:
@@ -184,11 +184,11 @@ def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]
     distinct = {word: number for number, word in enumerate(dict.fromkeys(word for one in counts for word in one))}
     sums = np.zeros(len(counts) * dim)
     if distinct:
-        pieces = [_pieces(word) for word in distinct]
-        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        features = [_features(word) for word in distinct]
+        sizes = np.fromiter(map(len, features), np.int64, len(features))
         firsts = np.cumsum(sizes) - sizes
-        piece_weights = np.repeat(np.sqrt(_PIECES_TO_WORD / np.maximum(sizes - 1, 1)), sizes)
-        piece_weights[firsts] = 1
+        feature_weights = np.repeat(np.sqrt(_NGRAMS_TO_WORD / np.maximum(sizes - 1, 1)), sizes)
+        feature_weights[firsts] = 1
         # One entry per word of a text, then one per n-gram of that word.
         words = np.array([distinct[word] for one in counts for word in one], np.int64)
         weights = np.array([_weight(word, count) for one in counts for word, count in one.items()])
@@ -196,30 +196,30 @@ def _sum_hashed(counts: Sequence[Counter[str]], dim: int) -> NDArray[np.float64]
         spread = sizes[words]
         which = np.repeat(firsts[words] - (np.cumsum(spread) - spread), spread) + np.arange(spread.sum())
         offsets = np.repeat(rows, spread) * dim
-        amounts = np.repeat(weights, spread) * piece_weights[which]
-        hashes = fnv1a([piece for one in pieces for piece in one])
-        for number in range(_PLACES):
-            places, signs = _places(hashes, number, dim)
-            sums += np.bincount(offsets + places[which], amounts * signs[which], minlength=sums.size)
+        amounts = np.repeat(weights, spread) * feature_weights[which]
+        hashes = fnv1a([feature for one in features for feature in one])
+        for number in range(_COMPONENTS):
+            components, signs = _components(hashes, number, dim)
+            sums += np.bincount(offsets + components[which], amounts * signs[which], minlength=sums.size)
     return sums.reshape(len(counts), dim)
 
 
-def _pieces(word: str) -> list[bytes]:
+def _features(word: str) -> list[bytes]:
     """Return the word itself, then its n-grams; `<` and `>` mark its ends."""
     marked = f"<{word}>"
     # An ideograph carries as much information as several letters.
     sizes = (3, 4, 5) if word[:1] < _IDEOGRAPHS_FROM else (1, 2, 3)
-    pieces = [marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)]
-    return [b"w" + word.encode(), *(b"p" + piece.encode() for piece in pieces)]
+    ngrams = [marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)]
+    return [b"w" + word.encode(), *(b"p" + ngram.encode() for ngram in ngrams)]
 
 
-def _places(hashes: NDArray[np.uint64], number: int, dim: int) -> Places:
+def _components(hashes: NDArray[np.uint64], number: int, dim: int) -> Components:
     """Return the component and the sign of the n-th hash of a feature."""
     mixed = mix(hashes + np.uint64(number * 0x632BE59BD9B4E019 & (2**64 - 1)))
-    places = (mixed >> np.uint64(32)) * np.uint64(dim) >> np.uint64(32)
+    components = (mixed >> np.uint64(32)) * np.uint64(dim) >> np.uint64(32)
     signs = 1.0 - 2.0 * (mixed & np.uint64(1)).astype(np.float64)
     # Scaled so that a feature keeps its length when it is spread over its components.
-    return places.astype(np.int64), signs / np.sqrt(_PLACES)
+    return components.astype(np.int64), signs / np.sqrt(_COMPONENTS)
 
 
 # -- word vectors ------------------------------------------------------------------------------------
@@ -235,13 +235,13 @@ def _sum_known(counts: Sequence[Counter[str]], known: _WordVectors, dim: int) ->
             )
             sums[row] = np.add.accumulate(weighted, axis=0)[-1]
     # A known word has the same weight as a hashed word with its n-grams.
-    sums *= np.sqrt(1 + _PIECES_TO_WORD)
+    sums *= np.sqrt(1 + _NGRAMS_TO_WORD)
     if known.width == dim:
         return sums
     # For another dimension, hash the components, which preserves angles on average.
     projected = np.zeros((dim, len(counts)))
     components = mix(np.arange(known.width, dtype=np.uint64))
-    for number in range(_PLACES):
-        places, signs = _places(components, number, dim)
-        np.add.at(projected, places, (sums * signs).T)
+    for number in range(_COMPONENTS):
+        targets, signs = _components(components, number, dim)
+        np.add.at(projected, targets, (sums * signs).T)
     return projected.T

@@ -10,10 +10,10 @@ from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Source
 from omnigraph.lang.tokens import Comment
 
-Piece = TypeVar("Piece")
+Item = TypeVar("Item")
 
 
-class FileParser(Generic[Piece]):
+class FileParser(Generic[Item]):
     """Parses a file that is a list of items: declarations or queries."""
 
     def __init__(self, source: Source) -> None:
@@ -26,17 +26,17 @@ class FileParser(Generic[Piece]):
             raise
 
     def parse(
-        self, one: Callable[[], Piece], starts: Callable[[Cursor], bool]
-    ) -> tuple[tuple[Piece, ...], list[Comment]]:
+        self, one: Callable[[], Item], starts: Callable[[Cursor], bool]
+    ) -> tuple[tuple[Item, ...], list[Comment]]:
         """Return all items and the comments between them, or raise `ParseError` with all errors.
 
         An item with an error is abandoned; parsing continues where the next item `starts`.
         """
-        pieces: list[Piece] = []
+        items: list[Item] = []
         while not self.cursor.at_end():
-            self.attempt(lambda: pieces.append(one()), starts)
+            self.attempt(lambda: items.append(one()), starts)
         self.reporter.raise_if_any()
-        return tuple(pieces), self.cursor.comments
+        return tuple(items), self.cursor.comments
 
     def attempt(self, one: Callable[[], None], starts: Callable[[Cursor], bool]) -> bool:
         """Parse an item; after an error, advance to the start of the next one. Return True on success."""
