@@ -14,21 +14,8 @@ from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
+from omnigraph.schema import ast
 from omnigraph.schema.annotations import misspelled
-from omnigraph.schema.ast import (
-    Annotation,
-    CheckRule,
-    ColumnRule,
-    Declaration,
-    EdgeDecl,
-    InterfaceDecl,
-    Member,
-    NodeDecl,
-    PropertyDecl,
-    RangeRule,
-    Rule,
-    SchemaFile,
-)
 from omnigraph.schema.catalog import (
     RESERVED_COLUMNS,
     Cardinality,
@@ -76,7 +63,7 @@ def compile_schema(text: str, name: str = "<schema>") -> Catalog:
     return check_schema(tree, source)
 
 
-def check_schema(tree: SchemaFile, source: Source) -> Catalog:
+def check_schema(tree: ast.SchemaFile, source: Source) -> Catalog:
     """Return the catalog of a parsed schema; error positions refer to `source`."""
     checker = _Checker(Reporter(source))
     catalog = checker.run(tree)
@@ -106,20 +93,20 @@ class _Checker:
         fault = Fault(message, span, kind="catalog" if catalog else "parse", code=code, hint=hint)
         self.reporter.add(fault, subject=self.subject)
 
-    def run(self, tree: SchemaFile) -> Catalog:
+    def run(self, tree: ast.SchemaFile) -> Catalog:
         interfaces: dict[str, InterfaceType] = {}
         nodes: dict[str, NodeType] = {}
         edges: dict[str, EdgeType] = {}
-        firsts = {kind: self.firsts(tree, kind) for kind in (InterfaceDecl, NodeDecl, EdgeDecl)}
-        for interface in firsts[InterfaceDecl]:
-            assert isinstance(interface, InterfaceDecl)
+        firsts = {kind: self.firsts(tree, kind) for kind in (ast.InterfaceDecl, ast.NodeDecl, ast.EdgeDecl)}
+        for interface in firsts[ast.InterfaceDecl]:
+            assert isinstance(interface, ast.InterfaceDecl)
             interfaces[interface.name.text] = self.interface(interface)
-        for node in firsts[NodeDecl]:
-            assert isinstance(node, NodeDecl)
+        for node in firsts[ast.NodeDecl]:
+            assert isinstance(node, ast.NodeDecl)
             nodes[node.name.text] = self.node(node, interfaces)
         folded: dict[str, str] = {}
-        for edge in firsts[EdgeDecl]:
-            assert isinstance(edge, EdgeDecl)
+        for edge in firsts[ast.EdgeDecl]:
+            assert isinstance(edge, ast.EdgeDecl)
             edges[edge.name.text] = self.edge(edge, nodes)
             other = folded.setdefault(edge.name.text.lower(), edge.name.text)
             if other != edge.name.text:
@@ -133,9 +120,9 @@ class _Checker:
         self.subject = None
         return Catalog(_by_name(interfaces), _by_name(nodes), _by_name(edges))
 
-    def firsts(self, tree: SchemaFile, kind: type[Declaration]) -> list[Declaration]:
+    def firsts(self, tree: ast.SchemaFile, kind: type[ast.Declaration]) -> list[ast.Declaration]:
         """Return the declarations of one kind; a second one of the same name is reported and omitted."""
-        seen: dict[str, Declaration] = {}
+        seen: dict[str, ast.Declaration] = {}
         for declaration in tree.declarations:
             if isinstance(declaration, kind):
                 name = declaration.name
@@ -155,7 +142,7 @@ class _Checker:
 
     # -- the three kinds -------------------------------------------------------------------------
 
-    def interface(self, decl: InterfaceDecl) -> InterfaceType:
+    def interface(self, decl: ast.InterfaceDecl) -> InterfaceType:
         self.subject = f"interface '{decl.name}'"
         properties, constraints = self.properties(decl.members, "interface")
         interface = InterfaceType(decl.name.text, _by_name(properties), _canonical(constraints))
@@ -170,10 +157,10 @@ class _Checker:
         self.gifts[interface.name] = gifts
         return interface
 
-    def node(self, decl: NodeDecl, interfaces: dict[str, InterfaceType]) -> NodeType:
+    def node(self, decl: ast.NodeDecl, interfaces: dict[str, InterfaceType]) -> NodeType:
         self.subject = f"node '{decl.name}'"
         properties, constraints = self.properties(decl.members, "node")
-        places = {m.name.text: m.span for m in decl.members if isinstance(m, PropertyDecl)}
+        places = {m.name.text: m.span for m in decl.members if isinstance(m, ast.PropertyDecl)}
         self.inherit(decl, interfaces, properties, constraints, places)
         constraints += self.rules(decl.members, "node", properties)
         self.one_key(decl, constraints)
@@ -190,7 +177,7 @@ class _Checker:
             rename_from=self.rename_from(decl.annotations),
         )
 
-    def edge(self, decl: EdgeDecl, nodes: dict[str, NodeType]) -> EdgeType:
+    def edge(self, decl: ast.EdgeDecl, nodes: dict[str, NodeType]) -> EdgeType:
         self.subject = f"edge '{decl.name}'"
         for end, role in ((decl.source, "source"), (decl.target, "target")):
             if end.text not in nodes:
@@ -217,7 +204,7 @@ class _Checker:
 
     def inherit(
         self,
-        decl: NodeDecl,
+        decl: ast.NodeDecl,
         interfaces: dict[str, InterfaceType],
         properties: dict[str, Property],
         constraints: list[Constraint],
@@ -265,12 +252,12 @@ class _Checker:
 
     # -- properties ------------------------------------------------------------------------------
 
-    def properties(self, members: Sequence[Member], kind: TypeKind) -> tuple[dict[str, Property], list[Constraint]]:
+    def properties(self, members: Sequence[ast.Member], kind: TypeKind) -> tuple[dict[str, Property], list[Constraint]]:
         """Return the declared properties and the constraints written behind them."""
         properties: dict[str, Property] = {}
         constraints: list[Constraint] = []
         for member in members:
-            if not isinstance(member, PropertyDecl):
+            if not isinstance(member, ast.PropertyDecl):
                 continue
             name = member.name.text
             if name in properties:
@@ -300,7 +287,7 @@ class _Checker:
             )
         return properties, constraints
 
-    def bare_constraints(self, member: PropertyDecl, kind: TypeKind) -> list[Constraint]:
+    def bare_constraints(self, member: ast.PropertyDecl, kind: TypeKind) -> list[Constraint]:
         """Read `@key`, `@unique` and `@index` behind a property."""
         found: list[Constraint] = []
         type_ = member.type.type
@@ -325,7 +312,7 @@ class _Checker:
                 found.append(_COLUMN_CONSTRAINTS[word]((column,)))
         return found
 
-    def embed(self, member: PropertyDecl, kind: TypeKind) -> Embed | None:
+    def embed(self, member: ast.PropertyDecl, kind: TypeKind) -> Embed | None:
         annotations = [a for a in member.annotations if a.name.text == "embed"]
         if not annotations:
             return None
@@ -375,7 +362,7 @@ class _Checker:
 
     # -- annotations -----------------------------------------------------------------------------
 
-    def notes(self, annotations: Iterable[Annotation], *, on_property: bool) -> tuple[Metadata, ...]:
+    def notes(self, annotations: Iterable[ast.Annotation], *, on_property: bool) -> tuple[Metadata, ...]:
         """Return the annotations that remain metadata, in canonical order."""
         notes: set[Metadata] = set()
         seen: set[str] = set()
@@ -399,7 +386,7 @@ class _Checker:
         # An absent value and an empty value are different annotations and must not compare equal.
         return tuple(sorted(notes, key=lambda n: (n.name, n.value is not None, n.value or "", n.arguments)))
 
-    def rename_from(self, annotations: Iterable[Annotation]) -> str | None:
+    def rename_from(self, annotations: Iterable[ast.Annotation]) -> str | None:
         found: str | None = None
         for count, annotation in enumerate(a for a in annotations if a.name.text == "rename_from"):
             if count:
@@ -414,26 +401,26 @@ class _Checker:
 
     # -- rules in a body -------------------------------------------------------------------------
 
-    def rules(self, members: Sequence[Member], kind: TypeKind, properties: dict[str, Property]) -> list[Constraint]:
+    def rules(self, members: Sequence[ast.Member], kind: TypeKind, properties: dict[str, Property]) -> list[Constraint]:
         found: list[Constraint] = []
         for member in members:
-            if isinstance(member, PropertyDecl):
+            if isinstance(member, ast.PropertyDecl):
                 continue
             constraint = self.rule(member, kind, properties)
             if constraint is not None:
                 found.append(constraint)
         return found
 
-    def rule(self, rule: Rule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+    def rule(self, rule: ast.Rule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
         match rule:
-            case ColumnRule():
+            case ast.ColumnRule():
                 return self.column_rule(rule, kind, properties)
-            case RangeRule():
+            case ast.RangeRule():
                 return self.range_rule(rule, kind, properties)
-            case CheckRule():
+            case ast.CheckRule():
                 return self.check_rule(rule, kind, properties)
 
-    def column_rule(self, rule: ColumnRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+    def column_rule(self, rule: ast.ColumnRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
         if rule.kind == "key" and kind == "edge":
             self.say("S10", "an edge has no key", rule.span, "use '@unique' to forbid repeated values")
             return None
@@ -458,7 +445,7 @@ class _Checker:
         columns = tuple(sorted({column.text for column in rule.columns}))
         return _COLUMN_CONSTRAINTS[rule.kind](columns)
 
-    def range_rule(self, rule: RangeRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+    def range_rule(self, rule: ast.RangeRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
         property_ = self.value_rule_column(rule.column, "range", rule.span, kind, properties)
         if property_ is None:
             return None
@@ -476,7 +463,7 @@ class _Checker:
             return None
         return Range(rule.column.text, low, high)
 
-    def check_rule(self, rule: CheckRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
+    def check_rule(self, rule: ast.CheckRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
         property_ = self.value_rule_column(rule.column, "check", rule.span, kind, properties)
         if property_ is None:
             return None
@@ -511,7 +498,7 @@ class _Checker:
             self.say(code, message, column.span, did_you_mean(column.text, properties))
         return property_
 
-    def one_key(self, decl: NodeDecl, constraints: list[Constraint]) -> None:
+    def one_key(self, decl: ast.NodeDecl, constraints: list[Constraint]) -> None:
         keys = [c for c in constraints if isinstance(c, Key)]
         if len(keys) > 1:
             listed = " and ".join(f"({', '.join(key.columns)})" for key in keys[:3])
@@ -527,7 +514,7 @@ class _Checker:
         constraints: list[Constraint],
         properties: dict[str, Property],
         places: dict[str, Span],
-        decl: NodeDecl,
+        decl: ast.NodeDecl,
     ) -> None:
         for key in constraints:
             if not isinstance(key, Key):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from omnigraph.errors import SchemaChangeError
+from omnigraph.schema import document
 from omnigraph.schema.catalog import (
     AnyType,
     Catalog,
@@ -22,21 +23,6 @@ from omnigraph.schema.catalog import (
     NodeType,
     TypeKind,
     constraint_columns,
-)
-from omnigraph.schema.document import (
-    IDENTITY_MAX,
-    KINDS,
-    Column,
-    IRConstraint,
-    IREdge,
-    IREmbed,
-    IRInterface,
-    IRNode,
-    IRProperty,
-    Link,
-    Ref,
-    SystemField,
-    note_order,
 )
 
 TypeKey = tuple[TypeKind, str]
@@ -56,9 +42,9 @@ class Parts(NamedTuple):
     """All records of a document and the first free number."""
 
     next_id: int
-    interfaces: tuple[IRInterface, ...]
-    nodes: tuple[IRNode, ...]
-    edges: tuple[IREdge, ...]
+    interfaces: tuple[document.IRInterface, ...]
+    nodes: tuple[document.IRNode, ...]
+    edges: tuple[document.IREdge, ...]
 
 
 def build_parts(catalog: Catalog, kept: Numbers, next_id: int) -> Parts:
@@ -78,7 +64,7 @@ def _complete(catalog: Catalog, kept: Numbers, next_id: int) -> tuple[Numbers, i
     type number.
     """
     numbers = Numbers(dict(kept.types), dict(kept.properties), dict(kept.incarnations))
-    for kind in KINDS:
+    for kind in document.KINDS:
         for name in catalog.of_kind(kind):
             if (kind, name) not in numbers.types:
                 numbers.types[kind, name] = next_id
@@ -93,7 +79,7 @@ def _complete(catalog: Catalog, kept: Numbers, next_id: int) -> tuple[Numbers, i
         if kind != "interface" and (kind, name) not in numbers.incarnations:
             numbers.incarnations[kind, name] = next_id
             next_id += 1
-    if next_id > IDENTITY_MAX:
+    if next_id > document.IDENTITY_MAX:
         raise SchemaChangeError("the graph has no free schema identities left")
     return numbers, next_id
 
@@ -103,12 +89,12 @@ class _Builder:
         self.catalog = catalog
         self.numbers = numbers
 
-    def interface(self, type_: InterfaceType) -> IRInterface:
+    def interface(self, type_: InterfaceType) -> document.IRInterface:
         id_ = self.numbers.types["interface", type_.name]
-        return IRInterface(id_, type_.name, self.properties(type_), self.constraints(type_))
+        return document.IRInterface(id_, type_.name, self.properties(type_), self.constraints(type_))
 
-    def node(self, type_: NodeType) -> IRNode:
-        return IRNode(
+    def node(self, type_: NodeType) -> document.IRNode:
+        return document.IRNode(
             self.numbers.types["node", type_.name],
             type_.name,
             self.properties(type_),
@@ -118,8 +104,8 @@ class _Builder:
             tuple(self.type_ref("interface", name) for name in type_.implements),
         )
 
-    def edge(self, type_: EdgeType) -> IREdge:
-        return IREdge(
+    def edge(self, type_: EdgeType) -> document.IREdge:
+        return document.IREdge(
             self.numbers.types["edge", type_.name],
             type_.name,
             self.properties(type_),
@@ -131,12 +117,12 @@ class _Builder:
             type_.cardinality,
         )
 
-    def type_ref(self, kind: TypeKind, name: str) -> Ref:
-        return Ref(self.numbers.types[kind, name], name)
+    def type_ref(self, kind: TypeKind, name: str) -> document.Ref:
+        return document.Ref(self.numbers.types[kind, name], name)
 
-    def properties(self, type_: AnyType) -> tuple[IRProperty, ...]:
+    def properties(self, type_: AnyType) -> tuple[document.IRProperty, ...]:
         return tuple(
-            IRProperty(
+            document.IRProperty(
                 self.numbers.properties[type_.kind, type_.name, property_.name],
                 property_.name,
                 property_.type,
@@ -148,42 +134,42 @@ class _Builder:
             for property_ in type_.properties.values()
         )
 
-    def embed(self, type_: AnyType, embed: Embed) -> IREmbed:
+    def embed(self, type_: AnyType, embed: Embed) -> document.IREmbed:
         source = self.numbers.properties.get((type_.kind, type_.name, embed.source))
-        return IREmbed(source, embed.source, embed.model)
+        return document.IREmbed(source, embed.source, embed.model)
 
-    def links(self, type_: AnyType, name: str) -> tuple[Link, ...]:
+    def links(self, type_: AnyType, name: str) -> tuple[document.Link, ...]:
         if not isinstance(type_, NodeType):
             return ()
         return tuple(
-            Link(
+            document.Link(
                 self.type_ref("interface", interface),
-                Ref(self.numbers.properties["interface", interface, name], name),
+                document.Ref(self.numbers.properties["interface", interface, name], name),
             )
             for interface in type_.implements
             if name in self.catalog.interfaces[interface].properties
         )
 
-    def constraints(self, type_: AnyType) -> tuple[IRConstraint, ...]:
+    def constraints(self, type_: AnyType) -> tuple[document.IRConstraint, ...]:
         return tuple(self.constraint(type_, constraint) for constraint in type_.constraints)
 
-    def constraint(self, type_: AnyType, constraint: Constraint) -> IRConstraint:
+    def constraint(self, type_: AnyType, constraint: Constraint) -> document.IRConstraint:
         columns = [self.column(type_, name) for name in constraint_columns(constraint)]
         if isinstance(constraint, Key):
-            columns.sort(key=lambda column: column.id if isinstance(column, Ref) else 0)
+            columns.sort(key=lambda column: column.id if isinstance(column, document.Ref) else 0)
             constraint = Key(tuple(column.name for column in columns))
-        return IRConstraint(constraint, tuple(columns))
+        return document.IRConstraint(constraint, tuple(columns))
 
-    def column(self, type_: AnyType, name: str) -> Column:
+    def column(self, type_: AnyType, name: str) -> document.Column:
         if isinstance(type_, EdgeType):
             if name == "src":
-                return SystemField("src")
+                return document.SystemField("src")
             if name == "dst":
-                return SystemField("dst")
-        return Ref(self.numbers.properties[type_.kind, type_.name, name], name)
+                return document.SystemField("dst")
+        return document.Ref(self.numbers.properties[type_.kind, type_.name, name], name)
 
 
 def _notes(notes: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
     # JSON stores one value per keyword, so a repeated keyword would be lost.
     once = (Metadata(note.name, note.value, tuple(sorted(dict(note.arguments).items()))) for note in notes)
-    return tuple(sorted(set(once), key=note_order))
+    return tuple(sorted(set(once), key=document.note_order))

@@ -14,20 +14,8 @@ from typing import Any, TypeVar
 
 from omnigraph.errors import SchemaChangeError
 from omnigraph.scalar_types.describe import describe_json
+from omnigraph.schema import document
 from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Metadata, Range, Unique
-from omnigraph.schema.document import (
-    IDENTITY_MAX,
-    Column,
-    IRConstraint,
-    IREdge,
-    IREmbed,
-    IRInterface,
-    IRNode,
-    IRProperty,
-    Link,
-    Ref,
-    SystemField,
-)
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 
 Part = TypeVar("Part")
@@ -102,7 +90,7 @@ class At:
 
     def identity(self) -> int:
         """Return a number of the counter; zero is never assigned."""
-        return self.integer(1, IDENTITY_MAX)
+        return self.integer(1, document.IDENTITY_MAX)
 
     def number(self) -> float:
         """Return a finite number."""
@@ -149,10 +137,10 @@ class At:
         return self.matching(_PROPERTY_NAME, "a property name")
 
 
-def parse_interface(at: At) -> IRInterface:
+def parse_interface(at: At) -> document.IRInterface:
     """Parse the JSON form of an `IRInterface`."""
     members = at.object("id", "name", "properties", "constraints")
-    return IRInterface(
+    return document.IRInterface(
         members["id"].identity(),
         members["name"].type_name(),
         members["properties"].array(_parse_property),
@@ -160,10 +148,10 @@ def parse_interface(at: At) -> IRInterface:
     )
 
 
-def parse_node(at: At) -> IRNode:
+def parse_node(at: At) -> document.IRNode:
     """Parse the JSON form of an `IRNode`."""
     members = at.object("id", "incarnation_id", "name", "annotations", "implements", "properties", "constraints")
-    return IRNode(
+    return document.IRNode(
         members["id"].identity(),
         members["name"].type_name(),
         members["properties"].array(_parse_property),
@@ -174,13 +162,13 @@ def parse_node(at: At) -> IRNode:
     )
 
 
-def parse_edge(at: At) -> IREdge:
+def parse_edge(at: At) -> document.IREdge:
     """Parse the JSON form of an `IREdge`."""
     members = at.object(
         "id", "incarnation_id", "name", "annotations", "from", "to", "cardinality", "properties", "constraints"
     )
     bounds = members["cardinality"].object("min", "max")
-    return IREdge(
+    return document.IREdge(
         members["id"].identity(),
         members["name"].type_name(),
         members["properties"].array(_parse_property),
@@ -197,30 +185,30 @@ def _parse_u32(at: At) -> int:
     return at.integer(0, _U32_MAX)
 
 
-def _parse_type_ref(at: At) -> Ref:
+def _parse_type_ref(at: At) -> document.Ref:
     members = at.object("id", "name")
-    return Ref(members["id"].identity(), members["name"].type_name())
+    return document.Ref(members["id"].identity(), members["name"].type_name())
 
 
-def _parse_property_ref(at: At) -> Ref:
+def _parse_property_ref(at: At) -> document.Ref:
     members = at.object("id", "name")
-    return Ref(members["id"].identity(), members["name"].property_name())
+    return document.Ref(members["id"].identity(), members["name"].property_name())
 
 
-def _parse_column(at: At) -> Column:
+def _parse_column(at: At) -> document.Column:
     if isinstance(at.value, dict) and "system" in at.value:
         name = at.object("system")["system"]
         if name.value == "src":
-            return SystemField("src")
+            return document.SystemField("src")
         if name.value == "dst":
-            return SystemField("dst")
+            return document.SystemField("dst")
         raise name.fail("'src' or 'dst'")
     return _parse_property_ref(at)
 
 
-def _parse_property(at: At) -> IRProperty:
+def _parse_property(at: At) -> document.IRProperty:
     members = at.object("id", "name", "type", "annotations", "embed", "injected", "satisfies")
-    return IRProperty(
+    return document.IRProperty(
         members["id"].identity(),
         members["name"].property_name(),
         _parse_property_type(members["type"]),
@@ -269,22 +257,24 @@ def _parse_note(at: At) -> Metadata:
     return Metadata(members["name"].property_name(), members["value"].optional(At.text), tuple(sorted(arguments)))
 
 
-def _parse_embed(at: At) -> IREmbed:
+def _parse_embed(at: At) -> document.IREmbed:
     members = at.object("source", "model")
     source = members["source"].object("id", "name")
-    return IREmbed(source["id"].optional(At.identity), source["name"].text(), members["model"].optional(At.text))
+    return document.IREmbed(
+        source["id"].optional(At.identity), source["name"].text(), members["model"].optional(At.text)
+    )
 
 
-def _parse_link(at: At) -> Link:
+def _parse_link(at: At) -> document.Link:
     members = at.object("interface", "property")
-    return Link(_parse_type_ref(members["interface"]), _parse_property_ref(members["property"]))
+    return document.Link(_parse_type_ref(members["interface"]), _parse_property_ref(members["property"]))
 
 
-def _parse_constraint(at: At) -> IRConstraint:
+def _parse_constraint(at: At) -> document.IRConstraint:
     kind, body = at.only_member()
     if kind in _COLUMN_CONSTRAINTS:
         columns = body.array(_parse_column)
-        return IRConstraint(_COLUMN_CONSTRAINTS[kind](tuple(column.name for column in columns)), columns)
+        return document.IRConstraint(_COLUMN_CONSTRAINTS[kind](tuple(column.name for column in columns)), columns)
     constraint: Constraint
     if kind == "Range":
         members = body.object("property", "min", "max")
@@ -296,4 +286,4 @@ def _parse_constraint(at: At) -> IRConstraint:
         constraint = Check(ref.name, members["pattern"].text())
     else:
         raise bad_document(f"{at.path} is a constraint of an unknown kind")
-    return IRConstraint(constraint, (ref,))
+    return document.IRConstraint(constraint, (ref,))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from omnigraph.schema import document
 from omnigraph.schema.catalog import (
     RESERVED_COLUMNS,
     SYSTEM_FIELDS,
@@ -22,31 +23,18 @@ from omnigraph.schema.catalog import (
     Unique,
     constraint_order,
 )
-from omnigraph.schema.document import (
-    IRConstraint,
-    IREdge,
-    IREmbed,
-    IRInterface,
-    IRNode,
-    IRProperty,
-    IRType,
-    Link,
-    Ref,
-    SystemField,
-    note_order,
-)
 from omnigraph.schema.document_parser import bad_document
 from omnigraph.schema.patterns import why_bad_pattern
 
 
 def check_parts(
     next_id: int,
-    interfaces: Sequence[IRInterface],
-    nodes: Sequence[IRNode],
-    edges: Sequence[IREdge],
+    interfaces: Sequence[document.IRInterface],
+    nodes: Sequence[document.IRNode],
+    edges: Sequence[document.IREdge],
 ) -> None:
     """Raise `SchemaChangeError` if the records do not form a valid schema."""
-    types: tuple[IRType, ...] = (*interfaces, *nodes, *edges)
+    types: tuple[document.IRType, ...] = (*interfaces, *nodes, *edges)
     _check_numbers(next_id, types)
     for kind, of_kind in (("interfaces", interfaces), ("nodes", nodes), ("edges", edges)):
         _ascending(kind, [type_.name for type_ in of_kind])
@@ -56,12 +44,12 @@ def check_parts(
     for type_ in types:
         _check_members(type_)
         match type_:
-            case IRInterface():
+            case document.IRInterface():
                 _check_interface(type_)
-            case IRNode():
+            case document.IRNode():
                 _check_notes(_spell(type_), type_.notes)
                 _check_satisfaction(type_, interface_by_id)
-            case IREdge():
+            case document.IREdge():
                 _check_notes(_spell(type_), type_.notes)
                 for ref in (type_.from_type, type_.to_type):
                     _check_ref(f"an endpoint of {_spell(type_)}", ref, node_names)
@@ -73,16 +61,16 @@ def check_parts(
                     raise bad_document(f"edges '{other}' and '{type_.name}' differ only in case")
 
 
-def _spell(type_: IRType, property_: IRProperty | None = None) -> str:
+def _spell(type_: document.IRType, property_: document.IRProperty | None = None) -> str:
     return f"{type_.kind} '{type_.name}'" if property_ is None else f"'{type_.name}.{property_.name}'"
 
 
-def _check_numbers(next_id: int, types: Iterable[IRType]) -> None:
+def _check_numbers(next_id: int, types: Iterable[document.IRType]) -> None:
     seen: dict[int, str] = {}
     for type_ in types:
         numbered = [(type_.id, _spell(type_))]
         numbered += [(property_.id, _spell(type_, property_)) for property_ in type_.properties]
-        if not isinstance(type_, IRInterface):
+        if not isinstance(type_, document.IRInterface):
             numbered.append((type_.incarnation_id, f"the table of {_spell(type_)}"))
         for number, what in numbered:
             if not 1 <= number < next_id:
@@ -98,7 +86,7 @@ def _ascending(what: str, keys: Sequence[Any]) -> None:
             raise bad_document(f"{what} are not in ascending order without repeats")
 
 
-def _check_ref(what: str, ref: Ref, names: Mapping[int, str]) -> None:
+def _check_ref(what: str, ref: document.Ref, names: Mapping[int, str]) -> None:
     if ref.id not in names:
         raise bad_document(f"{what} refers to id {ref.id}, which is nothing of the right kind")
     if ref.name != names[ref.id]:
@@ -106,13 +94,13 @@ def _check_ref(what: str, ref: Ref, names: Mapping[int, str]) -> None:
 
 
 def _check_notes(what: str, notes: Sequence[Metadata]) -> None:
-    _ascending(f"the annotations of {what}", [note_order(note) for note in notes])
+    _ascending(f"the annotations of {what}", [document.note_order(note) for note in notes])
 
 
 # -- properties and constraints ----------------------------------------------------------------------
 
 
-def _check_members(type_: IRType) -> None:
+def _check_members(type_: document.IRType) -> None:
     _ascending(f"the properties of {_spell(type_)}", [property_.name for property_ in type_.properties])
     for property_ in type_.properties:
         what = _spell(type_, property_)
@@ -134,7 +122,7 @@ def _check_members(type_: IRType) -> None:
         raise bad_document(f"{_spell(type_)} has more than one key")
 
 
-def _check_embed(type_: IRType, property_: IRProperty, embed: IREmbed) -> None:
+def _check_embed(type_: document.IRType, property_: document.IRProperty, embed: document.IREmbed) -> None:
     what = f"the embedding of {_spell(type_, property_)}"
     if type_.kind == "edge" or property_.type.scalar != "Vector":
         raise bad_document(f"{what} is not on a vector of a node")
@@ -147,26 +135,30 @@ def _check_embed(type_: IRType, property_: IRProperty, embed: IREmbed) -> None:
         raise bad_document(f"{what} is not made from a String")
 
 
-def _check_constraint(type_: IRType, constraint: IRConstraint, by_id: Mapping[int, IRProperty]) -> None:
+def _check_constraint(
+    type_: document.IRType, constraint: document.IRConstraint, by_id: Mapping[int, document.IRProperty]
+) -> None:
     word = type(constraint.constraint).__name__.lower()
     what = f"@{word} of {_spell(type_)}"
     names = {id_: property_.name for id_, property_ in by_id.items()}
     if not constraint.fields:
         raise bad_document(f"{what} has no columns")
     for column in constraint.fields:
-        if isinstance(column, Ref):
+        if isinstance(column, document.Ref):
             _check_ref(what, column, names)
         elif type_.kind != "edge" or not isinstance(constraint.constraint, Unique | Index):
             raise bad_document(f"{what} cannot name '{column.name}'")
     if isinstance(constraint.constraint, Key):
-        _ascending(f"the columns of {what}", [c.id for c in constraint.fields if isinstance(c, Ref)])
+        _ascending(f"the columns of {what}", [c.id for c in constraint.fields if isinstance(c, document.Ref)])
     else:
         _ascending(f"the columns of {what}", [column.name for column in constraint.fields])
     _check_eligible(type_, constraint, by_id, what)
 
 
-def _check_eligible(type_: IRType, constraint: IRConstraint, by_id: Mapping[int, IRProperty], what: str) -> None:
-    covered = [by_id[c.id].type for c in constraint.fields if not isinstance(c, SystemField)]
+def _check_eligible(
+    type_: document.IRType, constraint: document.IRConstraint, by_id: Mapping[int, document.IRProperty], what: str
+) -> None:
+    covered = [by_id[c.id].type for c in constraint.fields if not isinstance(c, document.SystemField)]
     match constraint.constraint:
         case Key():
             # The key of an interface becomes a key of its nodes and is checked there.
@@ -191,23 +183,25 @@ def _check_eligible(type_: IRType, constraint: IRConstraint, by_id: Mapping[int,
 # -- interfaces --------------------------------------------------------------------------------------
 
 
-def _check_interface(interface: IRInterface) -> None:
+def _check_interface(interface: document.IRInterface) -> None:
     for constraint in interface.constraints:
         if len(constraint.fields) > 1:
             raise bad_document(f"{_spell(interface)} has a constraint over several columns")
 
 
-def _check_satisfaction(node: IRNode, interfaces: Mapping[int, IRInterface]) -> None:
+def _check_satisfaction(node: document.IRNode, interfaces: Mapping[int, document.IRInterface]) -> None:
     names = {interface.id: interface.name for interface in interfaces.values()}
     _ascending(f"the interfaces of {_spell(node)}", [ref.name for ref in node.implements])
     for ref in node.implements:
         _check_ref(f"'implements' of {_spell(node)}", ref, names)
-    asked: dict[str, list[tuple[Link, IRProperty]]] = {property_.name: [] for property_ in node.properties}
+    asked: dict[str, list[tuple[document.Link, document.IRProperty]]] = {
+        property_.name: [] for property_ in node.properties
+    }
     for ref in node.implements:
         for theirs in interfaces[ref.id].properties:
             if theirs.name not in asked:
                 raise bad_document(f"{_spell(node)} lacks '{theirs.name}' of interface '{ref.name}'")
-            asked[theirs.name].append((Link(ref, Ref(theirs.id, theirs.name)), theirs))
+            asked[theirs.name].append((document.Link(ref, document.Ref(theirs.id, theirs.name)), theirs))
     for own in node.properties:
         what = _spell(node, own)
         links = tuple(link for link, _ in asked[own.name])

@@ -7,21 +7,7 @@ from __future__ import annotations
 
 from omnigraph.lang.comment_printer import Printer, quote
 from omnigraph.lang.spans import Source
-from omnigraph.schema.ast import (
-    Annotation,
-    AnnotationValue,
-    CheckRule,
-    ColumnRule,
-    Declaration,
-    EdgeDecl,
-    InterfaceDecl,
-    Member,
-    NodeDecl,
-    PropertyDecl,
-    RangeRule,
-    SchemaFile,
-    TypeExpr,
-)
+from omnigraph.schema import ast
 from omnigraph.schema.parser import parse_source
 
 
@@ -32,7 +18,7 @@ def format_schema(text: str, name: str = "<schema>") -> str:
     return _SchemaFormatter(Printer(source, comments)).file(tree)
 
 
-def print_schema(tree: SchemaFile) -> str:
+def print_schema(tree: ast.SchemaFile) -> str:
     """Return the text of a tree that may have been built without a source."""
     return _SchemaFormatter(Printer()).file(tree)
 
@@ -41,7 +27,7 @@ class _SchemaFormatter:
     def __init__(self, printer: Printer) -> None:
         self.printer = printer
 
-    def file(self, tree: SchemaFile) -> str:
+    def file(self, tree: ast.SchemaFile) -> str:
         had_body = False
         for declaration in tree.declarations:
             has_body = bool(declaration.members) or self.printer.has_comment(declaration.body)
@@ -49,10 +35,10 @@ class _SchemaFormatter:
             had_body = has_body
         return self.printer.finish()
 
-    def declaration(self, decl: Declaration, has_body: bool, *, apart: bool) -> None:
+    def declaration(self, decl: ast.Declaration, has_body: bool, *, apart: bool) -> None:
         head = self.head(decl)
         if not has_body:
-            empty = "" if isinstance(decl, EdgeDecl) else " {}"
+            empty = "" if isinstance(decl, ast.EdgeDecl) else " {}"
             self.printer.item(head + empty, decl.span, apart=apart)
             return
         self.printer.open(head + " {", decl.span.start, decl.body.start, apart=apart)
@@ -60,43 +46,43 @@ class _SchemaFormatter:
             self.printer.item(self.member(member), member.span)
         self.printer.close(decl.span.end)
 
-    def head(self, decl: Declaration) -> str:
+    def head(self, decl: ast.Declaration) -> str:
         match decl:
-            case InterfaceDecl():
+            case ast.InterfaceDecl():
                 return f"interface {decl.name}"
-            case NodeDecl():
+            case ast.NodeDecl():
                 implements = ", ".join(name.text for name in decl.implements)
                 head = f"node {decl.name}{self.annotations(decl.annotations)}"
                 return f"{head} implements {implements}" if implements else head
-            case EdgeDecl():
+            case ast.EdgeDecl():
                 card = decl.cardinality
                 bounds = f" @card({card.min}..{'' if card.max is None else card.max})" if card else ""
                 return f"edge {decl.name}: {decl.source} -> {decl.target}{bounds}{self.annotations(decl.annotations)}"
 
-    def member(self, member: Member) -> str:
+    def member(self, member: ast.Member) -> str:
         match member:
-            case PropertyDecl():
+            case ast.PropertyDecl():
                 return f"{member.name}: {self.type(member.type)}{self.annotations(member.annotations)}"
-            case ColumnRule():
+            case ast.ColumnRule():
                 return f"@{member.kind}({', '.join(name.text for name in member.columns)})"
-            case RangeRule():
+            case ast.RangeRule():
                 return f"@range({member.column}, {member.low or ''}..{member.high or ''})"
-            case CheckRule():
+            case ast.CheckRule():
                 return f"@check({member.column}, {self.value(member.pattern)})"
 
-    def type(self, type_: TypeExpr) -> str:
+    def type(self, type_: ast.TypeExpr) -> str:
         if type_.enum_order is None:
             return str(type_.type)
         return f"enum({', '.join(type_.enum_order)}){'?' if type_.type.nullable else ''}"
 
-    def annotations(self, annotations: tuple[Annotation, ...]) -> str:
+    def annotations(self, annotations: tuple[ast.Annotation, ...]) -> str:
         return "".join(f" {self.annotation(annotation)}" for annotation in annotations)
 
-    def annotation(self, annotation: Annotation) -> str:
+    def annotation(self, annotation: ast.Annotation) -> str:
         if annotation.value is None:
             return f"@{annotation.name}"
         arguments = "".join(f", {key}={self.value(value)}" for key, value in annotation.arguments)
         return f"@{annotation.name}({self.value(annotation.value)}{arguments})"
 
-    def value(self, value: AnnotationValue) -> str:
+    def value(self, value: ast.AnnotationValue) -> str:
         return self.printer.literal(value.span, quote(value.text)) if value.kind == "string" else value.text

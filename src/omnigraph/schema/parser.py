@@ -17,24 +17,8 @@ from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.error_recovery import FileParser
 from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
+from omnigraph.schema import ast
 from omnigraph.schema.annotations import misspelled
-from omnigraph.schema.ast import (
-    Annotation,
-    AnnotationValue,
-    CardinalityExpr,
-    CheckRule,
-    ColumnRule,
-    Declaration,
-    EdgeDecl,
-    InterfaceDecl,
-    Member,
-    NodeDecl,
-    PropertyDecl,
-    RangeRule,
-    Rule,
-    SchemaFile,
-    TypeExpr,
-)
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
@@ -46,22 +30,22 @@ _RULES = _COLUMN_RULES | {"range", "check"}
 _ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def parse_schema(text: str, name: str = "<schema>") -> SchemaFile:
+def parse_schema(text: str, name: str = "<schema>") -> ast.SchemaFile:
     """Return the tree of `text`, or raise `ParseError` with all errors."""
     return parse_source(Source(text, name))[0]
 
 
-def parse_source(source: Source) -> tuple[SchemaFile, list[Comment]]:
+def parse_source(source: Source) -> tuple[ast.SchemaFile, list[Comment]]:
     """Return the tree and the comments, which a formatter needs."""
     parser = _SchemaParser(source)
     declarations, comments = parser.parse(parser.declaration, _at_declaration)
-    return SchemaFile(declarations), comments
+    return ast.SchemaFile(declarations), comments
 
 
-class _SchemaParser(FileParser[Declaration]):
+class _SchemaParser(FileParser[ast.Declaration]):
     # -- declarations ----------------------------------------------------------------------------
 
-    def declaration(self) -> Declaration:
+    def declaration(self) -> ast.Declaration:
         match self.cursor.token.text:
             case "node":
                 return self.node()
@@ -75,17 +59,17 @@ class _SchemaParser(FileParser[Declaration]):
             hint = "write node Type { property: String } or edge Type: From -> To"
         raise self.cursor.fault("'node', 'edge' or 'interface'", hint=hint)
 
-    def interface(self) -> InterfaceDecl:
+    def interface(self) -> ast.InterfaceDecl:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
         name = name_of(cursor.expect_upper("an interface name"))
         opened = cursor.expect("{", " to open the interface").start
-        members: list[PropertyDecl] = []
+        members: list[ast.PropertyDecl] = []
         self.members(lambda: members.append(self.interface_member()))
-        return InterfaceDecl(name, tuple(members), cursor.since(opened), cursor.since(mark))
+        return ast.InterfaceDecl(name, tuple(members), cursor.since(opened), cursor.since(mark))
 
-    def interface_member(self) -> PropertyDecl:
+    def interface_member(self) -> ast.PropertyDecl:
         cursor = self.cursor
         if cursor.at("@"):
             rule = cursor.ahead().text
@@ -96,7 +80,7 @@ class _SchemaParser(FileParser[Declaration]):
             )
         return self.property()
 
-    def node(self) -> NodeDecl:
+    def node(self) -> ast.NodeDecl:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
@@ -109,9 +93,9 @@ class _SchemaParser(FileParser[Declaration]):
                 implements.append(name_of(cursor.expect_upper("an interface name")))
         opened = cursor.expect("{", " to open the node's body").start
         members = self.body()
-        return NodeDecl(name, annotations, tuple(implements), members, cursor.since(opened), cursor.since(mark))
+        return ast.NodeDecl(name, annotations, tuple(implements), members, cursor.since(opened), cursor.since(mark))
 
-    def edge(self) -> EdgeDecl:
+    def edge(self) -> ast.EdgeDecl:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
@@ -125,14 +109,14 @@ class _SchemaParser(FileParser[Declaration]):
             cardinality = self.cardinality()
         annotations = self.declaration_annotations()
         opened = cursor.mark
-        members: tuple[Member, ...] = ()
+        members: tuple[ast.Member, ...] = ()
         body = NOWHERE
         if cursor.accept("{"):
             members = self.body()
             body = cursor.since(opened)
-        return EdgeDecl(name, source, target, cardinality, annotations, members, body, cursor.since(mark))
+        return ast.EdgeDecl(name, source, target, cardinality, annotations, members, body, cursor.since(mark))
 
-    def declaration_annotations(self) -> tuple[Annotation, ...]:
+    def declaration_annotations(self) -> tuple[ast.Annotation, ...]:
         annotations = []
         while self.cursor.at("@"):
             if self.cursor.ahead().text in _RULES | {"embed"}:
@@ -151,7 +135,7 @@ class _SchemaParser(FileParser[Declaration]):
             annotations.append(self.annotation())
         return tuple(annotations)
 
-    def cardinality(self) -> CardinalityExpr:
+    def cardinality(self) -> ast.CardinalityExpr:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
@@ -172,7 +156,7 @@ class _SchemaParser(FileParser[Declaration]):
                 Span(low_at.start, cursor.since(mark).end),
                 code="S7",
             )
-        return CardinalityExpr(low, high, cursor.since(mark))
+        return ast.CardinalityExpr(low, high, cursor.since(mark))
 
     def u32(self, what: str, code: str) -> int:
         token = self.cursor.expect_digits(what)
@@ -182,8 +166,8 @@ class _SchemaParser(FileParser[Declaration]):
 
     # -- bodies ----------------------------------------------------------------------------------
 
-    def body(self) -> tuple[Member, ...]:
-        members: list[Member] = []
+    def body(self) -> tuple[ast.Member, ...]:
+        members: list[ast.Member] = []
         self.members(lambda: members.append(self.rule() if self.cursor.at("@") else self.property()))
         return tuple(members)
 
@@ -195,7 +179,7 @@ class _SchemaParser(FileParser[Declaration]):
             if not self.attempt(one, _at_member) and _at_declaration(cursor):
                 return
 
-    def property(self) -> PropertyDecl:
+    def property(self) -> ast.PropertyDecl:
         cursor = self.cursor
         mark = cursor.mark
         if cursor.at(","):
@@ -203,12 +187,12 @@ class _SchemaParser(FileParser[Declaration]):
         name = name_of(cursor.expect_lower("a property name"))
         cursor.expect(":", " and the property's type")
         type_ = self.type()
-        annotations: list[Annotation] = []
+        annotations: list[ast.Annotation] = []
         while cursor.at("@") and not (cursor.ahead().text in _RULES and cursor.ahead(2).text == "("):
             annotations.append(self.annotation())
-        return PropertyDecl(name, type_, tuple(annotations), cursor.since(mark))
+        return ast.PropertyDecl(name, type_, tuple(annotations), cursor.since(mark))
 
-    def type(self) -> TypeExpr:
+    def type(self) -> ast.TypeExpr:
         cursor = self.cursor
         mark = cursor.mark
         order: tuple[str, ...] | None = None
@@ -231,7 +215,7 @@ class _SchemaParser(FileParser[Declaration]):
             if cursor.at("["):
                 raise cursor.fault("the end of the type", hint=f"a list is written [{base}]")
         nullable = cursor.accept("?")
-        return TypeExpr(base.with_nullable(nullable), order, cursor.since(mark))
+        return ast.TypeExpr(base.with_nullable(nullable), order, cursor.since(mark))
 
     def scalar(self, *, in_list: bool = False) -> PropertyType:
         cursor = self.cursor
@@ -295,7 +279,7 @@ class _SchemaParser(FileParser[Declaration]):
 
     # -- rules and annotations -------------------------------------------------------------------
 
-    def rule(self) -> Rule:
+    def rule(self) -> ast.Rule:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
@@ -312,7 +296,7 @@ class _SchemaParser(FileParser[Declaration]):
             while cursor.accept(","):
                 columns.append(self.column(word.text))
             cursor.expect(")")
-            return ColumnRule(word.text, tuple(columns), cursor.since(mark))  # type: ignore[arg-type]
+            return ast.ColumnRule(word.text, tuple(columns), cursor.since(mark))  # type: ignore[arg-type]
         column = self.value_column(word.text)
         if word.text == "check":
             cursor.expect(",", " and the pattern")
@@ -320,7 +304,7 @@ class _SchemaParser(FileParser[Declaration]):
                 raise _coded(cursor.fault("a pattern in double quotes"), "S19")
             pattern = self.value()
             cursor.expect(")")
-            return CheckRule(column, pattern, cursor.since(mark))
+            return ast.CheckRule(column, pattern, cursor.since(mark))
         cursor.expect(",", " and the bounds")
         low = None if cursor.at("..") else self.signed()
         cursor.expect("..", " between the bounds")
@@ -328,7 +312,7 @@ class _SchemaParser(FileParser[Declaration]):
         if low is None and high is None:
             raise Fault("@range needs at least one bound", cursor.since(mark), code="S19")
         cursor.expect(")")
-        return RangeRule(column, low, high, cursor.since(mark))
+        return ast.RangeRule(column, low, high, cursor.since(mark))
 
     def column(self, rule: str) -> Name:
         cursor = self.cursor
@@ -353,13 +337,13 @@ class _SchemaParser(FileParser[Declaration]):
             raise _coded(cursor.fault("a number"), "S19")
         return Name(sign + cursor.take().text, cursor.since(mark))
 
-    def annotation(self) -> Annotation:
+    def annotation(self) -> ast.Annotation:
         cursor = self.cursor
         mark = cursor.mark
         cursor.take()
         name = name_of(cursor.expect_lower("an annotation name"))
-        value: AnnotationValue | None = None
-        arguments: list[tuple[Name, AnnotationValue]] = []
+        value: ast.AnnotationValue | None = None
+        arguments: list[tuple[Name, ast.AnnotationValue]] = []
         seen: set[str] = set()
         if cursor.accept("("):
             value = self.value(allow_name=True)
@@ -375,26 +359,26 @@ class _SchemaParser(FileParser[Declaration]):
                 cursor.expect("=", " and the argument's value")
                 arguments.append((key, self.value()))
             cursor.expect(")", " to close the annotation")
-        return Annotation(name, value, tuple(arguments), cursor.since(mark))
+        return ast.Annotation(name, value, tuple(arguments), cursor.since(mark))
 
-    def value(self, *, allow_name: bool = False) -> AnnotationValue:
+    def value(self, *, allow_name: bool = False) -> ast.AnnotationValue:
         token = self.cursor.token
         span = Span(token.start, token.end)
         if token.kind == STRING:
             self.cursor.take()
             try:
-                return AnnotationValue("string", decode_string(token), span)
+                return ast.AnnotationValue("string", decode_string(token), span)
             except Fault as fault:
                 raise _coded(fault, "S2") from None
         if token.kind in (DIGITS, DECIMAL):
             self.cursor.take()
-            return AnnotationValue("number", token.text, span)
+            return ast.AnnotationValue("number", token.text, span)
         if token.text in ("true", "false"):
             self.cursor.take()
-            return AnnotationValue("bool", token.text, span)
+            return ast.AnnotationValue("bool", token.text, span)
         if allow_name and token.kind == LOWER:
             self.cursor.take()
-            return AnnotationValue("name", token.text, span)
+            return ast.AnnotationValue("name", token.text, span)
         raise self.cursor.fault("a string, a number, true or false" + (", or a name" if allow_name else ""))
 
 

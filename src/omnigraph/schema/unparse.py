@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from omnigraph.lang.spans import Name
 from omnigraph.scalar_types.floats import spell_float
-from omnigraph.schema.ast import (
-    Annotation,
-    AnnotationValue,
-    CardinalityExpr,
-    CheckRule,
-    ColumnRule,
-    ColumnRuleKind,
-    Declaration,
-    EdgeDecl,
-    InterfaceDecl,
-    Member,
-    NodeDecl,
-    PropertyDecl,
-    RangeRule,
-    Rule,
-    SchemaFile,
-    TypeExpr,
-)
+from omnigraph.schema import ast
 from omnigraph.schema.catalog import (
     AnyType,
     Cardinality,
@@ -41,30 +24,32 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.format import print_schema
 
-_WORDS: dict[type[Constraint], ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
+_WORDS: dict[type[Constraint], ast.ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
 
 
 def unparse(catalog: Catalog) -> str:
     """Return a text that compiles to this catalog: interfaces, then nodes, then edges, each by name."""
     types: list[AnyType] = [*catalog.interfaces.values(), *catalog.nodes.values(), *catalog.edges.values()]
-    return print_schema(SchemaFile(tuple(_declaration(type_, catalog) for type_ in types)))
+    return print_schema(ast.SchemaFile(tuple(_declaration(type_, catalog) for type_ in types)))
 
 
-def _declaration(type_: AnyType, catalog: Catalog) -> Declaration:
+def _declaration(type_: AnyType, catalog: Catalog) -> ast.Declaration:
     given = _given(type_, catalog) if isinstance(type_, NodeType) else frozenset()
     constraints = [constraint for constraint in type_.constraints if constraint not in given]
     members = tuple(_property(p, constraints) for p in type_.properties.values() if not p.injected_from)
     match type_:
         case InterfaceType():
-            return InterfaceDecl(Name(type_.name), members)
+            return ast.InterfaceDecl(Name(type_.name), members)
         case NodeType():
             implements = tuple(Name(name) for name in type_.implements)
-            return NodeDecl(Name(type_.name), _notes(type_.notes), implements, (*members, *_rules(type_, constraints)))
+            return ast.NodeDecl(
+                Name(type_.name), _notes(type_.notes), implements, (*members, *_rules(type_, constraints))
+            )
         case EdgeType():
             card = type_.cardinality
-            bounds = None if card == Cardinality() else CardinalityExpr(card.min, card.max)
-            rules: tuple[Member, ...] = (*members, *_rules(type_, constraints))
-            return EdgeDecl(
+            bounds = None if card == Cardinality() else ast.CardinalityExpr(card.min, card.max)
+            rules: tuple[ast.Member, ...] = (*members, *_rules(type_, constraints))
+            return ast.EdgeDecl(
                 Name(type_.name), Name(type_.from_type), Name(type_.to_type), bounds, _notes(type_.notes), rules
             )
 
@@ -79,12 +64,12 @@ def _given(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
     )
 
 
-def _property(property_: Property, constraints: list[Constraint]) -> PropertyDecl:
+def _property(property_: Property, constraints: list[Constraint]) -> ast.PropertyDecl:
     words = [
-        Annotation(Name(_WORDS[type(constraint)])) for constraint in constraints if _is_mark(constraint, property_)
+        ast.Annotation(Name(_WORDS[type(constraint)])) for constraint in constraints if _is_mark(constraint, property_)
     ]
     annotations = (*words, *_embed(property_), *_notes(property_.notes))
-    return PropertyDecl(Name(property_.name), TypeExpr(property_.type), annotations)
+    return ast.PropertyDecl(Name(property_.name), ast.TypeExpr(property_.type), annotations)
 
 
 def _is_mark(constraint: Constraint, property_: Property) -> bool:
@@ -93,33 +78,33 @@ def _is_mark(constraint: Constraint, property_: Property) -> bool:
     return alone and not property_.type.is_list
 
 
-def _embed(property_: Property) -> tuple[Annotation, ...]:
+def _embed(property_: Property) -> tuple[ast.Annotation, ...]:
     embed = property_.embed
     if embed is None:
         return ()
     arguments = ((Name("model"), _string(embed.model)),) if embed.model is not None else ()
-    return (Annotation(Name("embed"), _string(embed.source), arguments),)
+    return (ast.Annotation(Name("embed"), _string(embed.source), arguments),)
 
 
-def _rules(type_: AnyType, constraints: list[Constraint]) -> tuple[Rule, ...]:
-    rules: list[Rule] = []
+def _rules(type_: AnyType, constraints: list[Constraint]) -> tuple[ast.Rule, ...]:
+    rules: list[ast.Rule] = []
     for constraint in constraints:
         match constraint:
             case Range(column, low, high):
-                rules.append(RangeRule(Name(column), _number(low), _number(high)))
+                rules.append(ast.RangeRule(Name(column), _number(low), _number(high)))
             case Check(column, pattern):
-                rules.append(CheckRule(Name(column), _string(pattern)))
+                rules.append(ast.CheckRule(Name(column), _string(pattern)))
             case _:
                 columns = constraint_columns(constraint)
                 property_ = type_.properties.get(columns[0])
                 if property_ is None or property_.injected_from or not _is_mark(constraint, property_):
-                    rules.append(ColumnRule(_WORDS[type(constraint)], tuple(Name(column) for column in columns)))
+                    rules.append(ast.ColumnRule(_WORDS[type(constraint)], tuple(Name(column) for column in columns)))
     return tuple(rules)
 
 
-def _notes(notes: tuple[Metadata, ...]) -> tuple[Annotation, ...]:
+def _notes(notes: tuple[Metadata, ...]) -> tuple[ast.Annotation, ...]:
     return tuple(
-        Annotation(
+        ast.Annotation(
             Name(note.name),
             _string(note.value) if note.value is not None else None,
             tuple((Name(key), _string(value)) for key, value in note.arguments),
@@ -128,8 +113,8 @@ def _notes(notes: tuple[Metadata, ...]) -> tuple[Annotation, ...]:
     )
 
 
-def _string(text: str) -> AnnotationValue:
-    return AnnotationValue("string", text)
+def _string(text: str) -> ast.AnnotationValue:
+    return ast.AnnotationValue("string", text)
 
 
 def _number(value: float | None) -> Name | None:
