@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +37,8 @@ def read_text(path: str) -> str:
 
 def replace_text(path: Path, text: str) -> None:
     """Replace the content of a file atomically; keeps its permissions."""
+    import tempfile
+
     try:
         mode = path.stat().st_mode
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -64,6 +65,8 @@ def writing(path: str | None) -> Iterator[IO[bytes]]:
         except BrokenPipeError:
             raise SystemExit(BROKEN_PIPE) from None
         return
+    import tempfile
+
     target = Path(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -8,12 +8,14 @@ text on the screen.
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def print_paged(lines: Iterable[str], environ: Mapping[str, str] = os.environ) -> None:
@@ -34,6 +36,8 @@ def print_paged(lines: Iterable[str], environ: Mapping[str, str] = os.environ) -
 
 
 def _command(environ: Mapping[str, str]) -> list[str] | None:
+    import shlex
+
     named = environ.get("OMNIGRAPH_PAGER", environ.get("PAGER", "less"))
     words = shlex.split(named)
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
@@ -42,6 +46,8 @@ def _command(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def _page(command: list[str], lines: Iterable[str], environ: Mapping[str, str]) -> None:
+    import subprocess
+
     with subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "FRX", **environ}) as pager:  # noqa: S603
         assert pager.stdin is not None
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +81,8 @@ def _formatter(path: str, language: str | None) -> Callable[[str, str], str]:
 
 def _handle(path: str, text: str, formatted: str, *, check: bool, diff: bool) -> None:
     if diff:
+        import difflib
+
         old, new = text.splitlines(keepends=True), formatted.splitlines(keepends=True)
         sys.stdout.writelines(difflib.unified_diff(old, new, path, f"{path} (formatted)"))
     elif check:
