@@ -28,10 +28,10 @@ from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalog_cache import CatalogCache
-from omnigraph.operations.load import load
-from omnigraph.operations.load_request import LoadRequest
-from omnigraph.operations.load_result import LoadResult, Reject
-from omnigraph.operations.record_sources import ExceedsMemory, file_kind
+from omnigraph.operations.load.load import load
+from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.operations.load.load_result import LoadResult, Reject
+from omnigraph.operations.load.record_sources import ExceedsMemory, file_kind
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files

@@ -28,17 +28,17 @@ from omnigraph.graph_tables import GraphTables
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
-from omnigraph.operations.conflict_rules import Resolve
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load_result import LoadResult
-from omnigraph.operations.merge import MergeResult
-from omnigraph.operations.merge_plan import MergePlan
+from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.operations.merge.conflict_rules import Resolve
+from omnigraph.operations.merge.merge import MergeResult
+from omnigraph.operations.merge.merge_plan import MergePlan
+from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
-from omnigraph.operations.revert import RevertResult
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest, Format
 from omnigraph.pipeline.runner import Watch

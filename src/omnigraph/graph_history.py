@@ -11,14 +11,14 @@ from typing import Any
 from omnigraph.errors import InputError
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
-from omnigraph.operations.column_mapping import document, names_in, schema_difference, shown_names
-from omnigraph.operations.conflict_rules import Resolve
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.merge import MergeResult, merge_branch, preview_merge
-from omnigraph.operations.merge_plan import MergePlan
-from omnigraph.operations.merge_tasks import RunRanges
-from omnigraph.operations.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
+from omnigraph.operations.merge.conflict_rules import Resolve
+from omnigraph.operations.merge.merge import MergeResult, merge_branch, preview_merge
+from omnigraph.operations.merge.merge_plan import MergePlan
+from omnigraph.operations.merge.merge_tasks import RunRanges
+from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock

@@ -10,8 +10,8 @@ from typing import Any
 from omnigraph.engine_choice import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.load_request import LoadRequest
-from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
 from omnigraph.storage.files.input_files import writing

@@ -9,7 +9,7 @@ from typing import Any
 import omnigraph as og
 from omnigraph.embedding.specification import Specification, TypeTarget
 from omnigraph.errors import InputError
-from omnigraph.operations.load_request import LoadRequest
+from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
-from omnigraph.operations.load_result import Reject
+from omnigraph.operations.load.load_result import Reject
 from omnigraph.pipeline.runner import Progress
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs

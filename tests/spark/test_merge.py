@@ -28,7 +28,7 @@ def two_sides(path: Path) -> Graph:
 
 def test_merge_ranges_decided_on_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = diff.split_ids
-    monkeypatch.setattr("omnigraph.operations.merge_tasks.split_ids", lambda sides: split(sides, 3))
+    monkeypatch.setattr("omnigraph.operations.merge.merge_tasks.split_ids", lambda sides: split(sides, 3))
     here, there = two_sides(tmp_path / "here"), two_sides(tmp_path / "there")
     with pytest.raises(og.errors.MergeConflict) as mine:
         here.merge("side")

@@ -13,8 +13,8 @@ from typing import Any
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.operations.load_request import LoadRequest
-from omnigraph.operations.load_result import LoadResult, Reject
+from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.splits import plan_input

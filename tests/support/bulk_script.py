@@ -13,7 +13,7 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.operations.load_request import LoadRequest
+from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource

@@ -8,7 +8,7 @@ from typing import Any, assert_type
 import omnigraph as og
 from omnigraph.engine.result.result import Result
 from omnigraph.notebook.schema_view import SchemaText
-from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.row_history import EntityChange

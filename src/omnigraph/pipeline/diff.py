@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.operations.column_mapping import shown_names
+from omnigraph.operations.merge.column_mapping import shown_names
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.storage.files.location import Location, locate

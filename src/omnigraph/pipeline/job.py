@@ -13,7 +13,7 @@ from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
-from omnigraph.operations.load_request import Mode
+from omnigraph.operations.load.load_request import Mode
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage.files import layout

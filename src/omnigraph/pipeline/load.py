@@ -15,9 +15,9 @@ from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine import tuning
 from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
-from omnigraph.operations.load import ensure_branch, on_new_branch
-from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load_result import LoadResult, Reject, finished, load_notes, record_result
+from omnigraph.operations.load.load import ensure_branch, on_new_branch
+from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, record_result
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, embed_settings
 from omnigraph.pipeline.orphan_jobs import JobLease, create_lease, sweep
@@ -43,7 +43,7 @@ _BUCKETS_UNKNOWN = 64
 def load_source(
     repository: Repository, runner: Runner, source: InputSource, request: LoadRequest, *, staged_job: Job | None = None
 ) -> LoadResult:
-    """Load an input onto a branch as one commit; results and errors equal those of `operations.load`.
+    """Load an input onto a branch as one commit; results and errors equal those of `operations.load.load`.
 
     `staged_job` is the job of `begin_job` under which the input was already staged.
     """

@@ -13,7 +13,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.ingest.record_reader import read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import TableSplit, read_table_file, table_splits
-from omnigraph.operations.record_sources import file_kind, known_kind
+from omnigraph.operations.load.record_sources import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
 

@@ -22,8 +22,8 @@ from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import Positions, match_columns, needs_matching, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
-from omnigraph.operations.load_rules import rows_of, with_current_ids
-from omnigraph.operations.originals import line_records, part_records
+from omnigraph.operations.load.load_rules import rows_of, with_current_ids
+from omnigraph.operations.load.reject_records import line_records, part_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import Shuffle, write_shuffle
 from omnigraph.pipeline.splits import Split, SplitReader, count_lines, texts_of

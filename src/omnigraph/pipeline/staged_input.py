@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from omnigraph.errors import RecordError
-from omnigraph.operations.load_rules import RejectReason, SourceLine
+from omnigraph.operations.load.load_rules import RejectReason, SourceLine
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.shuffle import Shuffle

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation
 from omnigraph.engine.write.upsert import Positions
-from omnigraph.operations.load_rules import RejectReason, refused_ids, repeated_records
+from omnigraph.operations.load.load_rules import RejectReason, refused_ids, repeated_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import IdFilter, Shuffle, read_bucket, write_buckets, write_shuffle
 from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles

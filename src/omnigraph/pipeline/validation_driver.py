@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import RuleCheck, Violation
-from omnigraph.operations.load_rules import (
+from omnigraph.operations.load.load_rules import (
     LoadChecks,
     RejectReason,
     SourceLine,

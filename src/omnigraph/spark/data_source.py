@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
 )
 
 from omnigraph.errors import Conflict, InputError
-from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import discard

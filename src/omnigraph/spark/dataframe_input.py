@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import InputError
-from omnigraph.operations.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch

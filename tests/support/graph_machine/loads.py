@@ -14,7 +14,7 @@ import pyarrow as pa
 from hypothesis import note
 
 from omnigraph.graph import Graph
-from omnigraph.operations.load_result import Reject
+from omnigraph.operations.load.load_result import Reject
 from support.graph_machine.commits import Branch
 from support.graph_machine.comparison import is_of_type, record_of
 from support.graph_machine.mutations import Mutations

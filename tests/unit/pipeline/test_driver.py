@@ -15,8 +15,8 @@ import pytest
 
 from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMismatch, KeyConflict
 from omnigraph.graph import Graph
-from omnigraph.operations.load_request import LoadRequest
-from omnigraph.operations.load_result import LoadResult
+from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import JobLease, discard, sweep
 from omnigraph.pipeline.runner import InlineRunner

@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, HeadMoved, OmniGraphError
-from omnigraph.operations.load_request import LoadRequest
+from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.pipeline.runner import InlineRunner

@@ -6,7 +6,7 @@ import json
 import shutil
 
 import omnigraph as og
-from omnigraph.operations.load_request import LoadRequest
+from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input

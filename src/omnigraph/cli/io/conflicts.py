@@ -12,7 +12,7 @@ from omnigraph.cli.io.output import plural
 from omnigraph.errors import hint_for
 
 if TYPE_CHECKING:
-    from omnigraph.operations.merge_plan import MergePlan
+    from omnigraph.operations.merge.merge_plan import MergePlan
 
 RESOLUTIONS = ("ours", "theirs", "columns")
 _VALUES = (
@@ -56,7 +56,7 @@ def _choice(what: str, how: str) -> Any:
 
 def print_plan(plan: MergePlan, title: str, source: str, verb: str) -> None:
     """Print the changes of each table, and every conflict."""
-    from omnigraph.operations.merge import resolution_hint
+    from omnigraph.operations.merge.merge import resolution_hint
 
     count = plural(len(plan.conflicts), "conflict")
     outcome = f"{count}; would not {verb}" if plan.conflicts else f"{plan.outcome}; nothing was written"

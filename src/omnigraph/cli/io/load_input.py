@@ -23,7 +23,7 @@ from omnigraph.errors import BranchNotFound
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.operations.load_result import LoadResult
+    from omnigraph.operations.load.load_result import LoadResult
     from omnigraph.spark.session import SessionOptions
 
 MODES = ("overwrite", "append", "merge")

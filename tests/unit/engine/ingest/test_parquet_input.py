@@ -9,7 +9,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.ingest.parquet_input import open_parquet, read_batches
 from omnigraph.errors import InputError
-from omnigraph.operations import record_sources
+from omnigraph.operations.load import record_sources
 
 
 def test_dictionary_text_is_decoded_in_batches(tmp_path, tune):

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import InputError, RecordError
-from omnigraph.operations import record_sources
+from omnigraph.operations.load import record_sources
 from omnigraph.storage.files import input_files
 from omnigraph.storage.files.input_files import find_files, inflate, inflated_chunks, inflates_beyond
 

@@ -28,7 +28,7 @@ from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, spark_o
 from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
-    from omnigraph.operations.load_result import LoadResult
+    from omnigraph.operations.load.load_result import LoadResult
 
 
 @takes_graph_by_option

@@ -1,6 +1,6 @@
 """The rules of a load: which record wins, which records are set aside, and which error is raised.
 
-The load in memory (`operations.load`) and the load as a job (`pipeline`) both use these functions, so that their
+The load in memory (`operations.load.load`) and the load as a job (`pipeline`) both use these functions, so that their
 results and errors are equal.
 
 Records of one id: In mode `merge` they are applied in order to one row, together with the committed row
@@ -33,7 +33,7 @@ from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.write.delta import Violation
 from omnigraph.engine.write.upsert import match_columns
 from omnigraph.errors import KeyConflict, OmniGraphError, RecordError
-from omnigraph.operations.load_request import Mode
+from omnigraph.operations.load.load_request import Mode
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.table_key import TableKey
 from omnigraph.values import Fetch

@@ -20,10 +20,10 @@ from omnigraph.engine.write.constraints import violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
-from omnigraph.operations.column_mapping import document, names_in
-from omnigraph.operations.conflict_rules import ConflictRules
-from omnigraph.operations.merge_schema import MergedTable, SchemaMerge, decide_schema
-from omnigraph.operations.merge_tasks import MergeJob, RunRanges, Side, decide_table
+from omnigraph.operations.merge.column_mapping import document, names_in
+from omnigraph.operations.merge.conflict_rules import ConflictRules
+from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
+from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity

@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.engine.write.delta import Violation
 from omnigraph.errors import ConstraintViolation, KeyConflict
-from omnigraph.operations.load_rules import (
+from omnigraph.operations.load.load_rules import (
     LoadChecks,
     RejectReason,
     checks_ids,

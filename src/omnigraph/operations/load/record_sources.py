@@ -13,7 +13,7 @@ from omnigraph.engine.ingest.record_reader import read_dicts, read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError
-from omnigraph.operations.originals import line_records, part_records
+from omnigraph.operations.load.reject_records import line_records, part_records
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.errors import Hint, InputError, MergeConflict, OmniGraphError
-from omnigraph.operations.conflict_rules import ConflictRules, Resolve
-from omnigraph.operations.merge_plan import MergeOutcome, MergePlan, plan_snapshots
-from omnigraph.operations.merge_schema import SchemaMerge
-from omnigraph.operations.merge_tasks import RunRanges
+from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
+from omnigraph.operations.merge.merge_plan import MergeOutcome, MergePlan, plan_snapshots
+from omnigraph.operations.merge.merge_schema import SchemaMerge
+from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.compare.diff import Identity, by_identity

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.operations.conflict_rules import ConflictRules, Resolve
-from omnigraph.operations.merge import conflict_error, publish_schema_copy
-from omnigraph.operations.merge_plan import MergePlan, plan_snapshots
+from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
+from omnigraph.operations.merge.merge import conflict_error, publish_schema_copy
+from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
 from omnigraph.versioning.model.manifest_objects import Commit

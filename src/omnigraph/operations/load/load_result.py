@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import RecordError
-from omnigraph.operations.load_request import LoadRequest, Mode
+from omnigraph.operations.load.load_request import LoadRequest, Mode
 from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -25,7 +25,7 @@ class Reject:
     rule: str
     reason: str
     record: Any = None
-    """The original record (`operations.originals`)."""
+    """The original record (`operations.load.reject_records`)."""
 
     @classmethod
     def of(cls, error: RecordError) -> Reject:

@@ -1,8 +1,8 @@
 """Load in memory: read, convert, validate, embed and publish records as one commit.
 
 `overwrite` replaces each table in the input. `append` adds rows with new ids. `merge` adds rows, or sets the given
-properties of existing rows (`engine.write.upsert`). `operations.load_rules` decides which records are loaded. A load
-without records makes no commit.
+properties of existing rows (`engine.write.upsert`). `load_rules` decides which records are loaded. A load without
+records makes no commit.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from omnigraph.engine.write.upsert import match_columns, merge_records, needs_ma
 from omnigraph.errors import BranchNotFound, OmniGraphError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
-from omnigraph.operations.load_request import LoadRequest, Mode
-from omnigraph.operations.load_result import LoadResult, Reject, finished, load_notes, record_result
-from omnigraph.operations.load_rules import (
+from omnigraph.operations.load.load_request import LoadRequest, Mode
+from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, record_result
+from omnigraph.operations.load.load_rules import (
     LoadChecks,
     RejectReason,
     SourceLine,
@@ -42,7 +42,7 @@ from omnigraph.operations.load_rules import (
     validate_load,
     with_current_ids,
 )
-from omnigraph.operations.record_sources import RecordSource, open_source
+from omnigraph.operations.load.record_sources import RecordSource, open_source
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.ids import new_ulids

@@ -19,9 +19,9 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.operations.catalog_cache import CatalogCache
-from omnigraph.operations.load import load
-from omnigraph.operations.load_request import LoadRequest
-from omnigraph.operations.load_result import LoadResult, Reject
+from omnigraph.operations.load.load import load
+from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.operations.load.load_result import LoadResult, Reject
 from support.writes import (
     SHELVES,
     FakeEmbedder,

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import omnigraph as og
-from omnigraph.operations.merge import merge_branch, preview_merge
+from omnigraph.operations.merge.merge import merge_branch, preview_merge
 from omnigraph.versioning.compare import diff
 from omnigraph.versioning.write.transaction import WriteOptions
 from support.merge_model import SCHEMA, Side, empty, shown, stored
@@ -29,7 +29,7 @@ def sides(path):
 @pytest.fixture
 def small_ranges(monkeypatch):
     split = diff.split_ids
-    monkeypatch.setattr("omnigraph.operations.merge_tasks.split_ids", lambda sides: split(sides, 2))
+    monkeypatch.setattr("omnigraph.operations.merge.merge_tasks.split_ids", lambda sides: split(sides, 2))
 
 
 @pytest.mark.usefixtures("small_ranges")

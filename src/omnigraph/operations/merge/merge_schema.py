@@ -8,8 +8,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from omnigraph.operations.column_mapping import TableNames, document, names_in, tables_of
 from omnigraph.operations.create import schema_record
+from omnigraph.operations.merge.column_mapping import TableNames, document, names_in, tables_of
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Catalog, constraint_columns
 from omnigraph.schema.identity import SchemaIR, catalog_of

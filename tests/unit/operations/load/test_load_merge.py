@@ -11,8 +11,8 @@ import pytest
 
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.graph import Graph
-from omnigraph.operations.load_request import LoadRequest, check_missing
-from omnigraph.operations.load_result import LoadResult, Reject
+from omnigraph.operations.load.load_request import LoadRequest, check_missing
+from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input

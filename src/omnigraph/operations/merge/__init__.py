@@ -1,0 +1,1 @@
+"""Merge and revert: planning, schema, row decisions, conflict resolutions."""
