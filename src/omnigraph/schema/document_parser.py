@@ -118,7 +118,7 @@ class At:
             try:
                 self.value.encode()
             except UnicodeEncodeError:
-                raise bad_document(f"{self.path} holds half a surrogate pair") from None
+                raise bad_document(f"{self.path} contains an unpaired surrogate") from None
         return self.value
 
     def matching(self, pattern: re.Pattern[str], what: str) -> str:

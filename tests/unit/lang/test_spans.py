@@ -51,7 +51,7 @@ EXCERPTS = {
     "carriage return": ("one\r\ntwo", (0, 5), "   1 | one\n     | ^^^"),
     "letters outside ASCII": ("é ü x", (2, 3), "   1 | é ü x\n     |   ^"),
     "unprintable": ("a\x00\x1bb c", (5, 6), "   1 | a��b c\n     |      ^"),
-    "half a character": ("a\ud800b", (1, 2), "   1 | a�b\n     |  ^"),
+    "unpaired surrogate": ("a\ud800b", (1, 2), "   1 | a�b\n     |  ^"),
     "line numbers of five digits": ("\n" * 12344 + "x", (12344, 12345), "12345 | x\n      | ^"),
 }
 

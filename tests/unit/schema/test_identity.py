@@ -486,7 +486,7 @@ REFUSED = {
     "type name": ((*PERSON, "name"), "person", "should be a type name"),
     "property name": ((*MOOD, "name"), "Mood", "should be a property name"),
     "system column": ((*BED, "properties", 0, "name"), "id", "'Bed.id' has the name of a system column"),
-    "half a character": ((*PERSON, "annotations", 0, "value"), "\ud800", "holds half a surrogate pair"),
+    "unpaired surrogate": ((*PERSON, "annotations", 0, "value"), "\ud800", "contains an unpaired surrogate"),
     "unsorted types": (PERSON[:1], lambda nodes: nodes[::-1], "nodes are not in ascending order"),
     "repeated interface": (
         (*PERSON, "implements"),

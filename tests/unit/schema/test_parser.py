@@ -450,7 +450,7 @@ SYNTAX = {
         "expected a node type name, found 'Ä'",
         "names are written in the letters a to z, digits and underscores",
     ),
-    "half a character": ("node A {} // \ud800", (1, 14), "unpaired surrogate: the text is not valid Unicode", None),
+    "unpaired surrogate": ("node A {} // \ud800", (1, 14), "unpaired surrogate: the text is not valid Unicode", None),
 }
 
 
