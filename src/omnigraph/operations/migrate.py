@@ -15,7 +15,7 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of
-from omnigraph.schema.migrate import SchemaPlan, plan_schema
+from omnigraph.schema.migrate import SchemaPlan, plan_schema, steps_to_json
 from omnigraph.schema.migration_steps import (
     AddProperty,
     AddType,
@@ -50,19 +50,13 @@ class SchemaApplyResult:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""
-        data: dict[str, Any] = {
+        return {
             "supported": self.supported,
             "applied": self.applied,
             "manifest_version": self.manifest_version,
             "commit_id": self.commit_id,
-            "step_count": len(self.steps),
-            "steps": [step.to_json() for step in self.steps],
+            **steps_to_json(self.steps, self.rename_hints, self.losses),
         }
-        if self.rename_hints:
-            data["rename_hints"] = list(self.rename_hints)
-        if self.losses:
-            data["losses"] = list(self.losses)
-        return data
 
 
 def plan_change(

@@ -446,12 +446,7 @@ class _Checker:
         return _COLUMN_CONSTRAINTS[rule.kind](columns)
 
     def range_rule(self, rule: ast.RangeRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
-        property_ = self.value_rule_column(rule.column, "range", rule.span, kind, properties)
-        if property_ is None:
-            return None
-        if not property_.type.is_numeric:
-            code = "S23" if property_.type.is_list or property_.type.scalar == "Vector" else "S19"
-            self.say(code, f"'@range' needs a number, but '{rule.column}' is {property_.type}", rule.column.span)
+        if not self.value_rule_column(rule, kind, properties):
             return None
         low, high = (None if bound is None else float(bound.text) + 0.0 for bound in (rule.low, rule.high))
         for bound, value in ((rule.low, low), (rule.high, high)):
@@ -464,12 +459,7 @@ class _Checker:
         return Range(rule.column.text, low, high)
 
     def check_rule(self, rule: ast.CheckRule, kind: TypeKind, properties: dict[str, Property]) -> Constraint | None:
-        property_ = self.value_rule_column(rule.column, "check", rule.span, kind, properties)
-        if property_ is None:
-            return None
-        if not property_.type.is_text:
-            code = "S23" if property_.type.is_list or property_.type.scalar == "Vector" else "S19"
-            self.say(code, f"'@check' needs a String, but '{rule.column}' is {property_.type}", rule.column.span)
+        if not self.value_rule_column(rule, kind, properties):
             return None
         why = why_bad_pattern(rule.pattern.text)
         if why is not None:
@@ -483,13 +473,24 @@ class _Checker:
         return Check(rule.column.text, rule.pattern.text)
 
     def value_rule_column(
-        self, column: Name, word: str, span: Span, kind: TypeKind, properties: dict[str, Property]
-    ) -> Property | None:
+        self, rule: ast.RangeRule | ast.CheckRule, kind: TypeKind, properties: dict[str, Property]
+    ) -> bool:
+        """True if the rule is on a node and its column has a type that the rule accepts."""
+        of_numbers = isinstance(rule, ast.RangeRule)
+        word, needed = ("range", "a number") if of_numbers else ("check", "a String")
         if kind == "edge":
             hint = "an enum limits the values of an edge property; otherwise move the property to a node type"
-            self.say("S19", f"'@{word}' works on nodes only", span, hint)
-            return None
-        return self.column(column, word, properties, "S19")
+            self.say("S19", f"'@{word}' works on nodes only", rule.span, hint)
+            return False
+        property_ = self.column(rule.column, word, properties, "S19")
+        if property_ is None:
+            return False
+        type_ = property_.type
+        if type_.is_numeric if of_numbers else type_.is_text:
+            return True
+        code = "S23" if type_.is_list or type_.scalar == "Vector" else "S19"
+        self.say(code, f"'@{word}' needs {needed}, but '{rule.column}' is {type_}", rule.column.span)
+        return False
 
     def column(self, column: Name, word: str, properties: dict[str, Property], code: str) -> Property | None:
         property_ = properties.get(column.text)

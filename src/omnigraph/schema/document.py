@@ -163,34 +163,41 @@ class IRInterface(_IRType):
 
 
 @dataclass(frozen=True, slots=True)
-class IRNode(_IRType):
+class _IRTableType(_IRType):
+    incarnation_id: int
+    notes: tuple[Metadata, ...]
+
+    def _head_to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "incarnation_id": self.incarnation_id,
+            "name": self.name,
+            "annotations": [note.to_json() for note in self.notes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class IRNode(_IRTableType):
     """Node type with its number; `incarnation_id` identifies its table, and a type that is dropped and added again gets
     a new one.
     """
 
-    incarnation_id: int
-    notes: tuple[Metadata, ...]
     implements: tuple[Ref, ...]
     kind: Literal["node"] = field(default="node", init=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form without the kind, which the position in the document implies."""
         return {
-            "id": self.id,
-            "incarnation_id": self.incarnation_id,
-            "name": self.name,
-            "annotations": [note.to_json() for note in self.notes],
+            **self._head_to_json(),
             "implements": [ref.to_json() for ref in self.implements],
             **self._members_to_json(),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class IREdge(_IRType):
+class IREdge(_IRTableType):
     """Edge type with its number; `incarnation_id` identifies its table."""
 
-    incarnation_id: int
-    notes: tuple[Metadata, ...]
     from_type: Ref
     to_type: Ref
     cardinality: Cardinality
@@ -199,10 +206,7 @@ class IREdge(_IRType):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form without the kind, which the position in the document implies."""
         return {
-            "id": self.id,
-            "incarnation_id": self.incarnation_id,
-            "name": self.name,
-            "annotations": [note.to_json() for note in self.notes],
+            **self._head_to_json(),
             "from": self.from_type.to_json(),
             "to": self.to_type.to_json(),
             "cardinality": {"min": self.cardinality.min, "max": self.cardinality.max},

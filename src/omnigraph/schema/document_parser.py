@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from omnigraph.errors import SchemaChangeError
@@ -140,7 +140,14 @@ class At:
 def parse_interface(at: At) -> document.IRInterface:
     """Parse the JSON form of an `IRInterface`."""
     members = at.object("id", "name", "properties", "constraints")
-    return document.IRInterface(
+    return document.IRInterface(*_parse_type(members))
+
+
+def _parse_type(
+    members: Mapping[str, At],
+) -> tuple[int, str, tuple[document.IRProperty, ...], tuple[document.IRConstraint, ...]]:
+    """Parse the members that all types have."""
+    return (
         members["id"].identity(),
         members["name"].type_name(),
         members["properties"].array(_parse_property),
@@ -152,10 +159,7 @@ def parse_node(at: At) -> document.IRNode:
     """Parse the JSON form of an `IRNode`."""
     members = at.object("id", "incarnation_id", "name", "annotations", "implements", "properties", "constraints")
     return document.IRNode(
-        members["id"].identity(),
-        members["name"].type_name(),
-        members["properties"].array(_parse_property),
-        members["constraints"].array(_parse_constraint),
+        *_parse_type(members),
         members["incarnation_id"].identity(),
         members["annotations"].array(_parse_note),
         members["implements"].array(_parse_type_ref),
@@ -169,10 +173,7 @@ def parse_edge(at: At) -> document.IREdge:
     )
     bounds = members["cardinality"].object("min", "max")
     return document.IREdge(
-        members["id"].identity(),
-        members["name"].type_name(),
-        members["properties"].array(_parse_property),
-        members["constraints"].array(_parse_constraint),
+        *_parse_type(members),
         members["incarnation_id"].identity(),
         members["annotations"].array(_parse_note),
         _parse_type_ref(members["from"]),

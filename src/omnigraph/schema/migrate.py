@@ -76,16 +76,21 @@ class SchemaPlan:
         """Return `{supported, step_count, steps}`, and `rename_hints`, `losses` and `diagnostics` if there are any."""
         data: dict[str, Any] = {
             "supported": self.supported,
-            "step_count": len(self.steps),
-            "steps": [step.to_json() for step in self.steps],
+            **steps_to_json(self.steps, self.rename_hints, self.losses),
         }
-        if self.rename_hints:
-            data["rename_hints"] = list(self.rename_hints)
-        if self.losses:
-            data["losses"] = list(self.losses)
         if self.diagnostics:
             data["diagnostics"] = [diagnostic.to_json() for diagnostic in self.diagnostics]
         return data
+
+
+def steps_to_json(steps: Sequence[Step], rename_hints: Sequence[str], losses: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON members that describe steps; empty `rename_hints` and `losses` are omitted."""
+    data: dict[str, Any] = {"step_count": len(steps), "steps": [step.to_json() for step in steps]}
+    if rename_hints:
+        data["rename_hints"] = list(rename_hints)
+    if losses:
+        data["losses"] = list(losses)
+    return data
 
 
 def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:

@@ -105,13 +105,7 @@ def check_in(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) ->
 
 def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
     """Check `a matches "pattern"`: true if the text contains a match. The pattern is a constant in RE2 syntax."""
-    left = checker.attempt(checker.plain_operand, expr.left, scope)
-    right = checker.attempt(checker.plain_operand, expr.right, scope)
-    if left is None or right is None:
-        raise Silenced
-    if not left.type.is_text or not right.type.is_text:
-        one, other = checker.shown(expr.left, left), checker.shown(expr.right, right)
-        raise type_fault("T7", f"cannot apply 'matches' to {one} and {other}", expr.span)
+    left, right = _text_operands(checker, expr, scope)
     if not isinstance(right, ir.Const | ir.ParamRef):
         hint = "to look for another property's text, use 'contains'"
         raise type_fault("T27", "a pattern is a text or a String parameter", expr.right.span, hint)
@@ -124,6 +118,13 @@ def check_matches(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scop
 
 def check_caseless(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> ir.Compare:
     """Check `icontains`, `istarts_with`, `iends_with`: the plain comparison of both texts in lower case."""
+    left, right = _text_operands(checker, expr, scope)
+    plain = ast.CompareExpr(CASELESS[expr.op], expr.left, expr.right, expr.span)
+    return ir.Compare(checker.comparison(plain, left, right), _lower(left), _lower(right))
+
+
+def _text_operands(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Scope) -> tuple[ir.Value, ir.Value]:
+    """Check both operands of an operator that compares texts."""
     left = checker.attempt(checker.plain_operand, expr.left, scope)
     right = checker.attempt(checker.plain_operand, expr.right, scope)
     if left is None or right is None:
@@ -131,8 +132,7 @@ def check_caseless(checker: ExpressionChecker, expr: ast.CompareExpr, scope: Sco
     if not left.type.is_text or not right.type.is_text:
         one, other = checker.shown(expr.left, left), checker.shown(expr.right, right)
         raise type_fault("T7", f"cannot apply '{expr.op}' to {one} and {other}", expr.span)
-    plain = ast.CompareExpr(CASELESS[expr.op], expr.left, expr.right, expr.span)
-    return ir.Compare(checker.comparison(plain, left, right), _lower(left), _lower(right))
+    return left, right
 
 
 def _lower(value: ir.Value) -> ir.Function:
