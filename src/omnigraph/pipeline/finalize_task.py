@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.pipeline.complete_task import read_origins
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.stage_task import POSITION, list_files
+from omnigraph.pipeline.upsert_task import read_origins
 from omnigraph.pipeline.validate_task import ROW_ID, read_replaced
 from omnigraph.pipeline.violations import row_of
 from omnigraph.storage.lance.fragments import NewFragment, read_new_fragment, without_rows, write_new_fragments

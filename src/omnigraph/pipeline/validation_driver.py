@@ -25,12 +25,12 @@ from omnigraph.operations.load.load_rules import (
     incomplete,
     validate_load,
 )
-from omnigraph.pipeline.complete_task import Completed, complete, match, read_origins
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import shares
 from omnigraph.pipeline.shuffle import Shuffle
 from omnigraph.pipeline.stage_task import GIVEN_IDS, LOOSE, POSITION, RECORDS, WRITTEN, StagedSplit
 from omnigraph.pipeline.staged_input import StagedInput
+from omnigraph.pipeline.upsert_task import Completed, complete, match, read_origins
 from omnigraph.pipeline.validate_task import (
     MATCHES,
     STORED,

@@ -45,7 +45,7 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.row_mapping import FragmentLayout
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.query.plan.ir import Direction
 
 AnyCsr = Csr | CsrOverlay

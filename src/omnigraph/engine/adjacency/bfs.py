@@ -32,7 +32,7 @@ from omnigraph.engine.adjacency.csr import (
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
-from omnigraph.engine.exec.native import gather, interruptible, slices
+from omnigraph.engine.exec.native_calls import gather, interruptible, slices
 from omnigraph.query.plan import ir
 
 _LAST_MARK = np.iinfo(np.int32).max

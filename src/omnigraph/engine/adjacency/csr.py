@@ -14,7 +14,7 @@ import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.native import gather, interruptible, slices
+from omnigraph.engine.exec.native_calls import gather, interruptible, slices
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]

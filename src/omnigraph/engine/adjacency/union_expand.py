@@ -20,7 +20,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import union_name
 from omnigraph.table_key import TableKey

@@ -16,7 +16,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.grouping import Groups, over_values
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows

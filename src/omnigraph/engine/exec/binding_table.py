@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.native import gather, in_batches
+from omnigraph.engine.exec.native_calls import gather, in_batches
 from omnigraph.query.syntax.ast import ANONYMOUS
 
 

@@ -19,7 +19,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable, weighted_counts
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.cycle_count import common_counts
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
 

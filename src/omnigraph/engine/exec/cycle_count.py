@@ -7,7 +7,7 @@ import numpy as np
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.adjacency.csr import Csr
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import slices
+from omnigraph.engine.exec.native_calls import slices
 
 
 def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, *, steps: int, size: int) -> Numbers:

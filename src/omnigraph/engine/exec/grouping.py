@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.reducers import reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows

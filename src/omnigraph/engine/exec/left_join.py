@@ -16,7 +16,7 @@ from omnigraph.engine.adjacency.csr import Room, batched_ranges
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
-from omnigraph.engine.exec.native import gather, interruptible
+from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.query.plan import ir
 
 Derived = TypeVar("Derived")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 
 Values = np.ndarray[Any, Any]
 

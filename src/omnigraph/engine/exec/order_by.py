@@ -20,7 +20,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import id_ranks_of

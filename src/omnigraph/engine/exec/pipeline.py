@@ -23,7 +23,7 @@ from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.count_pushdown import count_pushdown
 from omnigraph.engine.exec.left_join import drop_absent, left_join
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.engine.paths.find_paths import PathFinder

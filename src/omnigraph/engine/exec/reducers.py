@@ -15,7 +15,7 @@ from omnigraph.engine.exec.binding_table import weighted_counts
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.integer_sums import sum_array
 from omnigraph.engine.exec.medians import medians
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.sort_keys import ranks_of
 from omnigraph.query.aggregates import NumericAggregate
 from omnigraph.query.plan import ir

@@ -16,7 +16,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.cache.union_table import column_of
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import in_batches, interruptible
+from omnigraph.engine.exec.native_calls import in_batches, interruptible
 from omnigraph.engine.expr import three_valued
 from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
-from omnigraph.engine.exec.native import Numbers, slices
+from omnigraph.engine.exec.native_calls import Numbers, slices
 from omnigraph.errors import LimitReached
 
 COLUMN_BYTES_MAX = 2**31 - 1

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 
 Codes = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import gather, interruptible
+from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.scalar_types.columns import comparable, stored_values
 
 

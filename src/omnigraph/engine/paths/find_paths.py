@@ -14,7 +14,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.native import gather
+from omnigraph.engine.exec.native_calls import gather
 from omnigraph.engine.paths.distances import Targets
 from omnigraph.engine.paths.edge_space import PathGraph, Weights
 from omnigraph.engine.paths.path_table import MeasuredPaths, PathTable, concatenated

@@ -21,7 +21,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import EMPTY, Neighbours, batched_ranges, offsets_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.native import batches, interruptible
+from omnigraph.engine.exec.native_calls import batches, interruptible
 from omnigraph.engine.paths.distances import Distances, Meeting, Targets, distances, meeting
 from omnigraph.engine.paths.edge_space import IncidentEdges
 from omnigraph.engine.paths.path_table import Floats, PathBatch, RowSpace

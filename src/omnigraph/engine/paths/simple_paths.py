@@ -16,7 +16,7 @@ from omnigraph.engine.adjacency.adjacency import REVERSED
 from omnigraph.engine.adjacency.bfs import new_neighbours
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.exec.native import slices
+from omnigraph.engine.exec.native_calls import slices
 from omnigraph.engine.paths.edge_space import IncidentEdges, PathGraph
 from omnigraph.engine.paths.path_table import PathBatch
 from omnigraph.query.plan import ir

@@ -25,7 +25,7 @@ from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segment
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, split_runs
 
 _K1, _B = 1.2, 0.75

@@ -17,7 +17,7 @@ from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.search.analyzer import Scores, analyse
 from omnigraph.engine.search.inverted_index import best, index_of, rank_counts

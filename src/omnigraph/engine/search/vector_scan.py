@@ -25,7 +25,7 @@ from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segment
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
-from omnigraph.engine.exec.native import interruptible
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import Damaged
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

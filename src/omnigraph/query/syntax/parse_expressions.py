@@ -39,7 +39,7 @@ from omnigraph.query.syntax.ast import (
     VarExpr,
     WordExpr,
 )
-from omnigraph.query.syntax.foreign import about_function
+from omnigraph.query.syntax.dialect_hints import about_function
 from omnigraph.query.syntax.parse_cases import case_starts, parse_case
 from omnigraph.scalar_types.registry import LITERAL_CALLS
 from omnigraph.suggestions import did_you_mean

@@ -21,7 +21,7 @@ from omnigraph.query.syntax.ast import (
     UpsertStatement,
     Write,
 )
-from omnigraph.query.syntax.foreign import about_opening, about_start, about_statement
+from omnigraph.query.syntax.dialect_hints import about_opening, about_start, about_statement
 from omnigraph.query.syntax.parse_expressions import ExpressionParser
 from omnigraph.suggestions import did_you_mean
 

@@ -42,7 +42,7 @@ from omnigraph.query.syntax.ast import (
     VarExpr,
     WordExpr,
 )
-from omnigraph.query.syntax.foreign import about_part, about_start
+from omnigraph.query.syntax.dialect_hints import about_part, about_start
 from omnigraph.query.syntax.parse_expressions import (
     CLAUSE,
     NO_ARROWS,

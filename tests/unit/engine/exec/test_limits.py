@@ -18,7 +18,7 @@ from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint, paced
 from omnigraph.engine import kernels
 from omnigraph.engine.adjacency import csr
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.exec import native
+from omnigraph.engine.exec import native_calls
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.paths import edge_space
@@ -330,7 +330,7 @@ def test_native_call_is_abandoned_on_cancellation():
         return 1
 
     with pytest.raises(Cancelled), watching(Watch(None, stop)):
-        native.interruptible(call)
+        native_calls.interruptible(call)
     assert started.is_set()
     ended.set()
 
@@ -341,14 +341,16 @@ def test_native_call_returns_and_raises_in_the_calling_thread():
 
     for watch in (Watch(), Watch(None, Cancellation())):
         with watching(watch):
-            assert native.interruptible(lambda: 5) == 5
+            assert native_calls.interruptible(lambda: 5) == 5
             with pytest.raises(ZeroDivisionError):
-                native.interruptible(fail)
+                native_calls.interruptible(fail)
     with watching(Watch(None, Cancellation())):
-        assert native.interruptible(threading.get_ident, rows=10) == threading.get_ident()
-        assert native.interruptible(threading.get_ident, rows=10**9) != threading.get_ident()
+        assert native_calls.interruptible(threading.get_ident, rows=10) == threading.get_ident()
+        assert native_calls.interruptible(threading.get_ident, rows=10**9) != threading.get_ident()
     with watching(Watch()):
-        assert native.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), "the call has no limits"
+        assert native_calls.interruptible(threading.get_ident, rows=10**9) == threading.get_ident(), (
+            "the call has no limits"
+        )
 
 
 def test_waiting_for_another_thread_can_be_cancelled():
@@ -374,17 +376,17 @@ def test_slices_and_batches(tune, seed):
     tune(batch_rows=16, batch_values=16)
     random = np.random.default_rng(seed)
     costs = random.integers(0, 30, int(random.integers(0, 60)))
-    cut = list(native.slices(costs, 16))
+    cut = list(native_calls.slices(costs, 16))
     assert [at for some in cut for at in range(some.start, some.stop)] == list(range(len(costs)))
     assert all(costs[some].sum() <= 16 or some.stop - some.start == 1 for some in cut)
     values, places = random.integers(0, 99, 50), random.integers(0, 50, 200)
-    assert native.gather(values, places).tolist() == values[places].tolist()
+    assert native_calls.gather(values, places).tolist() == values[places].tolist()
     starts = random.integers(0, 50, len(costs))
     assert csr.batched_ranges(starts, costs).tolist() == csr.ranges(starts, costs).tolist()
     column = pa.array([None if value % 7 == 0 else int(value) for value in values])
     counting = Counting()
     with watching(Watch(None, counting)):
-        doubled = native.in_batches(lambda x, y: pa.compute.add(x, y), column, column)
+        doubled = native_calls.in_batches(lambda x, y: pa.compute.add(x, y), column, column)
     assert doubled.to_pylist() == [None if value is None else 2 * value for value in column.to_pylist()]
     assert counting.seen == math.ceil(50 / 16)
 
