@@ -53,6 +53,11 @@ def use_command_class(app: typer.Typer) -> None:
             use_command_class(group.typer_instance)
 
 
+def command_group(help: str) -> typer.Typer:
+    """Return an empty group of commands, which shows its help if no command is given."""
+    return typer.Typer(cls=Group, no_args_is_help=True, help=help, rich_markup_mode=None)
+
+
 class Group(TyperGroup):
     """A group of commands whose error for an unknown command suggests the right one."""
 

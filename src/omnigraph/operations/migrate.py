@@ -50,13 +50,9 @@ class SchemaApplyResult:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""
-        return {
-            "supported": self.supported,
-            "applied": self.applied,
-            "manifest_version": self.manifest_version,
-            "commit_id": self.commit_id,
-            **steps_to_json(self.steps, self.rename_hints, self.losses),
-        }
+        outcome = {"supported": self.supported, "applied": self.applied, "manifest_version": self.manifest_version}
+        steps = steps_to_json(self.steps, self.rename_hints, self.losses)
+        return {**outcome, "commit_id": self.commit_id, **steps}
 
 
 def plan_change(

@@ -13,6 +13,8 @@ from omnigraph.cancellation import check_cancelled
 Job = TypeVar("Job")
 Work = TypeVar("Work")
 Done = TypeVar("Done")
+Task = Callable[[Job, Work], Done]
+"""Computes the result of one unit of work of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,7 @@ class Runner(Protocol):
         """Number of tasks that run concurrently."""
 
     def run(
-        self,
-        step: str,
-        task: Callable[[Job, Work], Done],
-        job: Job,
-        work: Sequence[Work],
-        *,
-        at_once: int | None = None,
+        self, step: str, task: Task[Job, Work, Done], job: Job, work: Sequence[Work], *, at_once: int | None = None
     ) -> Iterator[Done]:
         """Yield one result for each unit of work. `step` is the name that progress reports show.
 
@@ -71,15 +67,10 @@ class InlineRunner:
         self._watch = watch
 
     def run(
-        self,
-        step: str,
-        task: Callable[[Job, Work], Done],
-        job: Job,
-        work: Sequence[Work],
-        *,
-        at_once: int | None = None,  # noqa: ARG002 (there is one process)
+        self, step: str, task: Task[Job, Work, Done], job: Job, work: Sequence[Work], *, at_once: int | None = None
     ) -> Iterator[Done]:
         """Run the tasks one after the other and report progress after each."""
+        del at_once  # There is one process.
         for number, unit in enumerate(work, 1):
             check_cancelled()
             yield task(job, unit)

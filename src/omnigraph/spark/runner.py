@@ -10,21 +10,17 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.pipeline.runner import Watch, give_back_memory
+from omnigraph.pipeline.runner import Done, Job, Task, Watch, Work, give_back_memory
 from omnigraph.spark.cancellable_action import run_action
 from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Job = TypeVar("Job")
-Work = TypeVar("Work")
-Done = TypeVar("Done")
 
 _ATTEMPTS_ON_STORAGE = 3
 _ANSWER = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
@@ -50,13 +46,7 @@ class SparkRunner:
         return len(run_action(self._spark, "parallelism", parts.collect))
 
     def run(
-        self,
-        step: str,
-        task: Callable[[Job, Work], Done],
-        job: Job,
-        work: Sequence[Work],
-        *,
-        at_once: int | None = None,
+        self, step: str, task: Task[Job, Work, Done], job: Job, work: Sequence[Work], *, at_once: int | None = None
     ) -> Iterator[Done]:
         """Run `task` on each input; yield the results in the order of the inputs."""
         from pyspark import cloudpickle  # noqa: PLC0415

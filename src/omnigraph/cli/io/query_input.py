@@ -52,6 +52,9 @@ ParamsFile = Annotated[
 Assignments = Annotated[
     list[str] | None, typer.Option("-p", "--param", metavar="NAME=VALUE", help="One parameter; may be repeated.")
 ]
+SchemaFile = Annotated[
+    str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
+]
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="URI|ARG", help="The graph; with --alias, the arguments of the alias."),

@@ -97,9 +97,7 @@ class Repository:
         environ: Mapping[str, str] | None = None,
     ) -> Repository:
         """Open an existing graph; its format is checked before anything else is read."""
-        environ = os.environ if environ is None else environ
-        arm_from_environment(environ.get(VARIABLE, ""))
-        repository = cls(locate(uri, environ), sync=sync, read_only=read_only, clock=clock)
+        repository = cls(_locate_graph(uri, environ), sync=sync, read_only=read_only, clock=clock)
         if not repository.manifest.exists():
             raise GraphNotFound(
                 f"there is no graph at '{repository.location.uri}'",
@@ -125,9 +123,7 @@ class Repository:
         environ: Mapping[str, str] | None = None,
     ) -> Repository:
         """Create a graph with empty tables."""
-        environ = os.environ if environ is None else environ
-        arm_from_environment(environ.get(VARIABLE, ""))
-        repository = cls(locate(uri, environ), sync=sync, read_only=False, clock=clock)
+        repository = cls(_locate_graph(uri, environ), sync=sync, read_only=False, clock=clock)
         repository._state = State(write_initial_commit(repository, spec, actor))
         return repository
 
@@ -495,6 +491,13 @@ class Repository:
                     cli="merge the branch first, or delete it with --force",
                 ),
             )
+
+
+def _locate_graph(uri: str | os.PathLike[str], environ: Mapping[str, str] | None) -> Location:
+    """Return the location of a graph. Failpoints that the environment names are armed before it is used."""
+    environ = os.environ if environ is None else environ
+    arm_from_environment(environ.get(VARIABLE, ""))
+    return locate(uri, environ)
 
 
 def check_stamp(version: ManifestVersion, location: Location) -> None:

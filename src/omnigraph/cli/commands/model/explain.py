@@ -20,6 +20,7 @@ from omnigraph.cli.io.query_input import (
     QueryFile,
     QueryName,
     QueryText,
+    SchemaFile,
     declared_types,
 )
 from omnigraph.errors import NotFound
@@ -38,9 +39,7 @@ def explain_command(
     query: QueryFile = None,
     text: QueryText = None,
     name: QueryName = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
-    ] = None,
+    schema: SchemaFile = None,
     branch: Branch = None,
     profile: Annotated[bool, typer.Option("--profile", help="Run the query and report each step.")] = False,
     params: Params = None,

@@ -10,6 +10,7 @@ from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.query_input import SchemaFile
 
 if TYPE_CHECKING:
     from omnigraph.query.lint import LintReport
@@ -24,9 +25,7 @@ def lint_command(
     query: Annotated[
         str | None, typer.Option("--query", "-q", metavar="FILE", help="The file of queries, as an option.")
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
-    ] = None,
+    schema: SchemaFile = None,
     branch: Branch = None,
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.help import Group
+from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
@@ -20,17 +20,11 @@ if TYPE_CHECKING:
     from omnigraph.schema.migrate import SchemaPlan
     from omnigraph.schema.migration_steps import Step
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="Check and show schemas; plan and apply schema changes.",
-    rich_markup_mode=None,
-)
+app = command_group("Check and show schemas; plan and apply schema changes.")
+
 DataLoss = Annotated[
     bool, typer.Option("--allow-data-loss", help="Make drops also remove the older versions of the data.")
 ]
-
-
 File = Annotated[
     str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
 ]

@@ -11,12 +11,7 @@ from omnigraph.cli.io.points import At, open_at, point
 
 @takes_graph
 def blame_command(
-    run: Invocation,
-    type_name: TypeName,
-    id_: RowId,
-    branch: Branch = None,
-    at: At = None,
-    as_json: Json = False,
+    run: Invocation, type_name: TypeName, id_: RowId, branch: Branch = None, at: At = None, as_json: Json = False
 ) -> None:
     """Show which commit last set each property of a node or edge.
 

@@ -7,16 +7,14 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.help import Group
+from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.cli.io.points import point
 from omnigraph.cli.io.progress import progress_bar
 
-app = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Create, list, delete and merge branches.", rich_markup_mode=None
-)
+app = command_group("Create, list, delete and merge branches.")
 
 
 @app.command("create")

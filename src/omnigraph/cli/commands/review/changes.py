@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.help import Group
+from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.change_output import Kinds, Ops, Types, check_filters, json_value, print_block
 from omnigraph.cli.io.files import writing
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.versioning.feed.feed import ChangePage
 
 
-app = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Follow the changes of a branch from a cursor.", rich_markup_mode=None
-)
+app = command_group("Follow the changes of a branch from a cursor.")
 
 
 @app.command("poll")

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.help import Group
+from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, json_value, print_block
 from omnigraph.cli.io.output import commit_note, print_json, utc
 from omnigraph.cli.io.points import commit_point
 from omnigraph.text_table import cell
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="List and show commits.", rich_markup_mode=None)
+app = command_group("List and show commits.")
 
 CommitPoint = Annotated[str, typer.Argument(metavar="COMMIT", help="The commit: its id, a tag or another point.")]
 

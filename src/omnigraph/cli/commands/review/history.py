@@ -12,12 +12,7 @@ from omnigraph.cli.io.points import At, open_at, point
 
 @takes_graph
 def history_command(
-    run: Invocation,
-    type_name: TypeName,
-    id_: RowId,
-    branch: Branch = None,
-    at: At = None,
-    as_json: Json = False,
+    run: Invocation, type_name: TypeName, id_: RowId, branch: Branch = None, at: At = None, as_json: Json = False
 ) -> None:
     """Show every change of one node or edge, newest first, with its actor and time.
 

@@ -6,24 +6,21 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.help import Group
+from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import print_json, utc
 from omnigraph.cli.io.points import point
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="Create, list and delete tags. A cleanup keeps tagged commits.",
-    rich_markup_mode=None,
-)
+app = command_group("Create, list and delete tags. A cleanup keeps tagged commits.")
+
+TagName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")]
 
 
 @app.command("create")
 @takes_graph
 def create_command(
     run: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
+    name: TagName,
     branch: Branch = None,
     at: Annotated[
         str | None,
@@ -66,7 +63,7 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
 @takes_graph
 def delete_command(
     run: Invocation,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the tag.")],
+    name: TagName,
     as_json: Json = False,
 ) -> None:
     """Delete a tag; the commit remains readable by id until a cleanup."""
