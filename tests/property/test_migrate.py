@@ -12,21 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import SchemaChangeError
-from omnigraph.schema.catalog import (
-    AnyType,
-    Catalog,
-    Check,
-    Constraint,
-    EdgeType,
-    Embed,
-    InterfaceType,
-    NodeType,
-    Property,
-    Range,
-    constraint_columns,
-    constraint_order,
-)
+from omnigraph.schema.catalog import AnyType, Catalog, EdgeType, Embed, InterfaceType, NodeType, Property
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.constraints import Check, Constraint, Range, constraint_columns, constraint_order
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity, shape_hash
 from omnigraph.schema.migrate import plan_schema
 from omnigraph.schema.migration_steps import (

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
 from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
@@ -54,47 +55,6 @@ class Embed:
 
     source: str
     model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """Key of a node type: the identifying columns, in the order in which the id lists them."""
-
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unique:
-    """Uniqueness constraint: no two rows have the same values in these columns."""
-
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """Declaration of an index over these columns."""
-
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Inclusive numeric bounds of a column; None means unbounded."""
-
-    column: str
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Pattern constraint: the text must contain a match of the pattern."""
-
-    column: str
-    pattern: str
-
-
-Constraint = Key | Unique | Index | Range | Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,29 +272,3 @@ def share(properties: Sequence[Property]) -> Property | None:
     type_ = replace(first.type, nullable=any(t.nullable for t in types), enum_values=values)
     embeds = sorted((p.embed for p in properties if p.embed), key=lambda embed: embed.model is None)
     return Property(first.name, type_, embed=embeds[0] if embeds else None)
-
-
-def constraint_to_json(constraint: Constraint) -> dict[str, Any]:
-    """Return the JSON form: `{"Key": […]}`, `{"Range": {property, min, max}}` and so on."""
-    match constraint:
-        case Range(column, low, high):
-            return {"Range": {"property": column, "min": low, "max": high}}
-        case Check(column, pattern):
-            return {"Check": {"property": column, "pattern": pattern}}
-        case _:
-            return {type(constraint).__name__: list(constraint.columns)}
-
-
-def constraint_columns(constraint: Constraint) -> tuple[str, ...]:
-    """Return the columns of a constraint."""
-    match constraint:
-        case Range() | Check():
-            return (constraint.column,)
-        case _:
-            return constraint.columns
-
-
-def constraint_order(constraint: Constraint) -> tuple[Any, ...]:
-    """Return the sort key of the canonical order of constraints: key, unique, index, range, check, then columns."""
-    rank = (Key, Unique, Index, Range, Check).index(type(constraint))
-    return rank, constraint_columns(constraint), repr(constraint)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from omnigraph.schema.catalog import Cardinality, Check, Constraint, Metadata, Range, TypeKind
+from omnigraph.schema.catalog import Cardinality, Metadata, TypeKind
+from omnigraph.schema.constraints import Check, Constraint, Range
 from omnigraph.types import PropertyType
 
 IDENTITY_MAX = 2**63 - 1

@@ -11,19 +11,8 @@ from typing import NamedTuple
 
 from omnigraph.errors import SchemaChangeError
 from omnigraph.schema import document
-from omnigraph.schema.catalog import (
-    AnyType,
-    Catalog,
-    Constraint,
-    EdgeType,
-    Embed,
-    InterfaceType,
-    Key,
-    Metadata,
-    NodeType,
-    TypeKind,
-    constraint_columns,
-)
+from omnigraph.schema.catalog import AnyType, Catalog, EdgeType, Embed, InterfaceType, Metadata, NodeType, TypeKind
+from omnigraph.schema.constraints import Constraint, Key, constraint_columns
 
 TypeKey = tuple[TypeKind, str]
 PropertyKey = tuple[TypeKind, str, str]

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from omnigraph.errors import SchemaChangeError
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema import document
-from omnigraph.schema.catalog import Cardinality, Check, Constraint, Index, Key, Metadata, Range, Unique
+from omnigraph.schema.catalog import Cardinality, Metadata
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 
 Part = TypeVar("Part")

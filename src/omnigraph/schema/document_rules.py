@@ -12,17 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from omnigraph.schema import document
-from omnigraph.schema.catalog import (
-    RESERVED_COLUMNS,
-    SYSTEM_FIELDS,
-    Check,
-    Index,
-    Key,
-    Metadata,
-    Range,
-    Unique,
-    constraint_order,
-)
+from omnigraph.schema.catalog import RESERVED_COLUMNS, SYSTEM_FIELDS, Metadata
+from omnigraph.schema.constraints import Check, Index, Key, Range, Unique, constraint_order
 from omnigraph.schema.document_parser import bad_document
 from omnigraph.schema.patterns import why_bad_pattern
 

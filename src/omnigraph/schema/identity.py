@@ -24,17 +24,15 @@ from omnigraph.lang.comment_printer import quote
 from omnigraph.schema.catalog import (
     AnyType,
     Catalog,
-    Constraint,
     EdgeType,
     Embed,
     InterfaceType,
-    Key,
     Metadata,
     NodeType,
     Property,
     TypeKind,
-    constraint_to_json,
 )
+from omnigraph.schema.constraints import Constraint, Key, constraint_to_json
 from omnigraph.schema.document import (
     IDENTITY_MAX,
     KINDS,

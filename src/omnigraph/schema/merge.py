@@ -17,20 +17,16 @@ from omnigraph.errors import CompileError, SchemaChangeError
 from omnigraph.schema.catalog import (
     AnyType,
     Catalog,
-    Check,
-    Constraint,
     EdgeType,
     Embed,
     InterfaceType,
-    Key,
     Metadata,
     NodeType,
     Property,
-    Range,
     TypeKind,
-    constraint_order,
 )
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.constraints import Check, Constraint, Key, Range, constraint_order
 from omnigraph.schema.document import (
     KINDS,
     IRConstraint,

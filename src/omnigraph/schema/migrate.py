@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.schema.annotations import TEXTS, misspelled
-from omnigraph.schema.catalog import Catalog, Constraint, Index, Key, Metadata
+from omnigraph.schema.catalog import Catalog, Metadata
+from omnigraph.schema.constraints import Constraint, Index, Key
 from omnigraph.schema.document import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
 from omnigraph.schema.migration_steps import (

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.scalar_types.floats import spell_float
-from omnigraph.schema.catalog import Check, Constraint, Metadata, Range, TypeKind, constraint_to_json
+from omnigraph.schema.catalog import Metadata, TypeKind
+from omnigraph.schema.constraints import Check, Constraint, Range, constraint_to_json
 from omnigraph.types import PropertyType
 
 DropMode = Literal["soft", "hard"]

@@ -9,19 +9,13 @@ from omnigraph.schema.catalog import (
     AnyType,
     Cardinality,
     Catalog,
-    Check,
-    Constraint,
     EdgeType,
-    Index,
     InterfaceType,
-    Key,
     Metadata,
     NodeType,
     Property,
-    Range,
-    Unique,
-    constraint_columns,
 )
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, constraint_columns
 from omnigraph.schema.format import print_schema
 
 _WORDS: dict[type[Constraint], ast.ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}

@@ -7,22 +7,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import CompileError, Diagnostic, ParseError, SchemaError
-from omnigraph.schema.catalog import (
-    Cardinality,
-    Catalog,
-    Check,
-    EdgeType,
-    Embed,
-    Index,
-    InterfaceType,
-    Key,
-    Metadata,
-    NodeType,
-    Property,
-    Range,
-    Unique,
-)
+from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, Embed, InterfaceType, Metadata, NodeType, Property
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.constraints import Check, Index, Key, Range, Unique
 from omnigraph.types import PropertyType
 
 

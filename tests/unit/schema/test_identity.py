@@ -10,8 +10,8 @@ from hashlib import sha256
 import pytest
 
 from omnigraph.errors import SchemaChangeError
-from omnigraph.schema.catalog import Key
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.constraints import Key
 from omnigraph.schema.document import IDENTITY_MAX
 from omnigraph.schema.identity import (
     SchemaIR,

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from omnigraph.errors import SchemaChangeError
-from omnigraph.schema.catalog import Check, Index, Key, Metadata, Range, Unique
+from omnigraph.schema.catalog import Metadata
 from omnigraph.schema.check import compile_schema
+from omnigraph.schema.constraints import Check, Index, Key, Range, Unique
 from omnigraph.schema.identity import new_identity, resolve_identity
 from omnigraph.schema.migrate import OFFLINE_DOMAIN, plan_between, plan_schema
 from omnigraph.schema.migration_steps import (

@@ -30,7 +30,8 @@ from omnigraph.engine.write.delta import (
 )
 from omnigraph.scalar_types.columns import as_numbers
 from omnigraph.scalar_types.floats import spell_float
-from omnigraph.schema.catalog import Catalog, Check, EdgeType, NodeType, Range
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.constraints import Check, Range
 from omnigraph.suggestions import listing
 from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType

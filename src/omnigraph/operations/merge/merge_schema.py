@@ -11,7 +11,8 @@ import pyarrow as pa
 from omnigraph.operations.create import schema_record
 from omnigraph.operations.merge.column_mapping import TableNames, document, names_in, tables_of
 from omnigraph.schema.arrow import arrow_type, table_schema
-from omnigraph.schema.catalog import Catalog, constraint_columns
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.constraints import constraint_columns
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
 from omnigraph.schema.migrate import plan_steps
