@@ -21,6 +21,7 @@ from omnigraph.embedding.provider import HttpProvider
 from omnigraph.embedding.vectors import Vectors
 from omnigraph.embedding.wire import Role
 from omnigraph.errors import EmbeddingError, InputError
+from omnigraph.scalar_types.readers import is_unicode
 
 
 class EmbeddingClient:
@@ -57,7 +58,7 @@ class EmbeddingClient:
         if dim < 1:
             raise EmbeddingError(f"a vector cannot have {dim} dimensions")
         for index, text in enumerate(texts):
-            if not text.isascii() and not _is_unicode(text):
+            if not is_unicode(text):
                 raise InputError(f"text {index} contains an unpaired surrogate and is not valid Unicode")
         firsts: dict[str, int] = {}
         for index, text in enumerate(texts):
@@ -112,11 +113,3 @@ class EmbeddingClient:
                 with self._lock:
                     self._http = self._http or HttpProvider(self.config, clock=self._clock, sleep=self._sleep)
                 return self._http.embed(texts, dim, role)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

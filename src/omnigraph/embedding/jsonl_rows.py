@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from omnigraph.embedding.specification import TypeTarget
 from omnigraph.errors import InputError
 from omnigraph.scalar_types.describe import describe_json
+from omnigraph.scalar_types.readers import is_unicode
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class EntityRow:
         """Return the row as compact JSON with its keys in input order."""
         text = _compact(self.members)
         # An unpaired surrogate has no UTF-8 form, but an escape.
-        return text if _encodes(text) else json.dumps(self.members, separators=(",", ":"), allow_nan=False)
+        return text if is_unicode(text) else json.dumps(self.members, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +105,6 @@ def render(value: Any) -> str:
 
 def _compact(value: Mapping[str, Any] | bool | float) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _finite(text: str) -> float:

@@ -16,15 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import RuleCheck, Violation
-from omnigraph.operations.load.load_rules import (
-    LoadChecks,
-    RejectReason,
-    SourceLine,
-    checks_ids,
-    drops_repeats,
-    incomplete,
-    validate_load,
-)
+from omnigraph.operations.load import load_rules
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import shares
 from omnigraph.pipeline.shuffle import Shuffle
@@ -98,7 +90,7 @@ class Validation:
         self._plain, self._late = self._rule_checks()
         self._scan(self._stored(self._plain))
         self._scan(self._dropped(self._plain), all_replaced=True)
-        validate_load(self, set_aside=self.job.collect)
+        load_rules.validate_load(self, set_aside=self.job.collect)
         return self.outcome
 
     # -- one round (`LoadCandidate`) ---------------------------------------------------------------
@@ -108,7 +100,7 @@ class Validation:
         """The tables of the input."""
         return self.staging.tables.keys()
 
-    def check(self) -> LoadChecks:
+    def check(self) -> load_rules.LoadChecks:
         """Validate all buckets without the records that are set aside."""
         plan = RoundPlan(
             sorted(self.shuffles.items()),
@@ -125,14 +117,14 @@ class Validation:
         found += [one for part in done for one in part.violations if not self._is_excluded(one.violation)]
         refused = sorted((violation for result in results for violation in result.refused), key=rank)
         by_rule = groupby(sorted(found, key=rank), key=lambda one: one.check_id[0])
-        return LoadChecks(
+        return load_rules.LoadChecks(
             ((one.violation for one in violations) for _, violations in by_rule), (one.violation for one in refused)
         )
 
     def _is_excluded(self, violation: Violation) -> bool:
         return violation.position in self.staging.tables[violation.table_key].excluded
 
-    def set_aside(self, table_key: str, reasons: Mapping[int, RejectReason]) -> None:
+    def set_aside(self, table_key: str, reasons: Mapping[int, load_rules.RejectReason]) -> None:
         """Set rows aside, with all records that they were made of."""
         records = dict(reasons)
         wanted = pa.array(sorted(reasons), pa.int64())
@@ -143,7 +135,7 @@ class Validation:
                 records.update(dict.fromkeys(positions, reasons[last]))
         self.staging.set_aside(table_key, records)
 
-    def source_line(self, table_key: str, position: int) -> SourceLine:
+    def source_line(self, table_key: str, position: int) -> load_rules.SourceLine:
         """The file and line of a row."""
         return self.staging.locations(table_key, [position])[position]
 
@@ -186,9 +178,11 @@ class Validation:
                 continue
             if not self.job.collect:
                 last, _, name, id_ = lacking[0]
-                raise incomplete(type_, name, id_).error(type_.name, self.source_line(key, last))
+                raise load_rules.incomplete(type_, name, id_).error(type_.name, self.source_line(key, last))
             reasons = {
-                position: incomplete(type_, name, id_) for _, records, name, id_ in lacking for position in records
+                position: load_rules.incomplete(type_, name, id_)
+                for _, records, name, id_ in lacking
+                for position in records
             }
             self.staging.set_aside(key, reasons)
 
@@ -211,7 +205,7 @@ class Validation:
     def _admitted_tables(self) -> list[str]:
         """Tables whose written ids must be admitted."""
         tables = self.staging.tables.items()
-        return [key for key, rows in tables if checks_ids(self.job.mode, fresh=rows.fresh)]
+        return [key for key, rows in tables if load_rules.checks_ids(self.job.mode, fresh=rows.fresh)]
 
     def _rule_checks(self) -> tuple[list[CheckId], list[CheckId]]:
         """The checks of rules that compare rows. Late checks require the rows that the write replaces."""
@@ -316,7 +310,9 @@ class Validation:
             return
         mode = self.job.mode
         keys = [
-            key for key, rows in self.staging.tables.items() if drops_repeats(self._type(key), mode, fresh=rows.fresh)
+            key
+            for key, rows in self.staging.tables.items()
+            if load_rules.drops_repeats(self._type(key), mode, fresh=rows.fresh)
         ]
         if not keys:
             return

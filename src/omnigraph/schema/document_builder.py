@@ -78,16 +78,19 @@ class _Builder:
         self.catalog = catalog
         self.numbers = numbers
 
+    def members(
+        self, type_: AnyType
+    ) -> tuple[int, str, tuple[document.IRProperty, ...], tuple[document.IRConstraint, ...]]:
+        """Return the members that all types have."""
+        id_ = self.numbers.types[type_.kind, type_.name]
+        return id_, type_.name, self.properties(type_), self.constraints(type_)
+
     def interface(self, type_: InterfaceType) -> document.IRInterface:
-        id_ = self.numbers.types["interface", type_.name]
-        return document.IRInterface(id_, type_.name, self.properties(type_), self.constraints(type_))
+        return document.IRInterface(*self.members(type_))
 
     def node(self, type_: NodeType) -> document.IRNode:
         return document.IRNode(
-            self.numbers.types["node", type_.name],
-            type_.name,
-            self.properties(type_),
-            self.constraints(type_),
+            *self.members(type_),
             self.numbers.incarnations["node", type_.name],
             _notes(type_.notes),
             tuple(self.type_ref("interface", name) for name in type_.implements),
@@ -95,10 +98,7 @@ class _Builder:
 
     def edge(self, type_: EdgeType) -> document.IREdge:
         return document.IREdge(
-            self.numbers.types["edge", type_.name],
-            type_.name,
-            self.properties(type_),
-            self.constraints(type_),
+            *self.members(type_),
             self.numbers.incarnations["edge", type_.name],
             _notes(type_.notes),
             self.type_ref("node", type_.from_type),
