@@ -8,13 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from omnigraph.display import html_of
 from omnigraph.engine import tuning
-from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
 from omnigraph.engine.result.result_graph import ResultGraph
 from omnigraph.errors import InputError, MissingPackage
@@ -42,6 +41,19 @@ class ResultView:
     graph: ResultGraph
 
 
+class DeferredRows(Protocol):
+    """Rows that are computed batch by batch, by the executor or by a remote graph."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns; names may repeat."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches of at most `rows` rows."""
+
+
 class Result:
     """The rows of a query; iteration yields dicts.
 
@@ -51,7 +63,7 @@ class Result:
 
     def __init__(
         self,
-        rows: pa.Table | Projection | PythonRows,
+        rows: pa.Table | DeferredRows | PythonRows,
         *,
         query_name: str,
         commit_id: str,
@@ -83,7 +95,7 @@ class Result:
         return list(self._rows.names) if isinstance(self._rows, PythonRows) else list(self._rows.schema.names)
 
     @property
-    def _arrow(self) -> pa.Table | Projection:
+    def _arrow(self) -> pa.Table | DeferredRows:
         if isinstance(self._rows, PythonRows):
             self._rows = self._rows.to_table()
         return self._rows
@@ -130,7 +142,7 @@ class Result:
         if rows < 1:
             raise InputError(f"a batch must have at least one row (got {rows})")
         arrow = self._arrow
-        return arrow.batches(rows) if isinstance(arrow, Projection) else iter(arrow.to_batches(max_chunksize=rows))
+        return iter(arrow.to_batches(max_chunksize=rows)) if isinstance(arrow, pa.Table) else arrow.batches(rows)
 
     def to_batches(self, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
         """Alias of `batches` with the name that Arrow uses."""
@@ -139,7 +151,7 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         arrow = self._arrow
-        if isinstance(arrow, Projection):
+        if not isinstance(arrow, pa.Table):
             arrow = self._rows = pa.Table.from_batches(arrow.batches(65_536), arrow.schema)
         return arrow
 
@@ -147,7 +159,7 @@ class Result:
         """Return the rows as dicts of Python values."""
         if isinstance(self._rows, PythonRows):
             return self._rows.to_pylist()
-        if isinstance(self._rows, Projection):
+        if not isinstance(self._rows, pa.Table):
             return list(self)
         # A single chunk is converted faster than the chunked column of the table.
         columns = [column.chunk(0) if column.num_chunks == 1 else column for column in self._rows.itercolumns()]

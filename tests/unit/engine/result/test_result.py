@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
 import sys
 
 import pyarrow as pa
@@ -265,3 +266,36 @@ def test_rows_found_by_key_are_the_same_in_every_form(graph):
         assert (len(result), list(result), list(result)) == (len(rows), rows, rows)
         assert result.to_arrow().to_pylist() == rows
         assert (len(result), list(result), result.to_pylist()) == (len(rows), rows, rows)
+
+
+def test_import_does_not_load_lance():
+    """A client of a server has results without Lance."""
+    code = "import sys, omnigraph.engine.result.result; print([m for m in ('lance', 'obstore') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+class ReceivedRows:
+    """Rows that are computed elsewhere."""
+
+    schema = pa.schema([("n", pa.int64())])
+
+    def __len__(self) -> int:
+        return 5
+
+    def batches(self, rows):
+        for start in range(0, 5, rows):
+            yield pa.record_batch({"n": list(range(start, min(start + rows, 5)))}, self.schema)
+
+
+def test_result_accepts_any_deferred_rows():
+    def result() -> Result:
+        return Result(ReceivedRows(), query_name="q", commit_id="c", elapsed_ms=0.0)
+
+    expected = [{"n": n} for n in range(5)]
+    assert len(result()) == 5
+    assert result().columns == ["n"]
+    assert [batch.num_rows for batch in result().batches(2)] == [2, 2, 1]
+    assert list(result()) == result().to_pylist() == result().to_rows() == expected
+    assert result().to_arrow().to_pylist() == pa.table(result()).to_pylist() == expected
+    assert str(result()).endswith("5 rows")
