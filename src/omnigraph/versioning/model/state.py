@@ -29,7 +29,7 @@ from omnigraph.versioning.model.manifest_rows import (
     tag_object_id,
     to_rows,
 )
-from omnigraph.versioning.write.ref_names import check_text
+from omnigraph.versioning.write.ref_names import check_text, is_internal
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,18 @@ class State:
         return head
 
     def branches(self) -> list[str]:
-        """Return the names of all branches: main first, then by name."""
+        """Return the names of all branches: main first, then by name. Internal heads are not listed."""
+        return [name for name in self.head_names() if not is_internal(name)]
+
+    def head_names(self) -> list[str]:
+        """Return the names of all heads, including internal ones: main first, then by name."""
         prefix = head_object_id("")
         names = [object_id.removeprefix(prefix) for object_id in self._positions if object_id.startswith(prefix)]
         return sorted(names, key=lambda name: (name != MAIN, name))
 
     def heads(self) -> list[Head]:
-        """Return all heads, in the order of `branches`."""
-        return [self.get_head(branch) for branch in self.branches()]
+        """Return all heads, including internal ones, in the order of `head_names`."""
+        return [self.get_head(branch) for branch in self.head_names()]
 
     def find_tag(self, name: str) -> Tag | None:
         """Return a tag by name; None if it does not exist."""

@@ -172,7 +172,7 @@ def _heads(state: State, problems: list[Problem]) -> list[Head]:
     """Return all readable heads; errors of the others are added to `problems`."""
     heads: list[Head] = []
     try:
-        for branch in state.branches():
+        for branch in state.head_names():
             try:
                 heads.append(state.get_head(branch))
             except OmniGraphError as error:

@@ -38,12 +38,17 @@ def check_text(name: object, what: str) -> None:
         raise InputError(f"the name of a {what} is a str, not {type(name).__name__}")
 
 
+def is_internal(name: str) -> bool:
+    """Return True for the name of an internal head; such names belong to the engine and are not listed."""
+    return name.startswith("__")
+
+
 def _check_name(name: str, what: str) -> str:
     check_text(name, what)
     name = name.strip()
     if not name:
         raise InputError(f"the name of a {what} must not be empty")
-    if name.startswith("__"):
+    if is_internal(name):
         raise InputError(f"'{name}': names that begin with two underscores belong to the engine")
     sound = len(name) <= _LONGEST and all(_SEGMENT.fullmatch(part) for part in name.split("/"))
     if not sound or ".." in name or name.endswith(".lock"):

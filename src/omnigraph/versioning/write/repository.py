@@ -390,7 +390,7 @@ class Repository:
     # -- branches --------------------------------------------------------------------------------
 
     def branches(self) -> list[str]:
-        """Return the names of all branches: main first, then by name."""
+        """Return the names of all branches: main first, then by name. Internal heads are not listed."""
         return self.state().branches()
 
     def create_branch(self, name: str, *, from_branch: str = MAIN, at: At = None, owner: str | None = None) -> Head:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import lance
 import pyarrow as pa
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import (
     BranchNotFound,
     CommitNotFound,
@@ -25,6 +27,8 @@ from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import STAMP_KEY
 from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
+from omnigraph.versioning.model.manifest_rows import head_to_row
+from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.recovery import recover
@@ -440,6 +444,42 @@ def test_a_schema_missing_from_the_manifest(root):
     repository = new_repository(root)
     with pytest.raises(Damaged, match="other-hash"):
         repository.schema("other-hash")
+
+
+def add_internal_head(repository, name, branch="main"):
+    """Publish a head whose name belongs to the engine."""
+    repository.publish(
+        lambda state: Publication(put=(head_to_row(replace(state.get_head(branch), branch=name)),)),
+    )
+
+
+def test_internal_heads_are_not_listed(root):
+    repository = new_repository(root)
+    add_people(repository, "a")
+    repository.create_branch("side")
+    add_internal_head(repository, "__operation")
+    assert repository.branches() == ["main", "side"]
+    assert repository.state().head_names() == ["main", "__operation", "side"]
+    assert [head.branch for head in repository.state().heads()] == ["main", "__operation", "side"]
+    with pytest.raises(BranchNotFound) as failure:
+        repository.snapshot("__operatio")
+    assert "__operation" not in (failure.value.hint or "")
+    graph = og.open(root)
+    assert graph.branches() == ["main", "side"]
+    assert "__operation" not in str(graph.branches())
+    assert verify(repository) == []
+
+
+def test_cleanup_keeps_the_versions_of_internal_heads(root):
+    repository = new_repository(root)
+    add_people(repository, "a")
+    add_internal_head(repository, "__operation")
+    add_people(repository, "b")
+    optimize(repository)
+    cleanup(repository, keep=1, confirm=True, grace=timedelta(seconds=-3600))
+    assert ids_of(repository.snapshot("__operation")) == ["a"]
+    assert ids_of(repository.snapshot()) == ["a", "b"]
+    assert verify(repository) == []
 
 
 def test_an_unreadable_head_is_named_and_the_other_branches_stay_readable(root):

@@ -50,7 +50,7 @@ def create_command(
 @takes_graph
 def list_command(run: Invocation, as_json: Json = False) -> None:
     """List the branches."""
-    names = sorted(name for name in run.open(read_only=True).branches() if not name.startswith("__"))
+    names = sorted(run.open(read_only=True).branches())
     if as_json:
         print_json({"branches": names})
         return
