@@ -22,6 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
+from omnigraph.blob import CHUNK_BYTES, Blob
 from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
@@ -199,6 +200,18 @@ def _iterator(
     return call
 
 
+def _blob(
+    method: Callable[Concatenate[Graph, P], Blob],
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, AsyncBlob]]:
+    """Make a coroutine of a method that returns a `Blob`; the coroutine returns an `AsyncBlob`."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncBlob:
+        return AsyncBlob(await _await_read(self._pool, lambda: method(self.graph, *args, **kwargs)), self._pool)
+
+    return call
+
+
 def _iterator_or_count(
     method: Callable[Concatenate[Graph, P], Iterator[T] | int],
 ) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, AsyncIterator[T] | int]]:
@@ -210,6 +223,30 @@ def _iterator_or_count(
         return found if isinstance(found, int) else _iterate(self._pool, found, _BATCH_ITEMS)
 
     return call
+
+
+class AsyncBlob:
+    """The bytes of a Blob property, with the attributes and methods of `Blob` except `open`; reads run in threads."""
+
+    def __init__(self, blob: Blob, pool: _Pool) -> None:
+        self._blob = blob
+        self._pool = pool
+        self.size = blob.size
+        self.etag = blob.etag
+        self.commit_id = blob.commit_id
+
+    def __repr__(self) -> str:
+        return f"Async{self._blob!r}"
+
+    async def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        """Return `length` bytes from `offset`, by default all; fewer at the end, none beyond it."""
+        return await _await_read(self._pool, lambda: self._blob.read(offset, length))
+
+    def stream(
+        self, chunk_bytes: int = CHUNK_BYTES, *, offset: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Return an asynchronous iterator of the bytes of a range, by default of all, in chunks of `chunk_bytes`."""
+        return _iterate(self._pool, self._blob.stream(chunk_bytes, offset=offset, length=length), 1)
 
 
 class AsyncGraph:
@@ -285,6 +322,7 @@ class AsyncGraph:
 
     export = _iterator_or_count(Graph.export)
     get = _read(Graph.get)
+    blob = _blob(Graph.blob)
     entity_at = _read(Graph.entity_at)
     to_arrow = _read(Graph.to_arrow)
     to_spark = _read(Graph.to_spark)

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from omnigraph.blob import Blob
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.result.result import Result
@@ -28,7 +29,7 @@ from omnigraph.graph_tables import GraphTables
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
-from omnigraph.operations.embed_missing import FillResult, fill_missing
+from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult
@@ -56,7 +57,6 @@ from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import Problem
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.versioning.write.repository import At, Point
-from omnigraph.versioning.write.tags import create_tag, delete_tag
 from omnigraph.versioning.write.transaction import WriteOptions
 
 
@@ -242,8 +242,7 @@ class Graph:
         With `write`, the values become node properties as one commit: the name of the property, or for degrees a
         mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`.
         """
-        request = AnalysisRequest(algorithm, nodes, edges, weight, damping)
-        bulk = BulkOptions(engine, spark, watch)
+        request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
         if write is None:
             return self._queries.analyze(request, self.snapshot(branch, at), bulk)
         if at is not None:
@@ -335,8 +334,7 @@ class Graph:
         message: str | None = None,
     ) -> FillResult:
         """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
-        context, options = self._context, self._options(branch, actor, message)
-        return fill_missing(self._repository, context.catalogs, options, context.embedder, types=types, again=again)
+        return self._io.embed(self._options(branch, actor, message), types=types, again=again)
 
     def export(
         self,
@@ -370,6 +368,10 @@ class Graph:
         """Return one node or edge at a point in time, None if it did not exist."""
         return self._tables.row(self.snapshot(at=at), type_name, id)
 
+    def blob(self, type_name: str, id: str | int, property: str, *, branch: str | None = None, at: At = None) -> Blob:
+        """Return a Blob value, which is read in ranges; `NotFound` if the row does not exist or the value is null."""
+        return self._tables.blob(self.snapshot(branch, at), type_name, id, property)
+
     def to_arrow(
         self, type_name: str, *, columns: Sequence[str] | None = None, branch: str | None = None, at: At = None
     ) -> pa.Table:
@@ -394,7 +396,7 @@ class Graph:
         return self._tables.to_networkx(self.snapshot(branch, at), types)
 
     def branches(self) -> list[str]:
-        """Return every branch: main first, then by name. The list prints as a table."""
+        """Return every branch except internal heads: main first, then by name. The list prints as a table."""
         return self._history.branches()
 
     def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
@@ -453,7 +455,7 @@ class Graph:
 
     def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
         """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag."""
-        return create_tag(self._repository, name, self.snapshot(at=at), actor=actor or self.actor, message=message)
+        return self._history.create_tag(name, self.snapshot(at=at), actor=actor or self.actor, message=message)
 
     def tags(self) -> list[Tag]:
         """Return every tag, by name. The list prints as a table."""
@@ -461,7 +463,7 @@ class Graph:
 
     def tag_delete(self, name: str) -> None:
         """Delete a tag; its commit can be read by its id until a cleanup."""
-        delete_tag(self._repository, name)
+        self._history.delete_tag(name)
 
     def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
         """Return the commits of a branch, newest first. The list prints as a table."""

@@ -28,6 +28,7 @@ from omnigraph.versioning.model.ancestry import merge_bases
 from omnigraph.versioning.model.manifest_objects import Commit, Tag
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At, Point
+from omnigraph.versioning.write.tags import create_tag, delete_tag
 from omnigraph.versioning.write.transaction import WriteOptions
 
 
@@ -49,6 +50,14 @@ class GraphHistory:
     def tags(self) -> list[Tag]:
         """Return every tag, by name."""
         return Listing(self._repository.state().tags(), describe_tag)
+
+    def create_tag(self, name: str, snapshot: Snapshot, *, actor: str | None, message: str | None) -> Tag:
+        """Name the commit of a snapshot."""
+        return create_tag(self._repository, name, snapshot, actor=actor, message=message)
+
+    def delete_tag(self, name: str) -> None:
+        """Delete a tag."""
+        delete_tag(self._repository, name)
 
     def commits(self, branch: str, limit: int | None) -> list[Commit]:
         """Return the commits of a branch, newest first."""

@@ -1,4 +1,4 @@
-"""`GraphIO`: the part of `Graph` that loads, exports, and writes diffs to files."""
+"""`GraphIO`: the part of `Graph` that loads, embeds, exports, and writes diffs to files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.engine_choice import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
@@ -16,6 +17,7 @@ from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
 from omnigraph.storage.files.input_files import writing
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class GraphIO:
@@ -32,6 +34,11 @@ class GraphIO:
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
         return result
+
+    def embed(self, options: WriteOptions, *, types: Sequence[str] | None, again: bool) -> FillResult:
+        """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
+        context = self._context
+        return fill_missing(context.repository, context.catalogs, options, context.embedder, types=types, again=again)
 
     def export(self, snapshot: Snapshot, request: ExportRequest, bulk: BulkOptions) -> int:
         """Write the records of a snapshot to a JSONL file, or to a folder in another format; return their number."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.blob import Blob
+from omnigraph.errors import Hint, InputError, NotFound, TypeNotFound
 from omnigraph.notebook.schema_view import picture_of
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
@@ -16,6 +17,8 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.networkx_export import to_networkx
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage.lance.blobs import find_address, open_blob
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.rows import to_dicts
@@ -35,6 +38,34 @@ class GraphTables:
         key = table_key_of(snapshot, type_name)
         found = to_dicts(snapshot.table(key).rows_of([id], self._columns(snapshot, key)))
         return found[0] if found else None
+
+    def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str) -> Blob:
+        """Return the value of a Blob property; `NotFound` if the row does not exist or the value is null."""
+        id = row_id(id)
+        key = table_key_of(snapshot, type_name)
+        _check_blob_property(self._context.catalogs.of(snapshot), key, property)
+        table = snapshot.table(key)
+        address = find_address(table, id)
+        if address is None:
+            raise NotFound(
+                f"{type_name} '{id}' does not exist at commit {snapshot.commit_id}",
+                code="entity_not_found",
+                hint=Hint(
+                    "the id of a keyed node is its key; to_arrow() lists the ids of a type",
+                    cli="the id of a keyed node is its key; 'omnigraph export' lists ids",
+                ),
+            )
+        stored = open_blob(table, address, property)
+        if stored is None:
+            raise NotFound(
+                f"{type_name} '{id}' has no value in '{property}' at commit {snapshot.commit_id}",
+                code="null_blob",
+                hint=Hint(
+                    "history(type_name, id) lists its earlier values",
+                    cli=f"'omnigraph history {type_name} {id}' lists its earlier values",
+                ),
+            )
+        return Blob(stored.read_range, size=stored.size, etag=stored.digest, commit_id=snapshot.commit_id)
 
     def to_arrow(self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None) -> pa.Table:
         """Return all rows of a type as an Arrow table."""
@@ -83,6 +114,19 @@ def table_key_of(snapshot: Snapshot, type_name: str) -> TableKey:
     raise TypeNotFound(
         f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
     )
+
+
+def _check_blob_property(catalog: Catalog, key: TableKey, name: str) -> None:
+    """Refuse a property that does not exist or is not a Blob."""
+    check_text(name, "property")
+    type_ = next(type_ for type_ in catalog.tables() if type_.table_key == key)
+    if name in type_.blobs:
+        return
+    known = type_.properties.get(name)
+    problem = f"has no property '{name}'" if known is None else f"has '{name}' of type {known.type}, not Blob"
+    hint = did_you_mean(name, type_.blobs) if type_.blobs else None
+    listed = f"its Blob properties are: {', '.join(type_.blobs)}" if type_.blobs else "it has no Blob property"
+    raise InputError(f"type '{key.type_name}' {problem}", code="not_a_blob", hint=hint or listed)
 
 
 def row_id(id: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from omnigraph.cli.commands.admin import cleanup, completion, config, demo, optimize, recover, snapshot, verify, version
-from omnigraph.cli.commands.data import analyze, change, embed, export, ingest, init, load, read, shell
+from omnigraph.cli.commands.data import analyze, blob, change, embed, export, ingest, init, load, read, shell
 from omnigraph.cli.commands.model import explain, fmt, lint, schema
 from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, history, log, revert, status, tag
 from omnigraph.cli.completion import prepare_completion
@@ -67,6 +67,7 @@ for name in ("change", "mutate"):
     app.command(name, rich_help_panel=QUERY, hidden=name == "mutate")(change.change_command)
 app.command("shell", rich_help_panel=QUERY)(shell.shell_command)
 app.command("analyze", rich_help_panel=QUERY)(analyze.analyze_command)
+app.add_typer(blob.app, name="blob", rich_help_panel=QUERY)
 app.command("explain", rich_help_panel=QUERY)(explain.explain_command)
 app.command("status", rich_help_panel=REVIEW)(status.status_command)
 app.command("log", rich_help_panel=REVIEW)(log.log_command)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar, assert_never, cast
 
 from omnigraph.checkpoints import checkpoint
+from omnigraph.errors import Hint
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source
 from omnigraph.query.check.aggregates import check_aggregate
@@ -400,7 +401,12 @@ class ExpressionChecker:
     def refuse_blob(self, expr: ast.Expr, checked: ir.Expr) -> None:
         """T24: a query cannot read a Blob as a value."""
         if isinstance(checked.type, PropertyType) and checked.type.scalar == "Blob":
-            raise type_fault("T24", f"{self.text(expr)} is Blob, which a query cannot read as a value", expr.span)
+            hint = Hint(
+                "blob(type_name, id, property) reads its bytes",
+                cli="'omnigraph blob get TYPE ID PROPERTY' reads its bytes",
+            )
+            message = f"{self.text(expr)} is Blob, which a query cannot read as a value"
+            raise type_fault("T24", message, expr.span, hint)
 
     # -- text for messages -----------------------------------------------------------------------
 
