@@ -9,22 +9,7 @@ import typer
 
 from omnigraph.cli.io.colours import colours
 from omnigraph.cli.io.output import print_json
-from omnigraph.errors import (
-    ChangeFeedGap,
-    CompileError,
-    Conflict,
-    Damaged,
-    Denied,
-    ExpectedVersionMismatch,
-    InputError,
-    KeyConflict,
-    MergeConflict,
-    NotFound,
-    OmniGraphError,
-    OutcomeUnknown,
-    PreconditionFailed,
-    hint_for,
-)
+from omnigraph.errors import CompileError, OmniGraphError, PreconditionFailed, hint_for
 from omnigraph.suggestions import did_you_mean
 
 FAILED, USAGE, LOST_PRECONDITION, INTERRUPTED, BROKEN_PIPE = 1, 2, 4, 130, 141
@@ -42,52 +27,6 @@ class UsageFault(typer.BadParameter):
         return self.message
 
 
-_WIRE_CODES: dict[type[OmniGraphError], str] = {
-    InputError: "bad_request",
-    NotFound: "not_found",
-    Conflict: "conflict",
-    Denied: "forbidden",
-    OutcomeUnknown: "internal",
-    Damaged: "internal",
-    OmniGraphError: "internal",
-}
-"""Error class → `code` of the error object; a subclass inherits the code of its nearest ancestor."""
-
-
-def wire_code(error: OmniGraphError) -> str:
-    """Return the `code` of the error object."""
-    return next(_WIRE_CODES[cls] for cls in type(error).__mro__ if cls in _WIRE_CODES)
-
-
-def error_object(error: OmniGraphError) -> dict[str, Any]:
-    """Return the error as a JSON object without empty members."""
-    data: dict[str, Any] = {"error": error.message, "code": wire_code(error), "reason": error.code}
-    hint = hint_for(error.hint, "cli")
-    if hint:
-        data["hint"] = hint
-    if isinstance(error, CompileError):
-        data["diagnostics"] = [diagnostic.to_dict("cli") for diagnostic in error.diagnostics]
-    data.update(_details(error))
-    return data
-
-
-def _details(error: OmniGraphError) -> dict[str, Any]:
-    """Return the structured members of some errors, under the names of the HTTP API."""
-    if isinstance(error, MergeConflict):
-        return {"merge_conflicts": [conflict.to_json() for conflict in error.conflicts]}
-    if isinstance(error, ExpectedVersionMismatch):
-        members = {"table_key": error.table_key, "expected": error.expected, "actual": error.actual}
-        return {"manifest_conflict": members}
-    if isinstance(error, PreconditionFailed):
-        return {"precondition_failure": {"expected": error.expected, "actual": error.actual}}
-    if isinstance(error, ChangeFeedGap):
-        members = {"cursor": error.cursor, "first_unreadable_commit_id": error.first_unreadable_commit_id}
-        return {"change_feed_gap": members}
-    if isinstance(error, KeyConflict):
-        return {"key_conflict": {"table_key": error.table_key, "row_id": error.row_id}}
-    return {}
-
-
 def report(error: OmniGraphError, *, as_json: bool) -> int:
     """Print the error and return the exit code."""
     if isinstance(error, CompileError):
@@ -97,7 +36,9 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
         text = error.message + (f"\nhint: {hint}" if hint else "")
     print(colours(sys.stderr).diagnostic(f"error: {text}"), file=sys.stderr)
     if as_json:
-        print_json(error_object(error))
+        from omnigraph.wire.errors import printed_error
+
+        print_json(printed_error(error, "cli"))
     return LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
 
 

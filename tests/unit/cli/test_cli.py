@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.errors import error_object, wire_code
 from omnigraph.cli.main import run
-from omnigraph.errors import OmniGraphError
 from omnigraph.version import STORAGE_FORMAT, __version__
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n\nedge Knows: Person -> Person\n"
@@ -159,22 +157,6 @@ def test_usage_errors_exit_with_2(folder, capsys):
 def test_version(capsys, words):
     assert run(words) == 0
     assert capsys.readouterr().out == f"omnigraph {__version__}\ninternal-schema {STORAGE_FORMAT}\n"
-
-
-def _every_error(cls: type[OmniGraphError] = OmniGraphError) -> list[type[OmniGraphError]]:
-    return [cls, *(found for sub in cls.__subclasses__() for found in _every_error(sub))]
-
-
-@pytest.mark.parametrize("cls", _every_error(), ids=lambda cls: cls.__name__)
-def test_every_error_has_a_wire_code(cls):
-    error = cls.__new__(cls)
-    OmniGraphError.__init__(error, "it failed", hint="try this")
-    # Some errors have structured members.
-    error.diagnostics = error.conflicts = ()
-    error.table_key, error.row_id, error.expected, error.actual = "node:Person", "a", 1, 2
-    error.cursor = error.first_unreadable_commit_id = "01"
-    assert wire_code(error) in {"bad_request", "not_found", "conflict", "forbidden", "internal"}
-    assert error_object(error)["hint"] == "try this"
 
 
 def test_stdin_closed_pipe_and_short_name(folder):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +12,7 @@ from omnigraph.cli.io.colours import PLAIN, Colours, colours
 from omnigraph.cli.io.output import utc
 from omnigraph.table_key import TableKey
 from omnigraph.text_table import compact
+from omnigraph.wire.json_values import json_value
 
 if TYPE_CHECKING:
     from omnigraph.versioning.compare.diff import RowChange
@@ -29,23 +28,6 @@ Ops = Annotated[
     list[str] | None, typer.Option("--op", metavar="OP", help="Only insert, update or delete; may be repeated.")
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N changes.")]
-
-
-def json_value(value: Any) -> Any:
-    """Convert a stored value to a JSON value."""
-    if isinstance(value, dict):
-        return {key: json_value(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
-    return value
 
 
 def change_lines(change: RowChange, paint: Colours = PLAIN) -> Iterator[str]:

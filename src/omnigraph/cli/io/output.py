@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def json_text(document: Any) -> str:
     """Format a JSON document, indented by two spaces."""
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    from omnigraph.wire.document import plain
+
+    return json.dumps(plain(document), indent=2, ensure_ascii=False)
 
 
 def print_json(document: Any) -> None:

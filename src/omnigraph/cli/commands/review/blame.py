@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import json_value, shown
+from omnigraph.cli.io.change_output import shown
 from omnigraph.cli.io.entity_arguments import RowId, TypeName, entity_not_found
 from omnigraph.cli.io.output import commit_note, print_json, utc
 from omnigraph.cli.io.points import At, open_at, point
+from omnigraph.wire.json_values import json_value
 
 
 @takes_graph

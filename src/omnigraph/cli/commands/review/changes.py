@@ -9,10 +9,11 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import Kinds, Ops, Types, check_filters, json_value, print_block
+from omnigraph.cli.io.change_output import Kinds, Ops, Types, check_filters, print_block
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import plural, print_json
 from omnigraph.text_table import compact
+from omnigraph.wire.json_values import json_value
 
 if TYPE_CHECKING:
     from omnigraph.versioning.feed.feed import ChangePage

@@ -8,10 +8,11 @@ import typer
 
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
-from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, json_value, print_block
+from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, print_block
 from omnigraph.cli.io.output import commit_note, print_json, utc
 from omnigraph.cli.io.points import commit_point
 from omnigraph.text_table import cell
+from omnigraph.wire.json_values import json_value
 
 app = command_group("List and show commits.")
 

@@ -11,11 +11,12 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, is_graph, takes_graph
-from omnigraph.cli.io.change_output import OPS, Kinds, Limit, Ops, Types, change_lines, check_filters, json_value
+from omnigraph.cli.io.change_output import OPS, Kinds, Limit, Ops, Types, change_lines, check_filters
 from omnigraph.cli.io.colours import Colours, colours
 from omnigraph.cli.io.output import plural, print_json
 from omnigraph.cli.io.pager import print_paged
 from omnigraph.cli.io.points import point
+from omnigraph.wire.json_values import json_value
 
 if TYPE_CHECKING:
     from omnigraph.versioning.compare.changeset import ChangeSet

@@ -1,0 +1,154 @@
+"""The error object: a row for every class, and encode-then-decode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+
+from omnigraph import errors
+from omnigraph.errors import Diagnostic, Hint, OmniGraphError
+from omnigraph.versioning.compare.three_way import ConflictDetail
+from omnigraph.wire.errors import (
+    ERROR_CODES,
+    ConflictDocument,
+    ErrorDocument,
+    decode_error,
+    error_code,
+    error_document,
+    printed_error,
+)
+
+
+def tree(root: type[OmniGraphError]) -> Iterator[type[OmniGraphError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from tree(child)
+
+
+CLASSES = [cls for cls in tree(OmniGraphError) if cls.__module__ == errors.__name__]
+HINT = Hint("for Python", cli="for the command line", in_shell="for the shell")
+DIAGNOSTICS = (
+    Diagnostic("type", "T7", "no such property", "q.gq", 2, 3, 14, 17, "  $p.nme\n     ^^^", HINT, "query 'q'"),
+    Diagnostic("type", "T8", "no such type", "q.gq", 3, 1, 20, 21, "x\n^"),
+)
+
+
+def record_error() -> OmniGraphError:
+    error = errors.RecordError(
+        "wrong", source="a.jsonl", line=3, type_name="Person", property_name="age", rule="type", hint="fix it"
+    )
+    error.record = {"type": "Person", "data": {"age": [1, None, 2.5]}}
+    return error
+
+
+def storage_error() -> OmniGraphError:
+    error = errors.StorageError("no answer", code="unreachable", hint=HINT)
+    error.idempotency_key = "key-1"
+    return error
+
+
+SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
+    cls: cls("it failed", code="some_reason", hint=HINT)
+    for cls in CLASSES
+    if cls.__init__ is OmniGraphError.__init__ or cls is errors.EmbeddingError
+} | {
+    errors.CompileError: errors.CompileError(DIAGNOSTICS),
+    errors.ParseError: errors.ParseError(DIAGNOSTICS[1:]),
+    errors.SchemaError: errors.SchemaError(DIAGNOSTICS),
+    errors.TypeCheckError: errors.TypeCheckError(DIAGNOSTICS),
+    errors.RecordError: record_error(),
+    errors.ModelMismatch: errors.ModelMismatch("the schema", recorded="a", resolved="b"),
+    errors.EmbeddingMismatch: errors.EmbeddingMismatch("Person.v", recorded="a", resolved="b"),
+    errors.ChangeCursorRejected: errors.ChangeCursorRejected("it is damaged"),
+    errors.PageCursorRejected: errors.PageCursorRejected("it is damaged"),
+    errors.ChangeFeedGap: errors.ChangeFeedGap("01ARZ3", "cursor"),
+    errors.PageGone: errors.PageGone("01ARZ3"),
+    errors.ExpectedVersionMismatch: errors.ExpectedVersionMismatch("node:Person", expected=3, actual=4),
+    errors.PreconditionFailed: errors.PreconditionFailed("main", expected="01A", actual=None),
+    errors.KeyConflict: errors.KeyConflict("node:Person", "Ana", "Ana exists", hint="use upsert"),
+    errors.Denied: errors.Denied("denied", ["rule 1", "rule 2"], hint="ask"),
+    errors.EmbeddingError: errors.EmbeddingError("no vector", code="quota", text_index=4),
+    errors.StorageError: storage_error(),
+    errors.MergeConflict: errors.MergeConflict("two changes", (), hint=HINT),
+}
+
+
+def sent(error: OmniGraphError) -> OmniGraphError:
+    """The error after it was written as JSON and read again."""
+    return decode_error(msgspec.json.decode(msgspec.json.encode(error_document(error)), type=ErrorDocument))
+
+
+def hints(hint: str | None) -> Any:
+    return (str(hint), hint.cli, hint.shell) if isinstance(hint, Hint) else hint
+
+
+def test_every_error_has_a_sample() -> None:
+    assert set(SAMPLES) == set(CLASSES)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_error_has_a_code_of_the_closed_set(cls: type[OmniGraphError]) -> None:
+    assert error_code(SAMPLES[cls]) in ERROR_CODES
+    document = error_document(SAMPLES[cls])
+    assert (document.code, document.reason) == (error_code(SAMPLES[cls]), SAMPLES[cls].code)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_decoding_restores_class_and_fields(cls: type[OmniGraphError]) -> None:
+    error = SAMPLES[cls]
+    found = sent(error)
+    assert type(found) is cls
+    assert vars(found) == vars(error)
+    assert (found.args, str(found), hints(found.hint)) == (error.args, str(error), hints(error.hint))
+    if isinstance(error, errors.CompileError):
+        assert isinstance(found, errors.CompileError)
+        assert found.render("cli") == error.render("cli")
+
+
+def test_conflicts_of_a_merge_keep_their_fields() -> None:
+    row = {"id": "Ana", "born": date(2000, 1, 2), "big": 2**60, "raw": b"x"}
+    conflicts = [
+        ConflictDetail("node:Person", "Ana", "divergent_update", "both changed it", row, row, row, ("born",)),
+        ConflictDetail("schema", None, "schema_conflict", "two schemas"),
+    ]
+    found = sent(errors.MergeConflict("two changes", conflicts))
+    assert isinstance(found, errors.MergeConflict)
+    for conflict, decoded in zip(conflicts, found.conflicts, strict=True):
+        assert isinstance(decoded, ConflictDocument)
+        expected = {**conflict.to_json(), "resolutions": conflict.resolutions}
+        assert msgspec.json.encode(decoded) == msgspec.json.encode(expected)
+        for name in ("id", "table_key", "row_id", "kind", "message", "properties", "resolutions"):
+            assert getattr(decoded, name) == getattr(conflict, name)
+
+
+@pytest.mark.parametrize(
+    ("members", "cls"),
+    [
+        ({"code": "not_found", "reason": "branch_not_found"}, errors.BranchNotFound),
+        ({"code": "not_found", "reason": "of_a_later_release"}, errors.NotFound),
+        ({"code": "bad_request", "reason": "unknown", "class": "OfALaterRelease"}, errors.InputError),
+        ({"code": "too_many_requests", "reason": "slots"}, OmniGraphError),
+        ({"code": "conflict", "reason": "precondition_failed"}, errors.PreconditionFailed),
+    ],
+)
+def test_unknown_class_is_decoded_as_the_nearest(members: dict[str, str], cls: type[OmniGraphError]) -> None:
+    error = decode_error(ErrorDocument.of({"error": "it failed", **members}))
+    assert type(error) is cls
+    assert (error.message, error.code) == ("it failed", members["reason"])
+
+
+def test_compile_error_without_class_is_found_by_its_diagnostics() -> None:
+    document = printed_error(errors.SchemaError([Diagnostic("catalog", "S1", "m", "s", 1, 1, 0, 1, "")]), "cli")
+    assert type(decode_error(document)) is errors.SchemaError
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_printed_error_has_the_hint_of_the_interface(cls: type[OmniGraphError]) -> None:
+    error = SAMPLES[cls]
+    printed = printed_error(error, "cli").to_json()
+    assert printed.get("hint") == (error.hint.cli if isinstance(error.hint, Hint) else error.hint) or not error.hint
+    assert not {"class", "hints", "record_error", "denial", "idempotency_key"} & set(printed)
