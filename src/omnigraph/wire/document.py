@@ -9,7 +9,10 @@ import msgspec
 
 
 class Document(msgspec.Struct):
-    """A JSON object. The order of the fields is the order of the members; an unset field is absent."""
+    """A JSON object. The order of the fields is the order of the members; an unset field is absent.
+
+    Fields of a `kw_only` class come after the fields of its subclasses.
+    """
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:

@@ -76,7 +76,7 @@ class Hints(Document):
     shell: str
 
 
-class Span(Document):
+class SpanDocument(Document):
     """Byte offsets of a position in a text."""
 
     start: int
@@ -91,7 +91,7 @@ class DiagnosticDocument(Document, kw_only=True):
     message: str
     line: int
     column: int
-    span: Span
+    span: SpanDocument
     subject: str | UnsetType = UNSET
     hint: str | UnsetType = UNSET
     hints: Hints | UnsetType = UNSET

@@ -29,10 +29,6 @@ class ReadTarget:
     branch: str | None = None
     snapshot: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"branch": self.branch, "snapshot": self.snapshot}
-
     def __str__(self) -> str:
         return f"branch {self.branch}" if self.snapshot is None else f"snapshot {self.snapshot}"
 
@@ -40,13 +36,8 @@ class ReadTarget:
 def text_lines(result: Result, target: ReadTarget, format_: str, style: TableStyle) -> Iterator[str]:
     """Yield the lines of a result in a text format."""
     columns = result.to_columns()
-    if format_ == "json":
-        yield json_text(read_object(result, target, columns))
-    elif format_ == "jsonl":
-        head = {"query_name": result.query_name, "target": target.to_json(), "row_count": len(result), **_next(result)}
-        yield compact({"kind": "metadata", **head})
-        for row in zip(*columns, strict=True):
-            yield compact(dict(zip(result.columns, row, strict=True)))
+    if format_ in ("json", "jsonl"):
+        yield from json_lines(result, target, format_, columns)
     elif format_ == "csv":
         yield from csv_lines(result.columns, columns)
     else:
@@ -57,23 +48,17 @@ def text_lines(result: Result, target: ReadTarget, format_: str, style: TableSty
             yield from table_lines(result.columns, columns, style, right=result.numeric_columns)
 
 
-def read_object(result: Result, target: ReadTarget, columns: list[list[Any]]) -> dict[str, Any]:
-    """Return the result object, which is also the response of a server."""
-    document: dict[str, Any] = {
-        "query_name": result.query_name,
-        "target": target.to_json(),
-        "row_count": len(result),
-    }
-    if result.columns:
-        document["columns"] = result.columns
-    document["rows"] = [dict(zip(result.columns, row, strict=True)) for row in zip(*columns, strict=True)]
-    document["graph_commit_id"] = result.commit_id
-    return {**document, **_next(result)}
+def json_lines(result: Result, target: ReadTarget, format_: str, columns: list[list[Any]]) -> Iterator[str]:
+    """Yield one JSON document, or a line of metadata and one line per row."""
+    from omnigraph.wire.queries import TargetDocument, query_document, query_metadata, row_objects
 
-
-def _next(result: Result) -> dict[str, str]:
-    """Return the cursor of the next page, if any."""
-    return {"next": result.next} if result.next is not None else {}
+    read = TargetDocument(target.branch, target.snapshot)
+    if format_ == "json":
+        yield json_text(query_document(result, read, columns))
+        return
+    yield compact(query_metadata(result, read).to_json())
+    for row in row_objects(result.columns, columns):
+        yield compact(row)
 
 
 def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:

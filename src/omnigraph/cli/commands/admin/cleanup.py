@@ -53,12 +53,14 @@ def cleanup_command(
     graph = run.open(address)
     with progress_bar("cleaning up", wanted=not (as_json or run.options.quiet)):
         tables = graph.cleanup(keep=keep, older_than=age, confirm=confirm)
-    documents = [table.to_json() for table in tables]
     if as_json:
+        from omnigraph.wire.maintenance import CleanupDocument
+
+        documents = [table.to_json() for table in tables]
         seconds = int(age.total_seconds()) if age is not None else None
         document = {"uri": address.uri, "keep_versions": keep, "older_than_secs": seconds, "confirmed": confirm}
         removed = {"tables": documents} if confirm else {"tables": [], "would_remove": documents}
-        print_json({**document, **removed})
+        print_json(CleanupDocument.of({**document, **removed}))
     if not confirm:
         going = sum(table.old_versions_removed for table in tables)
         remark(

@@ -20,8 +20,10 @@ def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
     with progress_bar("optimizing", wanted=not (as_json or run.options.quiet)):
         tables = graph.optimize(on)
     if as_json:
+        from omnigraph.wire.maintenance import OptimizeDocument
+
         documents = [{**table.to_json(), "skipped": None} for table in tables]
-        print_json({"uri": address.uri, "branch": on, "tables": documents})
+        print_json(OptimizeDocument.of({"uri": address.uri, "branch": on, "tables": documents}))
         return
     print(f"optimize {address.uri}: {plural(len(tables), 'table')}")
     for table in tables:

@@ -17,7 +17,9 @@ def recover_command(run: Invocation, as_json: Json = False) -> None:
     repository = Repository.open(address.uri, environ=run.environ)
     outcomes = [*recover(repository), *sweep(repository).problems]
     if as_json:
-        print_json({"uri": address.uri, "settled": [outcome.to_json() for outcome in outcomes]})
+        from omnigraph.wire.maintenance import RecoverDocument
+
+        print_json(RecoverDocument.of({"uri": address.uri, "settled": [outcome.to_json() for outcome in outcomes]}))
         return
     print(f"recover {address.uri}: {plural(len(outcomes), 'unfinished write')}")
     for outcome in outcomes:

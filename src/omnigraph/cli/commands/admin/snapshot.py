@@ -13,7 +13,9 @@ def snapshot_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
     graph = run.open(branch=on, read_only=True)
     document = graph.snapshot().to_json()
     if as_json:
-        print_json(document)
+        from omnigraph.wire.graph_state import SnapshotDocument
+
+        print_json(SnapshotDocument.of(document))
         return
     version, format_ = document["manifest_version"], document["internal_schema_version"]
     print(f"branch {on}, manifest version {version}, storage format {format_}")

@@ -28,10 +28,14 @@ def verify_command(
     problems = [problem for problem in found if problem.damage]
     remarks = [problem for problem in found if not problem.damage]
     if as_json:
-        documents = [{"where": problem.where, "what": problem.what} for problem in problems]
-        unchecked = [{"where": problem.where, "what": problem.what} for problem in remarks]
-        document = {"uri": address.uri, "sound": not problems, "problems": documents}
-        print_json({**document, "remarks": unchecked} if deep else document)
+        from msgspec import UNSET
+
+        from omnigraph.wire.maintenance import ProblemDocument, VerifyDocument
+
+        documents = [ProblemDocument(problem.where, problem.what) for problem in problems]
+        unchecked = [ProblemDocument(problem.where, problem.what) for problem in remarks]
+        shown = unchecked if deep else UNSET
+        print_json(VerifyDocument(uri=address.uri, sound=not problems, problems=documents, remarks=shown))
     else:
         for problem in problems:
             print(f"problem  {problem.where}: {problem.what}")

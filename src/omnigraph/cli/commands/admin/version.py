@@ -15,6 +15,8 @@ def version_text() -> str:
 def version_command(as_json: Json = False) -> None:
     """Show the version of the program and of the storage format."""
     if as_json:
-        print_json({"version": __version__, "internal_schema_version": STORAGE_FORMAT})
+        from omnigraph.wire.graph_state import VersionDocument
+
+        print_json(VersionDocument(__version__, STORAGE_FORMAT))
     else:
         print(version_text())

@@ -84,7 +84,10 @@ def analyze_command(
             watch=watch,
         )
     if as_json:
-        print_json({**analysis.to_json(), "top": {name: _top(analysis, name, top) for name in analysis.tables}})
+        from omnigraph.wire.queries import AnalysisDocument
+
+        ranked = {name: _top(analysis, name, top) for name in analysis.tables}
+        print_json(AnalysisDocument.of({**analysis.to_json(), "top": ranked}))
         return
     for name in analysis.tables:
         rows = _top(analysis, name, top)

@@ -63,12 +63,14 @@ def change_command(
         result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
     returns = bool(result.rows.columns)
     if as_json or (returns and chosen == "json"):
+        from omnigraph.wire.queries import ChangeDocument
+
         commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
         counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
         rows = {"columns": result.rows.columns, "rows": result.rows.to_rows()} if returns else {}
         done = {"branch": on, "query_name": request.name, **counts, "actor_id": run.actor, "commit": commit, **rows}
         with writing(out) as file:
-            file.write(json_text(done).encode() + b"\n")
+            file.write(json_text(ChangeDocument.of(done)).encode() + b"\n")
         return
     if returns:
         write_rows(run, result.rows, ReadTarget(on), chosen, out)

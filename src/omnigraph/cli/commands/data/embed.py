@@ -99,7 +99,9 @@ def _embed_graph(
     with progress_bar("embedding", wanted=not (as_json or run.options.quiet)):
         result = graph.embed(types=types, again=again, message=message)
     if as_json:
-        print_json({"uri": address.uri, **result.to_json(), "actor_id": run.actor})
+        from omnigraph.wire.loads import EmbedDocument
+
+        print_json(EmbedDocument.of({"uri": address.uri, **result.to_json(), "actor_id": run.actor}))
         return
     counts = ", ".join(f"{count} {name}" for name, count in result.embedded) or "nothing to do"
     print(f"embed {address.uri} branch={branch}: {counts}")

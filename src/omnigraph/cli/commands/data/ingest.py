@@ -61,9 +61,12 @@ def ingest_command(
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)
     if as_json:
+        from omnigraph.wire.loads import IngestDocument
+
         tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
         document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
-        print_json({**document, "mode": mode, "tables": tables, **result_members(run, graph, result)})
+        members = {**document, "mode": mode, "tables": tables, **result_members(run, graph, result)}
+        print_json(IngestDocument.of(members))
         return
     life = "new branch" if result.branch_created else "existing branch"
     print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")

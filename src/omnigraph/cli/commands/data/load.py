@@ -81,8 +81,10 @@ def load_command(
     result = load_files(run, graph, files, options, as_json=as_json)
     counts = _counts(result)
     if as_json:
+        from omnigraph.wire.loads import LoadDocument
+
         document = {"uri": address.uri, "branch": on, "mode": mode, **counts, **result_members(run, graph, result)}
-        print_json(document)
+        print_json(LoadDocument.of(document))
         return
     nodes = f"{plural(counts['nodes_loaded'], 'node')} in {plural(counts['node_types_loaded'], 'type')}"
     edges = f"{plural(counts['edges_loaded'], 'edge')} in {plural(counts['edge_types_loaded'], 'type')}"

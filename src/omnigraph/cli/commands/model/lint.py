@@ -54,7 +54,9 @@ def lint_command(
         source = {"kind": "graph", "uri": address.uri}
     report = lint(catalog, text, query_path=path, schema_source=source)
     if as_json:
-        print_json(report.to_dict())
+        from omnigraph.wire.schemas import LintDocument
+
+        print_json(LintDocument.of(report.to_dict()))
     else:
         _print(report)
     if not report.ok:

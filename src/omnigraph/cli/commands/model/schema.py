@@ -43,9 +43,10 @@ def check_command(
     catalog = compile_schema(read_text(file), file)
     nodes, edges, interfaces = len(catalog.nodes), len(catalog.edges), len(catalog.interfaces)
     if as_json:
-        counts = {"interfaces": interfaces, "nodes": nodes, "edges": edges}
+        from omnigraph.wire.schemas import SchemaCheckDocument
+
         warnings = [found.message for found in unknown_annotations(catalog)]
-        print_json({"status": "ok", "path": file, **counts, "hash": shape_hash(catalog), "warnings": warnings})
+        print_json(SchemaCheckDocument("ok", file, interfaces, nodes, edges, shape_hash(catalog), warnings))
         return
     warn_of_annotations(catalog)
     counted = [plural(nodes, "node type"), plural(edges, "edge type"), plural(interfaces, "interface")]
@@ -59,7 +60,9 @@ def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) 
     """Show the schema of a branch."""
     source = run.open(branch=run.branch(branch), read_only=True).schema
     if as_json:
-        print_json({"schema_source": source})
+        from omnigraph.wire.schemas import SchemaDocument
+
+        print_json(SchemaDocument(source))
     else:
         sys.stdout.write(source if source.endswith("\n") else source + "\n")
 
@@ -105,7 +108,9 @@ def plan_command(
     else:
         raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE")
     if as_json:
-        print_json({**about, **plan.to_json()})
+        from omnigraph.wire.schemas import SchemaPlanDocument
+
+        print_json(SchemaPlanDocument.of({**about, **plan.to_json()}))
         return
     print(f"schema plan {title}")
     print(f"supported: {'yes' if plan.supported else 'no'}")
@@ -142,7 +147,9 @@ def apply_command(
     graph = run.open(address, branch=run.branch(branch))
     result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)
     if as_json:
-        print_json({"uri": address.uri, **result.to_json()})
+        from omnigraph.wire.schemas import SchemaAppliedDocument
+
+        print_json(SchemaAppliedDocument.of({"uri": address.uri, **result.to_json()}))
         return
     print(f"schema apply {address.uri}")
     print(f"supported: {'yes' if result.supported else 'no'}")

@@ -22,7 +22,10 @@ def blame_command(
     if not found:
         raise entity_not_found(type_name, id_)
     if as_json:
-        print_json({"type_name": type_name, "id": id_, "properties": [json_value(blame.to_json()) for blame in found]})
+        from omnigraph.wire.changes import BlameDocument
+
+        documents = [json_value(blame.to_json()) for blame in found]
+        print_json(BlameDocument.of({"type_name": type_name, "id": id_, "properties": documents}))
         return
     width = max(len(blame.property) for blame in found)
     for blame in found:

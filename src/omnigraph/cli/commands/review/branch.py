@@ -40,8 +40,10 @@ def create_command(
     graph = run.open(address)
     head = graph.branch_create(name, base, at=point(at))
     if as_json:
+        from omnigraph.wire.branches import BranchCreatedDocument
+
         document = {"uri": address.uri, "from": base, "name": head.branch, "actor_id": run.actor}
-        print_json({**document, "graph_commit_id": head.commit_id})
+        print_json(BranchCreatedDocument.of({**document, "graph_commit_id": head.commit_id}))
         return
     print(f"branch {head.branch} created at {at or base}")
 
@@ -52,7 +54,9 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
     """List the branches."""
     names = sorted(run.open(read_only=True).branches())
     if as_json:
-        print_json({"branches": names})
+        from omnigraph.wire.branches import BranchListDocument
+
+        print_json(BranchListDocument(names))
         return
     for name in names:
         print(name)
@@ -76,7 +80,9 @@ def delete_command(
     run.announce(address)
     run.open(address).branch_delete(name, force=force)
     if as_json:
-        print_json({"uri": address.uri, "name": name, "actor_id": run.actor})
+        from omnigraph.wire.branches import RefDeletedDocument
+
+        print_json(RefDeletedDocument(address.uri, name, run.actor))
         return
     print(f"branch {name} deleted")
 
@@ -106,7 +112,9 @@ def merge_command(
     if preview:
         plan = run.open(address, read_only=True).merge_preview(source, target, resolve=how)
         if as_json:
-            print_json({"source": source, "target": target, **plan.to_json()})
+            from omnigraph.wire.branches import MergePreviewDocument
+
+            print_json(MergePreviewDocument.of({"source": source, "target": target, **plan.to_json()}))
         else:
             print_plan(plan, f"merge preview {source} -> {target}", source, "merge")
         return
@@ -117,7 +125,9 @@ def merge_command(
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged but not deleted: {result.branch_delete_error}")
     if as_json:
-        print_json({**result.to_json(), "actor_id": run.actor})
+        from omnigraph.wire.branches import MergeDocument
+
+        print_json(MergeDocument.of({**result.to_json(), "actor_id": run.actor}))
         return
     print(f"merge {source} -> {target}: {result.outcome}")
     for step in result.schema_steps:

@@ -65,7 +65,9 @@ def poll_command(
             break
         page = graph.changes(page=page.page, changes_max=limit, **wanted)  # type: ignore[arg-type]
     if as_json:
-        print_json({**page.to_json(), "blocks": blocks})
+        from omnigraph.wire.changes import FeedPageDocument
+
+        print_json(FeedPageDocument.of({**json_value(page.to_json()), "blocks": blocks}))
         return
     if not count:
         print("(no new commits)")
@@ -100,7 +102,9 @@ def baseline_command(
                 rows += 1
                 file.write(compact(record).encode() + b"\n")
     if as_json:
-        print_json({"branch": on, "path": out, "rows": rows, **last})
+        from omnigraph.wire.changes import BaselineDocument
+
+        print_json(BaselineDocument.of({"branch": on, "path": out, "rows": rows, **last}))
         return
     print(f"baseline {out}: {plural(rows, 'row')} of branch {on} at {last['snapshot_commit_id']}")
     print(f"cursor: {last['resume_cursor']}")

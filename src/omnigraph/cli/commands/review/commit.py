@@ -30,7 +30,9 @@ def list_command(
     """List the commits of a branch, newest first."""
     commits = run.open(branch=run.branch(branch), read_only=True).commits(limit=limit)
     if as_json:
-        print_json({"commits": [commit.to_json() for commit in commits]})
+        from omnigraph.wire.commits import CommitListDocument
+
+        print_json(CommitListDocument.of({"commits": [commit.to_json() for commit in commits]}))
         return
     for commit in commits:
         parts = [commit.id, utc(commit.created_us), f"{commit.branch}@{commit.manifest_version}"]
@@ -43,7 +45,9 @@ def show_command(run: Invocation, id_: CommitPoint, as_json: Json = False) -> No
     """Show one commit."""
     document = run.open(read_only=True).commit(commit_point(id_)).to_json()
     if as_json:
-        print_json(document)
+        from omnigraph.wire.commits import CommitDocument
+
+        print_json(CommitDocument.of(document))
         return
     for key, value in document.items():
         if value not in (None, [], {}):
@@ -67,7 +71,9 @@ def changes_command(
     graph = run.open(read_only=True)
     block = graph.commit_changes(commit_point(id_), kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
     if as_json:
-        print_json(json_value({**block.to_json(), "page": block.page}))
+        from omnigraph.wire.changes import CommitChangesDocument
+
+        print_json(CommitChangesDocument.of(json_value({**block.to_json(), "page": block.page})))
         return
     print_block(block)
     if block.page is not None:

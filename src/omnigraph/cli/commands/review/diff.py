@@ -76,10 +76,7 @@ def diff_command(
         _print_counts(found, as_json=as_json)
     elif as_json:
         first, last = (from_, to) if both is None else (both.first, both.last)
-        changes = [json_value(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
-        document: dict[str, Any] = {"from": first, "to": last, "schema_steps": list(found.schema_steps)}
-        document["changes"] = changes[:limit]
-        print_json({**document, "truncated": len(changes) > limit} if limit is not None else document)
+        _print_changes(found, {"from": first, "to": last}, limit)
     else:
         print_paged(_diff_lines(found, limit, colours()))
 
@@ -95,14 +92,24 @@ def _diff_lines(found: ChangeSet, limit: int | None, paint: Colours) -> Iterator
     yield f"{count} of {plural(count + rest, 'change')}" if rest else plural(count, "change")
 
 
+def _print_changes(found: ChangeSet, points: dict[str, Any], limit: int | None) -> None:
+    from omnigraph.wire.changes import DiffDocument
+
+    changes = [json_value(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
+    document = {**points, "schema_steps": found.schema_steps, "changes": changes[:limit]}
+    print_json(DiffDocument.of({**document, "truncated": len(changes) > limit} if limit is not None else document))
+
+
 def _print_counts(changes: ChangeSet, *, as_json: bool) -> None:
     counts: dict[str, dict[str, int]] = {}
     for change in changes:
         table = counts.setdefault(change.table_key, dict.fromkeys(OPS, 0))
         table[change.op] += 1
     if as_json:
+        from omnigraph.wire.changes import DiffCountsDocument
+
         tables = [{"table_key": key, **table} for key, table in sorted(counts.items())]
-        print_json({"schema_steps": list(changes.schema_steps), "tables": tables})
+        print_json(DiffCountsDocument.of({"schema_steps": changes.schema_steps, "tables": tables}))
         return
     for step in changes.schema_steps:
         print(f"schema: {step}")

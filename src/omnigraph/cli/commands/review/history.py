@@ -23,8 +23,10 @@ def history_command(
     if not changes:
         raise entity_not_found(type_name, id_)
     if as_json:
+        from omnigraph.wire.changes import HistoryDocument
+
         documents = [json_value(change.to_json()) for change in changes]
-        print_json({"type_name": type_name, "id": id_, "changes": documents})
+        print_json(HistoryDocument.of({"type_name": type_name, "id": id_, "changes": documents}))
         return
     for change in changes:
         print("  ".join([change.commit.id, utc(change.commit.created_us), change.op, *commit_note(change.commit)]))

@@ -34,7 +34,9 @@ def log_command(
     graph = run.open(branch=run.branch(branch), read_only=True)
     commits = _commits(graph, None if all_ else [graph.branch])[:limit]
     if as_json:
-        print_json({"commits": [commit.to_json() for commit in commits]})
+        from omnigraph.wire.commits import CommitListDocument
+
+        print_json(CommitListDocument.of({"commits": [commit.to_json() for commit in commits]}))
         return
     paint = colours()
     by_id = {commit.id: commit for commit in commits}

@@ -34,13 +34,17 @@ def revert_command(
         commit_id = graph.snapshot(at=commit_point(id_)).commit_id
         plan = graph.revert_preview(commit_id, resolve=how)
         if as_json:
-            print_json({"reverted_commit_id": commit_id, "branch": on, **plan.to_json()})
+            from omnigraph.wire.branches import RevertPreviewDocument
+
+            print_json(RevertPreviewDocument.of({"reverted_commit_id": commit_id, "branch": on, **plan.to_json()}))
         else:
             print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
         return
     run.announce(address)
     result = run.open(address, branch=on).revert(commit_point(id_), message=message, resolve=how)
     if as_json:
-        print_json({**result.to_json(), "actor_id": run.actor})
+        from omnigraph.wire.branches import RevertDocument
+
+        print_json(RevertDocument.of({**result.to_json(), "actor_id": run.actor}))
     else:
         print(f"revert {id_} on {on}: {result.commit_id or 'nothing to revert'}")

@@ -28,7 +28,9 @@ def status_command(run: Invocation, branch: Branch = None, as_json: Json = False
     graph = run.open(address, branch=on, read_only=True)
     document = {"uri": redact_uri(address.uri), "storage": address.kind, **_status(graph)}
     if as_json:
-        print_json(document)
+        from omnigraph.wire.graph_state import StatusDocument
+
+        print_json(StatusDocument.of(document))
         return
     print_paged(_status_lines(document, colours()))
 

@@ -40,7 +40,9 @@ def create_command(
     graph = run.open(address, branch=run.branch(branch))
     tag = graph.tag_create(name, point(at) if at else graph.branch, message=message)
     if as_json:
-        print_json({"uri": address.uri, **tag.to_json()})
+        from omnigraph.wire.branches import TagCreatedDocument
+
+        print_json(TagCreatedDocument.of({"uri": address.uri, **tag.to_json()}))
     else:
         print(f"tag {tag.name} names {tag.commit_id}")
 
@@ -51,7 +53,9 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
     """List the tags."""
     tags = run.open(read_only=True).tags()
     if as_json:
-        print_json({"tags": [tag.to_json() for tag in tags]})
+        from omnigraph.wire.branches import TagListDocument
+
+        print_json(TagListDocument.of({"tags": [tag.to_json() for tag in tags]}))
         return
     width = max((len(tag.name) for tag in tags), default=0)
     for tag in tags:
@@ -72,6 +76,8 @@ def delete_command(
     run.announce(address)
     run.open(address).tag_delete(name)
     if as_json:
-        print_json({"uri": address.uri, "name": name, "actor_id": run.actor})
+        from omnigraph.wire.branches import RefDeletedDocument
+
+        print_json(RefDeletedDocument(address.uri, name, run.actor))
     else:
         print(f"tag {name} deleted")

@@ -1,0 +1,110 @@
+"""Documents of branches, merges, reverts and tags."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType, field
+
+from omnigraph.wire.document import Document
+from omnigraph.wire.errors import ConflictDocument
+
+
+class BranchCreatedDocument(Document, kw_only=True):
+    """A new branch and its head."""
+
+    uri: str
+    from_: str = field(name="from")
+    name: str
+    actor_id: str | None
+    graph_commit_id: str
+
+
+class BranchListDocument(Document):
+    """The names of the branches, sorted."""
+
+    branches: list[str]
+
+
+class RefDeletedDocument(Document):
+    """A deleted branch or tag."""
+
+    uri: str
+    name: str
+    actor_id: str | None
+
+
+class MergeTableDocument(Document):
+    """The planned changes to one table; an adopted table is taken from the source as a whole."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    adopted: bool
+
+
+class _MergePlanMembers(Document, kw_only=True):
+    """Members that follow those of the subclass."""
+
+    outcome: str
+    tables: dict[str, MergeTableDocument]
+    dropped_tables: list[str]
+    schema_changes: bool
+    schema_steps: list[str]
+    conflicts: list[ConflictDocument]
+
+
+class MergePreviewDocument(_MergePlanMembers):
+    """The plan of a merge, with all conflicts; nothing was written."""
+
+    source: str
+    target: str
+
+
+class RevertPreviewDocument(_MergePlanMembers):
+    """The plan of a revert, with all conflicts; nothing was written."""
+
+    reverted_commit_id: str
+    branch: str
+
+
+class MergeDocument(Document, kw_only=True):
+    """The result of a merge."""
+
+    source: str
+    target: str
+    outcome: str
+    commit_id: str | None
+    actor_id: str | None
+    schema_steps: list[str] | UnsetType = UNSET
+    branch_deleted: bool | UnsetType = UNSET
+    branch_delete_error: str | UnsetType = UNSET
+
+
+class RevertDocument(Document):
+    """The result of a revert; `commit_id` is null if there was nothing to revert."""
+
+    reverted_commit_id: str
+    branch: str
+    commit_id: str | None
+    actor_id: str | None
+
+
+class TagDocument(Document, kw_only=True):
+    """One tag; `created_at` is in microseconds since 1970."""
+
+    name: str
+    graph_commit_id: str
+    created_at: int
+    actor_id: str | None
+    message: str | None
+
+
+class TagCreatedDocument(TagDocument):
+    """A new tag, after the graph that contains it."""
+
+    uri: str
+
+
+class TagListDocument(Document):
+    """All tags."""
+
+    tags: list[TagDocument]

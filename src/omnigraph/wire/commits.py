@@ -1,0 +1,29 @@
+"""Documents of commits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.wire.document import Document
+
+
+class CommitDocument(Document):
+    """One commit; `created_at` is in microseconds since 1970, and `manifest_branch` is null for `main`."""
+
+    graph_commit_id: str
+    manifest_branch: str | None
+    manifest_version: int
+    parent_commit_id: str | None
+    merged_parent_commit_id: str | None
+    actor_id: str | None
+    created_at: int
+    message: str | None
+    metadata: dict[str, Any]
+    kind: str
+    changed: list[str]
+
+
+class CommitListDocument(Document):
+    """Commits, newest first."""
+
+    commits: list[CommitDocument]

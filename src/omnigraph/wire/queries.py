@@ -1,0 +1,117 @@
+"""Documents of queries: rows of a read, the result of a change, and the result of an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import UNSET, UnsetType
+
+from omnigraph.wire.commits import CommitDocument
+from omnigraph.wire.document import Document
+
+Rows = list[dict[str, Any]]
+
+
+class QueryResult(Protocol):
+    """The result of a read query, as far as its documents show it."""
+
+    @property
+    def query_name(self) -> str:
+        """Name of the query."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+
+    @property
+    def commit_id(self) -> str | None:
+        """Commit that was read."""
+
+    @property
+    def next(self) -> str | None:
+        """Cursor of the next page."""
+
+    def __len__(self) -> int: ...
+
+
+class TargetDocument(Document):
+    """What a query read: a branch or a snapshot."""
+
+    branch: str | None
+    snapshot: str | None
+
+
+class QueryDocument(Document, kw_only=True):
+    """The rows of a read; `columns` is omitted if there are none, `next` if there is no further page."""
+
+    query_name: str
+    target: TargetDocument
+    row_count: int
+    columns: list[str] | UnsetType = UNSET
+    rows: Rows
+    graph_commit_id: str | None
+    next: str | UnsetType = UNSET
+
+
+class QueryMetadataDocument(Document, kw_only=True):
+    """The first line of the rows of a read as JSON lines."""
+
+    kind: Literal["metadata"] = "metadata"
+    query_name: str
+    target: TargetDocument
+    row_count: int
+    next: str | UnsetType = UNSET
+
+
+class ChangeDocument(Document, kw_only=True):
+    """The result of a change query; `columns` and `rows` are present if it returns rows."""
+
+    branch: str
+    query_name: str
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: CommitDocument | None
+    columns: list[str] | UnsetType = UNSET
+    rows: Rows | UnsetType = UNSET
+
+
+class AnalysisDocument(Document):
+    """The result of an algorithm, with the first nodes of each type."""
+
+    algorithm: str
+    nodes: dict[str, int]
+    stats: dict[str, Any]
+    rows_written: int
+    commit_id: str | None
+    top: dict[str, Rows]
+
+
+def query_document(result: QueryResult, target: TargetDocument, columns: Sequence[Sequence[Any]]) -> QueryDocument:
+    """Return the document of a read; `columns` are the JSON values of its columns."""
+    return QueryDocument(
+        query_name=result.query_name,
+        target=target,
+        row_count=len(result),
+        columns=result.columns or UNSET,
+        rows=list(row_objects(result.columns, columns)),
+        graph_commit_id=result.commit_id,
+        next=UNSET if result.next is None else result.next,
+    )
+
+
+def query_metadata(result: QueryResult, target: TargetDocument) -> QueryMetadataDocument:
+    """Return the first line of a read as JSON lines."""
+    return QueryMetadataDocument(
+        query_name=result.query_name,
+        target=target,
+        row_count=len(result),
+        next=UNSET if result.next is None else result.next,
+    )
+
+
+def row_objects(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each row as an object."""
+    for row in zip(*columns, strict=True):
+        yield dict(zip(names, row, strict=True))

@@ -1,0 +1,161 @@
+"""Every JSON document of the command line is a document of `omnigraph.wire`, which decodes and encodes it unchanged."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import msgspec
+import pytest
+
+from omnigraph import wire
+from omnigraph.table_key import TableKey
+from omnigraph.wire.branches import (
+    BranchCreatedDocument,
+    BranchListDocument,
+    MergeDocument,
+    MergePreviewDocument,
+    RefDeletedDocument,
+    RevertDocument,
+    RevertPreviewDocument,
+    TagCreatedDocument,
+    TagListDocument,
+)
+from omnigraph.wire.changes import (
+    BaselineDocument,
+    BlameDocument,
+    CommitChangesDocument,
+    DiffCountsDocument,
+    DiffDocument,
+    FeedPageDocument,
+    HistoryDocument,
+)
+from omnigraph.wire.commits import CommitDocument, CommitListDocument
+from omnigraph.wire.document import Document, plain
+from omnigraph.wire.errors import ErrorDocument
+from omnigraph.wire.graph_state import SnapshotDocument, StatusDocument, VersionDocument
+from omnigraph.wire.loads import IngestDocument, LoadDocument
+from omnigraph.wire.maintenance import CleanupDocument, OptimizeDocument, RecoverDocument, VerifyDocument
+from omnigraph.wire.queries import AnalysisDocument, ChangeDocument, QueryDocument, QueryMetadataDocument
+from omnigraph.wire.schemas import (
+    LintDocument,
+    SchemaAppliedDocument,
+    SchemaCheckDocument,
+    SchemaDocument,
+    SchemaPlanDocument,
+)
+
+SESSION = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
+DOCUMENTS: dict[str, type[Document]] = {
+    "load": LoadDocument,
+    "ingest": IngestDocument,
+    "read": QueryDocument,
+    "change": ChangeDocument,
+    "analyze": AnalysisDocument,
+    "branch create": BranchCreatedDocument,
+    "branch list": BranchListDocument,
+    "branch delete": RefDeletedDocument,
+    "branch merge": MergeDocument,
+    "branch merge --preview": MergePreviewDocument,
+    "revert": RevertDocument,
+    "revert --preview": RevertPreviewDocument,
+    "tag create": TagCreatedDocument,
+    "tag list": TagListDocument,
+    "tag delete": RefDeletedDocument,
+    "diff": DiffDocument,
+    "diff --stat": DiffCountsDocument,
+    "commit list": CommitListDocument,
+    "commit show": CommitDocument,
+    "commit changes": CommitChangesDocument,
+    "log": CommitListDocument,
+    "history": HistoryDocument,
+    "blame": BlameDocument,
+    "changes poll": FeedPageDocument,
+    "changes baseline": BaselineDocument,
+    "status": StatusDocument,
+    "snapshot": SnapshotDocument,
+    "schema show": SchemaDocument,
+    "schema check": SchemaCheckDocument,
+    "schema plan": SchemaPlanDocument,
+    "schema apply": SchemaAppliedDocument,
+    "lint": LintDocument,
+    "optimize": OptimizeDocument,
+    "cleanup": CleanupDocument,
+    "recover": RecoverDocument,
+    "verify": VerifyDocument,
+    "version": VersionDocument,
+}
+"""Command and option → document."""
+LOCAL = {"init"}
+"""Commands that only the command line has."""
+
+
+def kind_of(command: str) -> str:
+    words = command.split()
+    name = " ".join(words[:2]) if words[0] in ("branch", "tag", "commit", "changes", "schema") else words[0]
+    options = [option for option in ("--preview", "--stat") if option in words]
+    return " ".join([name, *options])
+
+
+def printed() -> Iterator[tuple[str, str, bool]]:
+    """Each command of the session, its document and whether it failed."""
+    parts = re.split(r"(?m)^\$ omnigraph (.*)\n", SESSION.read_text(encoding="utf-8"))[1:]
+    for command, output in zip(parts[::2], parts[1::2], strict=True):
+        text = re.sub(r"(?m)^\[\d\]\n", "", output)
+        yield command, re.sub(r"<(?:time|bytes|number|format)>", "1", text), text != output
+
+
+PRINTED = [case for case in printed() if kind_of(case[0]) not in LOCAL]
+
+
+@pytest.mark.parametrize(("command", "text", "failed"), PRINTED, ids=[command for command, _, _ in PRINTED])
+def test_document_is_decoded_and_encoded_unchanged(command: str, text: str, failed: bool) -> None:
+    first = text.partition("\n")[0] if command.endswith("-f jsonl") else text
+    cls = DOCUMENTS[kind_of(command)]
+    if first is not text:
+        cls = QueryMetadataDocument
+    elif failed and '"error": "' in text and "lint" not in command:
+        cls = ErrorDocument
+    document = msgspec.json.decode(first, type=cls)
+    assert json.dumps(plain(document)) == json.dumps(json.loads(first))
+
+
+def test_session_prints_every_document() -> None:
+    assert {kind_of(command) for command, _, failed in PRINTED if not failed} == set(DOCUMENTS)
+
+
+def all_documents() -> list[type[Document]]:
+    for module in iter_modules(wire.__path__):
+        import_module(f"{wire.__name__}.{module.name}")
+
+    def below(cls: type[Document]) -> Iterator[type[Document]]:
+        for child in cls.__subclasses__():
+            yield child
+            yield from below(child)
+
+    return list(below(Document))
+
+
+def test_every_document_has_a_json_schema() -> None:
+    """An interface description is generated from these."""
+    documents = [cls for cls in all_documents() if not cls.__name__.startswith("_")]
+    _, components = msgspec.json.schema_components(documents, ref_template="#/components/schemas/{name}")
+    assert set(components) == {cls.__name__ for cls in documents}
+    assert all(component.get("description") for component in components.values())
+
+
+def test_unset_member_is_absent_and_subclasses_of_scalars_are_plain() -> None:
+    preview = CleanupDocument(uri="g", keep_versions=None, older_than_secs=None, confirmed=True, tables=[])
+    assert list(preview.to_json()) == ["uri", "keep_versions", "older_than_secs", "confirmed", "tables"]
+    assert type(plain({"key": TableKey.node("Person")})["key"]) is str
+    with pytest.raises(NotImplementedError, match="object has no JSON form"):
+        plain(object())
+
+
+def test_member_of_another_type_is_rejected() -> None:
+    with pytest.raises(msgspec.ValidationError, match="branches"):
+        BranchListDocument.of({"branches": [1]})
