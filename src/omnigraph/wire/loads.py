@@ -2,10 +2,54 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 from msgspec import UNSET, UnsetType
 
+from omnigraph.table_key import TableKey
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
+
+
+class LoadCounts(Protocol):
+    """The result of a load, as far as its documents show it."""
+
+    @property
+    def tables(self) -> tuple[tuple[str, int], ...]:
+        """Number of records by table."""
+
+    @property
+    def branch_created(self) -> bool:
+        """True if the load created the branch."""
+
+    @property
+    def rejected_count(self) -> int:
+        """Number of records that were set aside."""
+
+    @property
+    def repeated(self) -> bool:
+        """True if an earlier load with the same job id already did the work."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for the user."""
+
+    @property
+    def embedded_rows(self) -> int:
+        """Number of rows whose vectors were computed."""
+
+    @property
+    def pending_embeddings(self) -> int:
+        """Number of rows without a vector."""
+
+
+class LoadTarget(NamedTuple):
+    """Graph, branch, mode and actor of a load."""
+
+    uri: str
+    branch: str
+    mode: str
+    actor: str | None
 
 
 class LoadedTableDocument(Document):
@@ -59,3 +103,48 @@ class EmbedDocument(Document):
     types: dict[str, int]
     commit_id: str | None
     actor_id: str | None
+
+
+def load_document(
+    target: LoadTarget, result: LoadCounts, commit: CommitDocument | None, *, embeds: bool
+) -> LoadDocument:
+    """Return the document of a load; `embeds` if the schema declares embeddings."""
+    nodes = [rows for key, rows in result.tables if TableKey.parse(key).kind == "node"]
+    edges = [rows for key, rows in result.tables if TableKey.parse(key).kind == "edge"]
+    return LoadDocument(
+        target.uri,
+        target.branch,
+        target.mode,
+        nodes_loaded=sum(nodes),
+        node_types_loaded=len(nodes),
+        edges_loaded=sum(edges),
+        edge_types_loaded=len(edges),
+        actor_id=target.actor,
+        commit=commit,
+        rejected=result.rejected_count,
+        repeated=result.repeated,
+        notes=list(result.notes),
+        embedded_rows=result.embedded_rows if embeds else UNSET,
+        pending_embeddings=result.pending_embeddings if embeds else UNSET,
+    )
+
+
+def ingest_document(
+    target: LoadTarget, base_branch: str, result: LoadCounts, commit: CommitDocument | None, *, embeds: bool
+) -> IngestDocument:
+    """Return the document of a load that creates a missing branch from `base_branch`."""
+    return IngestDocument(
+        target.uri,
+        target.branch,
+        base_branch,
+        result.branch_created,
+        target.mode,
+        [LoadedTableDocument(str(key), rows) for key, rows in sorted(result.tables)],
+        actor_id=target.actor,
+        commit=commit,
+        rejected=result.rejected_count,
+        repeated=result.repeated,
+        notes=list(result.notes),
+        embedded_rows=result.embedded_rows if embeds else UNSET,
+        pending_embeddings=result.pending_embeddings if embeds else UNSET,
+    )

@@ -35,6 +35,33 @@ class QueryResult(Protocol):
     def __len__(self) -> int: ...
 
 
+class ReturnedRows(Protocol):
+    """The rows that a change query returns."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+
+    def to_rows(self) -> Rows:
+        """Return the rows with JSON values."""
+
+
+class ChangeResult(Protocol):
+    """The result of a change query, as far as its document shows it."""
+
+    @property
+    def affected_nodes(self) -> int:
+        """Number of inserted, updated and deleted nodes."""
+
+    @property
+    def affected_edges(self) -> int:
+        """Number of inserted, updated and deleted edges."""
+
+    @property
+    def rows(self) -> ReturnedRows:
+        """The returned rows; without columns if the query returns none."""
+
+
 class TargetDocument(Document):
     """What a query read: a branch or a snapshot."""
 
@@ -108,6 +135,23 @@ def query_metadata(result: QueryResult, target: TargetDocument) -> QueryMetadata
         target=target,
         row_count=len(result),
         next=UNSET if result.next is None else result.next,
+    )
+
+
+def change_document(
+    result: ChangeResult, *, branch: str, query_name: str, actor: str | None, commit: CommitDocument | None
+) -> ChangeDocument:
+    """Return the document of a change query."""
+    returns = bool(result.rows.columns)
+    return ChangeDocument(
+        branch=branch,
+        query_name=query_name,
+        affected_nodes=result.affected_nodes,
+        affected_edges=result.affected_edges,
+        actor_id=actor,
+        commit=commit,
+        columns=result.rows.columns if returns else UNSET,
+        rows=result.rows.to_rows() if returns else UNSET,
     )
 
 

@@ -177,9 +177,8 @@ def test_stdin_closed_pipe_and_short_name(folder):
 
 
 def test_commands_import_only_what_they_need(folder):
-    heavy = (
-        "('pyarrow', 'lance', 'numpy', 'rich', 'yaml', 'msgspec', 'prompt_toolkit', 'omnigraph.query', 'omnigraph.graph')"
-    )
+    libraries = ("pyarrow", "lance", "numpy", "rich", "yaml", "msgspec", "prompt_toolkit")
+    heavy = (*libraries, "omnigraph.query", "omnigraph.graph", "omnigraph.wire.document")
     code = f"import sys, omnigraph.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout == "[]\n"

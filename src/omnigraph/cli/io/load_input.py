@@ -203,17 +203,6 @@ def _readable(files: Sequence[str]) -> Iterator[list[str]]:
         yield [NamedPath(str(kept), kept.name) if name == STDIN else name for name in files]
 
 
-def result_members(run: Invocation, graph: Graph, result: LoadResult) -> dict[str, Any]:
-    """Return the members that the JSON output of `load` and `ingest` share."""
-    commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
-    data = {
-        "actor_id": run.actor,
-        "commit": commit,
-        "rejected": result.rejected_count,
-        "repeated": result.repeated,
-        "notes": list(result.notes),
-    }
-    if any(node.embeds for node in graph.catalog(result.branch).nodes.values()):
-        data["embedded_rows"] = result.embedded_rows
-        data["pending_embeddings"] = result.pending_embeddings
-    return data
+def embeds(graph: Graph, result: LoadResult) -> bool:
+    """True if the schema of the loaded branch declares embeddings."""
+    return any(node.embeds for node in graph.catalog(result.branch).nodes.values())

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.cli.io.colours import colours
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
     from omnigraph.versioning.model.manifest_objects import Commit
+    from omnigraph.wire.commits import CommitDocument
 
 
 def json_text(document: Any) -> str:
@@ -44,3 +46,10 @@ def utc(microseconds: int) -> str:
 def commit_note(commit: Commit) -> list[str]:
     """Return the actor of a commit, if any, and its message, else its kind."""
     return [part for part in (commit.actor, commit.message or commit.kind) if part]
+
+
+def commit_document(graph: Graph, commit_id: str | None) -> CommitDocument | None:
+    """Return the document of a commit; None if nothing was committed."""
+    from omnigraph.wire.commits import CommitDocument
+
+    return CommitDocument.of(graph.commit(commit_id).to_json()) if commit_id else None

@@ -10,7 +10,7 @@ import typer
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.formats import ReadTarget
-from omnigraph.cli.io.output import json_text, plural
+from omnigraph.cli.io.output import commit_document, json_text, plural
 from omnigraph.cli.io.query_input import (
     AliasName,
     Assignments,
@@ -63,14 +63,12 @@ def change_command(
         result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
     returns = bool(result.rows.columns)
     if as_json or (returns and chosen == "json"):
-        from omnigraph.wire.queries import ChangeDocument
+        from omnigraph.wire.queries import change_document
 
-        commit = graph.commit(result.commit_id).to_json() if result.commit_id else None
-        counts = {"affected_nodes": result.affected_nodes, "affected_edges": result.affected_edges}
-        rows = {"columns": result.rows.columns, "rows": result.rows.to_rows()} if returns else {}
-        done = {"branch": on, "query_name": request.name, **counts, "actor_id": run.actor, "commit": commit, **rows}
+        commit = commit_document(graph, result.commit_id)
+        done = change_document(result, branch=on, query_name=request.name, actor=run.actor, commit=commit)
         with writing(out) as file:
-            file.write(json_text(ChangeDocument.of(done)).encode() + b"\n")
+            file.write(json_text(done).encode() + b"\n")
         return
     if returns:
         write_rows(run, result.rows, ReadTarget(on), chosen, out)

@@ -16,11 +16,11 @@ from omnigraph.cli.io.load_input import (
     Missing,
     Rejects,
     Words,
+    embeds,
     input_files,
     load_files,
-    result_members,
 )
-from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.output import commit_document, plural, print_json
 from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, spark_options
 
 
@@ -61,12 +61,11 @@ def ingest_command(
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)
     if as_json:
-        from omnigraph.wire.loads import IngestDocument
+        from omnigraph.wire.loads import LoadTarget, ingest_document
 
-        tables = [{"table_key": key, "rows_loaded": rows} for key, rows in sorted(result.tables)]
-        document = {"uri": address.uri, "branch": on, "base_branch": base, "branch_created": result.branch_created}
-        members = {**document, "mode": mode, "tables": tables, **result_members(run, graph, result)}
-        print_json(IngestDocument.of(members))
+        target = LoadTarget(address.uri, on, mode, run.actor)
+        commit = commit_document(graph, result.commit_id)
+        print_json(ingest_document(target, base, result, commit, embeds=embeds(graph, result)))
         return
     life = "new branch" if result.branch_created else "existing branch"
     print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,16 +19,12 @@ from omnigraph.cli.io.load_input import (
     Missing,
     Rejects,
     Words,
+    embeds,
     input_files,
     load_files,
-    result_members,
 )
-from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.output import commit_document, plural, print_json
 from omnigraph.cli.io.spark_options import Conf, Engine, Master, Remote, spark_options
-from omnigraph.table_key import TableKey
-
-if TYPE_CHECKING:
-    from omnigraph.operations.load.load_result import LoadResult
 
 
 @takes_graph_by_option
@@ -65,6 +61,8 @@ def load_command(
 
     omnigraph load people.jsonl --mode merge ./my.omni
     """
+    from omnigraph.wire.loads import LoadTarget, load_document
+
     files = input_files(run, words, data)
     if mode is None:
         raise UsageFault("--mode is required: merge (add or update), append (add only) or overwrite")
@@ -79,22 +77,12 @@ def load_command(
     run.announce(address)
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)
-    counts = _counts(result)
+    commit = commit_document(graph, result.commit_id) if as_json else None
+    target = LoadTarget(address.uri, on, mode, run.actor)
+    done = load_document(target, result, commit, embeds=as_json and embeds(graph, result))
     if as_json:
-        from omnigraph.wire.loads import LoadDocument
-
-        document = {"uri": address.uri, "branch": on, "mode": mode, **counts, **result_members(run, graph, result)}
-        print_json(LoadDocument.of(document))
+        print_json(done)
         return
-    nodes = f"{plural(counts['nodes_loaded'], 'node')} in {plural(counts['node_types_loaded'], 'type')}"
-    edges = f"{plural(counts['edges_loaded'], 'edge')} in {plural(counts['edge_types_loaded'], 'type')}"
+    nodes = f"{plural(done.nodes_loaded, 'node')} in {plural(done.node_types_loaded, 'type')}"
+    edges = f"{plural(done.edges_loaded, 'edge')} in {plural(done.edge_types_loaded, 'type')}"
     print(f"load {address.uri} branch={on} mode={mode}: {nodes}, {edges}")
-
-
-def _counts(result: LoadResult) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for kind in ("node", "edge"):
-        rows = [rows for key, rows in result.tables if TableKey.parse(key).kind == kind]
-        counts[f"{kind}s_loaded"] = sum(rows)
-        counts[f"{kind}_types_loaded"] = len(rows)
-    return counts
