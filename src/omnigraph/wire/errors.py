@@ -235,6 +235,9 @@ _CODE_CLASSES: dict[str, type[OmniGraphError]] = {
     "forbidden": Denied,
 }
 
+_ABSENT: dict[str, Any] = {"reasons": ()}
+"""Values of fields that an error object lacks, if not None."""
+
 
 def error_code(error: OmniGraphError) -> ErrorCode:
     """Return the `code` of the error object."""
@@ -300,6 +303,9 @@ def decode_error(document: ErrorDocument) -> OmniGraphError:
     the first diagnostic, or by `code`. The conflicts of a `MergeConflict` are `ConflictDocument`s.
     """
     cls = _class_of(document)
+    if issubclass(cls, CompileError) and not _given(document.diagnostics, ()):
+        # The text of a compile error consists of its diagnostics.
+        cls = InputError
     error = cls.__new__(cls)
     hint = _hint(document.hint, document.hints)
     OmniGraphError.__init__(error, document.error, code=document.reason, hint=hint)
@@ -311,8 +317,7 @@ def decode_error(document: ErrorDocument) -> OmniGraphError:
         member, kind = _PARTICULARS[cls]
         given = getattr(document, member)
         for name in kind.__struct_fields__:
-            value = getattr(given, name, None)
-            setattr(error, name, None if value is UNSET else value)
+            setattr(error, name, _given(getattr(given, name, UNSET), _ABSENT.get(name)))
     if document.idempotency_key is not UNSET:
         error.idempotency_key = document.idempotency_key
     return error

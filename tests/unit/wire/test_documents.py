@@ -13,7 +13,16 @@ import msgspec
 import pytest
 
 from omnigraph import wire
+from omnigraph.operations.merge.merge import MergeResult
+from omnigraph.operations.migrate import SchemaApplyResult
+from omnigraph.query.lint import lint
+from omnigraph.schema.check import compile_schema
+from omnigraph.schema.migrate import plan_between
+from omnigraph.storage.lance.indexes import PendingIndex
 from omnigraph.table_key import TableKey
+from omnigraph.versioning.compare.three_way import ConflictDetail
+from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
+from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.wire.branches import (
     BranchCreatedDocument,
     BranchListDocument,
@@ -36,10 +45,18 @@ from omnigraph.wire.changes import (
 )
 from omnigraph.wire.commits import CommitDocument, CommitListDocument
 from omnigraph.wire.document import Document, plain
-from omnigraph.wire.errors import ErrorDocument
+from omnigraph.wire.errors import ConflictDocument, ErrorDocument
 from omnigraph.wire.graph_state import SnapshotDocument, StatusDocument, VersionDocument
-from omnigraph.wire.loads import IngestDocument, LoadDocument
-from omnigraph.wire.maintenance import CleanupDocument, OptimizeDocument, RecoverDocument, VerifyDocument
+from omnigraph.wire.loads import EmbedDocument, IngestDocument, LoadDocument
+from omnigraph.wire.maintenance import (
+    CleanedTableDocument,
+    CleanupDocument,
+    OptimizeDocument,
+    OptimizedTableDocument,
+    RecoverDocument,
+    RecoveredWriteDocument,
+    VerifyDocument,
+)
 from omnigraph.wire.queries import AnalysisDocument, ChangeDocument, QueryDocument, QueryMetadataDocument
 from omnigraph.wire.schemas import (
     LintDocument,
@@ -55,6 +72,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "ingest": IngestDocument,
     "read": QueryDocument,
     "change": ChangeDocument,
+    "embed": EmbedDocument,
     "analyze": AnalysisDocument,
     "branch create": BranchCreatedDocument,
     "branch list": BranchListDocument,
@@ -126,6 +144,39 @@ def test_document_is_decoded_and_encoded_unchanged(command: str, text: str, fail
 
 def test_session_prints_every_document() -> None:
     assert {kind_of(command) for command, _, failed in PRINTED if not failed} == set(DOCUMENTS)
+
+
+COMPILED = compile_schema("node Person {\n    name: String @key\n    nick: String?\n}\n")
+RENAMED = compile_schema('node Person {\n    name: String @key @rename_from("old")\n    alias: String?\n}\n')
+STEP = {"table_key": TableKey.node("Person"), "version": 3}
+RESULTS: list[tuple[type[Document], dict[str, object]]] = [
+    (
+        MergeDocument,
+        MergeResult("a", "main", "merged", "01A", "ana", False, "it has an open write", ("add node Person",)).to_json(),
+    ),
+    (SchemaPlanDocument, {"from": "a.pg", "to": "b.pg", **plan_between(COMPILED, RENAMED).to_json()}),
+    (
+        SchemaAppliedDocument,
+        {"uri": "g", **SchemaApplyResult(True, True, 3, "01A", (), ("write a rename",), ("1 row",)).to_json()},
+    ),
+    (
+        OptimizedTableDocument,
+        {**TableStats("node:A", 4, 1, True, (PendingIndex("v", "too few rows"),)).to_json(), "skipped": None},
+    ),
+    (CleanedTableDocument, CleanupStats("node:A", "tables/a", 2, 100, "in use").to_json()),
+    (RecoveredWriteDocument, Recovered("i", "rolled_back", "01A", "main", "ana", (STEP,), "died").to_json()),
+    (RecoveredWriteDocument, Recovered("i", "unreadable", detail="not an intent").to_json()),
+    (ConflictDocument, ConflictDetail("schema", None, "schema_conflict", "two schemas").to_json()),
+    (
+        LintDocument,
+        lint(COMPILED, "query q( {", query_path="q.gq", schema_source={"kind": "file", "path": "s.pg"}).to_dict(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("cls", "members"), RESULTS, ids=[cls.__name__ for cls, _ in RESULTS])
+def test_document_has_every_member_of_a_result(cls: type[Document], members: dict[str, object]) -> None:
+    assert json.dumps(cls.of(members).to_json()) == json.dumps(members)
 
 
 def all_documents() -> list[type[Document]]:

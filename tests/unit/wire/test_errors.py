@@ -133,12 +133,15 @@ def test_conflicts_of_a_merge_keep_their_fields() -> None:
         ({"code": "bad_request", "reason": "unknown", "class": "OfALaterRelease"}, errors.InputError),
         ({"code": "too_many_requests", "reason": "slots"}, OmniGraphError),
         ({"code": "conflict", "reason": "precondition_failed"}, errors.PreconditionFailed),
+        ({"code": "bad_request", "reason": "parse_error"}, errors.InputError),
+        ({"code": "forbidden", "reason": "denied"}, errors.Denied),
     ],
 )
 def test_unknown_class_is_decoded_as_the_nearest(members: dict[str, str], cls: type[OmniGraphError]) -> None:
     error = decode_error(ErrorDocument.of({"error": "it failed", **members}))
     assert type(error) is cls
-    assert (error.message, error.code) == ("it failed", members["reason"])
+    assert (error.message, error.code, str(error)) == ("it failed", members["reason"], "it failed")
+    assert getattr(error, "reasons", ()) == ()
 
 
 def test_compile_error_without_class_is_found_by_its_diagnostics() -> None:
