@@ -14,6 +14,7 @@
     │  ├─ EmbeddingMismatch stored vectors were made by a provider or model other than the configured one
     │  ├─ ChangeCursorRejected a token of the change feed is not valid here
     │  ├─ PageCursorRejected a cursor of query pages is not valid here
+    │  ├─ PolicyInvalid     a policy file is not valid; lists every problem
     │  ├─ LimitReached      a query exceeds its limit of rows or bytes; QueryTimeout: of time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
@@ -506,6 +507,16 @@ class MergeConflict(Conflict):
     def __init__(self, message: str, conflicts: Sequence[Any], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
+
+
+class PolicyInvalid(InputError):
+    """A policy file or its tests file is not valid; `problems` lists every problem with its key and line."""
+
+    default_code = "policy_invalid"
+
+    def __init__(self, message: str, problems: Sequence[Any], *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
 
 
 class Denied(OmniGraphError):

@@ -9,7 +9,18 @@ from typing import Any, TextIO, cast
 
 import typer
 
-from omnigraph.cli.commands.admin import cleanup, completion, config, demo, optimize, recover, snapshot, verify, version
+from omnigraph.cli.commands.admin import (
+    cleanup,
+    completion,
+    config,
+    demo,
+    optimize,
+    policy,
+    recover,
+    snapshot,
+    verify,
+    version,
+)
 from omnigraph.cli.commands.data import analyze, blob, change, embed, export, ingest, init, load, read, shell
 from omnigraph.cli.commands.model import explain, fmt, lint, schema
 from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, history, log, revert, status, tag
@@ -88,6 +99,7 @@ app.command("optimize", rich_help_panel=OPERATE)(optimize.optimize_command)
 app.command("cleanup", rich_help_panel=OPERATE)(cleanup.cleanup_command)
 app.command("recover", rich_help_panel=OPERATE)(recover.recover_command)
 app.command("verify", rich_help_panel=OPERATE)(verify.verify_command)
+app.add_typer(policy.app, name="policy", rich_help_panel=OPERATE)
 app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(version.version_command)

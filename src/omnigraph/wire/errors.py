@@ -3,7 +3,7 @@
     {error, code, reason, hint?, diagnostics?, …particulars}
 
 `code` is a closed set; `reason` is the code of the error class or of the situation. The particulars are the structured
-fields of some classes. The members after `key_conflict` are for clients that raise the same error again; the command
+fields of some classes. The members after `policy_problems` are for clients that raise the same error again; the command
 line does not print them.
 """
 
@@ -34,6 +34,7 @@ from omnigraph.errors import (
     OutcomeUnknown,
     PageGone,
     ParseError,
+    PolicyInvalid,
     PreconditionFailed,
     RecordError,
     SchemaError,
@@ -181,6 +182,16 @@ class GonePage(Document):
     commit_id: str
 
 
+class PolicyProblemDocument(Document, kw_only=True):
+    """One problem of a policy file; it has the fields of the problem of `PolicyInvalid`."""
+
+    path: str
+    message: str
+    rule: str | UnsetType = UNSET
+    line: int | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+
+
 class ErrorDocument(Document, kw_only=True):
     """The error object."""
 
@@ -194,6 +205,7 @@ class ErrorDocument(Document, kw_only=True):
     precondition_failure: PreconditionFailure | UnsetType = UNSET
     change_feed_gap: FeedGap | UnsetType = UNSET
     key_conflict: KeyConflictRow | UnsetType = UNSET
+    policy_problems: tuple[PolicyProblemDocument, ...] | UnsetType = UNSET
     record_error: RecordDetail | UnsetType = UNSET
     embedding_models: EmbeddingModels | UnsetType = UNSET
     embedding_failure: EmbeddingFailure | UnsetType = UNSET
@@ -280,7 +292,11 @@ def printed_error(error: OmniGraphError, surface: Surface) -> ErrorDocument:
 def _common_members(error: OmniGraphError, surface: Surface | None) -> dict[str, Any]:
     members: dict[str, Any] = {"error": error.message, "code": error_code(error), "reason": error.code}
     hint = hint_for(error.hint, surface)
-    return {**members, "hint": hint} if hint else members
+    if hint:
+        members["hint"] = hint
+    if isinstance(error, PolicyInvalid):
+        members["policy_problems"] = [problem.to_json() for problem in error.problems]
+    return members
 
 
 def _hints(hint: Hint) -> dict[str, str]:
@@ -300,7 +316,8 @@ def decode_error(document: ErrorDocument) -> OmniGraphError:
     """Return the error of an error object.
 
     The class is that of the encoded error, else the nearest one that is known: by `class`, by `reason`, by the kind of
-    the first diagnostic, or by `code`. The conflicts of a `MergeConflict` are `ConflictDocument`s.
+    the first diagnostic, or by `code`. The conflicts of a `MergeConflict` are `ConflictDocument`s, the
+    problems of a `PolicyInvalid` `PolicyProblemDocument`s.
     """
     cls = _class_of(document)
     if issubclass(cls, CompileError) and not _given(document.diagnostics, ()):
@@ -313,6 +330,8 @@ def decode_error(document: ErrorDocument) -> OmniGraphError:
         cast(CompileError, error).diagnostics = tuple(map(_diagnostic, _given(document.diagnostics, ())))
     if issubclass(cls, MergeConflict):
         cast(MergeConflict, error).conflicts = _given(document.merge_conflicts, ())
+    if issubclass(cls, PolicyInvalid):
+        cast(PolicyInvalid, error).problems = _given(document.policy_problems, ())
     if cls in _PARTICULARS:
         member, kind = _PARTICULARS[cls]
         given = getattr(document, member)

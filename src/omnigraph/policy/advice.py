@@ -1,0 +1,44 @@
+"""Warnings about a valid policy: entries without effect and likely mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from omnigraph.policy.rules import WITHOUT_EFFECT, PolicyRules
+
+
+def warnings_of(rules: PolicyRules) -> list[str]:
+    """Return the warnings about a policy."""
+    return [*_unused(rules), *_actions(rules), *_scoped_reads(rules)]
+
+
+def _unused(rules: PolicyRules) -> Iterator[str]:
+    used = {rule.group for rule in rules.rules}
+    for group in rules.groups:
+        if group not in used:
+            yield f"no rule uses group '{group}'"
+    for actor, groups in rules.groups_of.items():
+        if used.isdisjoint(groups):
+            yield f"actor '{actor}' is only in groups that no rule uses; all its requests are denied"
+
+
+def _actions(rules: PolicyRules) -> Iterator[str]:
+    for rule in rules.rules:
+        for action in rule.actions:
+            if action in WITHOUT_EFFECT:
+                yield f"rule '{rule.id}': action '{action}' grants nothing; remove it"
+            elif action == "admin":
+                yield f"rule '{rule.id}': action 'admin' is reserved; no operation requires it"
+
+
+def _scoped_reads(rules: PolicyRules) -> Iterator[str]:
+    scopes: dict[str, set[str | None]] = {}
+    for rule in rules.rules:
+        if "read" in rule.actions:
+            scopes.setdefault(rule.group, set()).add(rule.branch_scope)
+    for group, found in scopes.items():
+        if found.isdisjoint({None, "any"}):
+            yield (
+                f"group '{group}' may read only with a scope other than 'any'; requests without a branch "
+                "(the schema, lists of branches and commits) are denied"
+            )

@@ -1,0 +1,100 @@
+"""The contents of a policy: actions, groups, protected branches and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from omnigraph.errors import InputError
+from omnigraph.suggestions import did_you_mean
+
+ScopeKey = Literal["branch_scope", "target_branch_scope"]
+BranchScope = Literal["any", "protected", "unprotected"]
+
+SCOPE_KEYS: tuple[ScopeKey, ...] = ("branch_scope", "target_branch_scope")
+SCOPES: tuple[BranchScope, ...] = ("any", "protected", "unprotected")
+ACTIONS: Mapping[str, ScopeKey | None] = {
+    "read": "branch_scope",
+    "export": "branch_scope",
+    "change": "branch_scope",
+    "schema_apply": "target_branch_scope",
+    "branch_create": "target_branch_scope",
+    "branch_delete": "target_branch_scope",
+    "branch_merge": "target_branch_scope",
+    "run_publish": "target_branch_scope",
+    "run_abort": "target_branch_scope",
+    "admin": None,
+}
+"""Action → the key that can limit it to some branches."""
+
+WITHOUT_EFFECT = frozenset({"run_publish", "run_abort"})
+"""Actions of older policies. They are accepted in a file and grant nothing."""
+
+
+@dataclass(frozen=True)
+class PolicyRule:
+    """A rule: a group may perform some actions, on all branches or on those of a scope."""
+
+    id: str
+    group: str
+    actions: tuple[str, ...]
+    branch_scope: BranchScope | None = None
+    target_branch_scope: BranchScope | None = None
+
+    @property
+    def scope(self) -> tuple[ScopeKey, BranchScope] | None:
+        """The key and value of the scope, or None if the rule has no scope."""
+        if self.branch_scope is not None:
+            return "branch_scope", self.branch_scope
+        if self.target_branch_scope is not None:
+            return "target_branch_scope", self.target_branch_scope
+        return None
+
+
+@dataclass(frozen=True)
+class PolicyRules:
+    """A valid policy file."""
+
+    groups: Mapping[str, tuple[str, ...]]
+    protected_branches: frozenset[str]
+    rules: tuple[PolicyRule, ...]
+    source: str = "policy.yaml"
+    """The file, for messages."""
+
+    @cached_property
+    def groups_of(self) -> Mapping[str, tuple[str, ...]]:
+        """Actor → the groups that list it, in file order."""
+        found: dict[str, list[str]] = {}
+        for group, actors in self.groups.items():
+            for actor in dict.fromkeys(actors):
+                found.setdefault(actor, []).append(group)
+        return {actor: tuple(groups) for actor, groups in found.items()}
+
+
+def action_name(name: str) -> str:
+    """Return the name of an action, which may be written with `-`; raises `InputError` for an unknown action."""
+    folded = name.strip().replace("-", "_")
+    if folded not in ACTIONS:
+        raise InputError(
+            f"there is no action '{name}'; the actions are {', '.join(ACTIONS)}",
+            code="unknown_action",
+            hint=did_you_mean(folded, ACTIONS),
+        )
+    return folded
+
+
+def branch_name(name: str) -> str:
+    """Return a branch name without surrounding whitespace; the operation must use the returned name.
+
+    A name that is blank or not valid Unicode is an `InputError`.
+    """
+    trimmed = name.strip()
+    if not trimmed:
+        raise InputError(f"a branch name must not be blank (got {name!r})", code="bad_branch_name")
+    try:
+        trimmed.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"a branch name must be valid Unicode (got {name!r})", code="bad_branch_name") from None
+    return trimmed

@@ -1,0 +1,56 @@
+"""Cedar agrees with the direct evaluation of the rules on generated policies and requests."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omnigraph.policy import Policy, parse_rules
+from omnigraph.policy.rules import ACTIONS, SCOPES
+from support.policies import evaluate
+
+NAMES = ["a", "b", 'c"\\', "é", "Omnigraph::Group", "x:read", "y\u2028\n"]
+BRANCHES = ["main", "release/1", "draft", 'q"uote', "Main"]
+
+
+@st.composite
+def allows(draw: st.DrawFn, groups: list[str]) -> dict[str, object]:
+    key = draw(st.sampled_from([None, "branch_scope", "target_branch_scope"]))
+    usable = [action for action, needed in ACTIONS.items() if key is None or needed == key]
+    allow: dict[str, object] = {
+        "actors": {"group": draw(st.sampled_from(groups))},
+        "actions": draw(st.lists(st.sampled_from(usable), min_size=1, max_size=4)),
+    }
+    if key is not None:
+        allow[key] = draw(st.sampled_from(SCOPES))
+    return allow
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, object]:
+    members = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4)
+    groups = draw(st.dictionaries(st.sampled_from(NAMES), members, min_size=1, max_size=4))
+    ids = draw(st.lists(st.sampled_from([*NAMES, "r1", "r2", "r3"]), unique=True, max_size=8))
+    rules = [{"id": name, "allow": draw(allows(list(groups)))} for name in ids]
+    protected = draw(st.lists(st.sampled_from(BRANCHES), max_size=3))
+    return {"version": 1, "groups": groups, "protected_branches": protected, "rules": rules}
+
+
+branches = st.none() | st.sampled_from([*BRANCHES, " main ", "draft\t"])
+requests = st.tuples(st.sampled_from([*NAMES, "stranger"]), st.sampled_from(list(ACTIONS)), branches, branches)
+
+
+@settings(max_examples=120)
+@given(document=documents(), asked=st.lists(requests, min_size=1, max_size=25))
+def test_cedar_agrees_with_direct_evaluation(document, asked):
+    # JSON is YAML.
+    policy = Policy(parse_rules(json.dumps(document)))
+    for actor, action, branch, target in asked:
+        decision = policy.decide(actor, action, branch, target)
+        assert decision.matched_rules == evaluate(policy.rules, actor, action, branch, target)
+        assert decision.allowed == bool(decision.matched_rules)
+        assert bool(decision.reasons) != decision.allowed
+        matched = [found.rule for found in policy.consider(decision) if found.why == "ok"]
+        assert sorted(matched) == list(decision.matched_rules)

@@ -1,0 +1,192 @@
+"""The commands `omnigraph policy …`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from support.commands import document
+from support.policies import CASES, EXAMPLE
+
+
+@pytest.fixture
+def policy(folder):
+    (folder / "policy.yaml").write_text(EXAMPLE)
+    (folder / "policy.tests.yaml").write_text(CASES)
+    (folder / "omnigraph.yaml").write_text("policy: { file: policy.yaml }\n")
+    return folder / "policy.yaml"
+
+
+def test_validate(policy, cli):
+    code, out, err = cli("policy", "validate")
+    assert (code, out) == (0, "policy ok: policy.yaml, 3 actors, 5 rules\n")
+    assert err.count("grants nothing; remove it") == 2
+    assert document(cli("policy", "validate", "--json")) == {
+        "valid": True,
+        "path": "policy.yaml",
+        "actors": 3,
+        "groups": 3,
+        "rules": 5,
+    }
+
+
+def test_validate_reports_all_problems(policy, cli):
+    policy.write_text("version: 2\nrules:\n  - id: x\n    allow: { actors: { group: b }, actions: [read] }\n")
+    code, out, err = cli("policy", "validate")
+    assert (code, out) == (1, "")
+    assert "line 1, version: unsupported version 2" in err
+    assert "line 4, rules[0].allow.actors.group: rule 'x': there is no group 'b'" in err
+    found = document(cli("policy", "validate", "--json"), code=1)
+    assert (found["valid"], found["path"]) == (False, "policy.yaml")
+    assert [(problem["path"], problem.get("rule")) for problem in found["errors"]] == [
+        ("version", None),
+        ("rules[0].allow.actors.group", "x"),
+    ]
+
+
+def test_test(policy, cli):
+    assert cli("policy", "test")[:2] == (0, "policy tests: 4 passed\n")
+    found = document(cli("policy", "test", "--json"))
+    assert (found["passed"], found["failed"]) == (4, 0)
+    assert found["cases"][0] == {
+        "id": "visitor-reads-main",
+        "expect": "allow",
+        "actual": "allow",
+        "ok": True,
+        "matched_rule": "everyone-reads",
+    }
+
+
+def test_failed_cases(policy, cli):
+    (policy.parent / "wrong.yaml").write_text(CASES.replace("expect: deny", "expect: allow"))
+    code, out, _ = cli("policy", "test", "--tests", "wrong.yaml")
+    assert (code, out) == (
+        1,
+        "maren-cannot-edit-main: want allow, got deny\nstranger: want allow, got deny\n"
+        "policy tests: 2 passed, 2 failed\n",
+    )
+    assert document(cli("policy", "test", "--tests", "wrong.yaml", "--json"), code=1)["failed"] == 2
+
+
+def test_tests_file_of_the_configuration(policy, cli):
+    (policy.parent / "other.yaml").write_text("version: 1\ncases: []\n")
+    (policy.parent / "omnigraph.yaml").write_text("policy: { file: policy.yaml, tests: other.yaml }\n")
+    assert cli("policy", "test")[:2] == (0, "policy tests: 0 passed\n")
+
+
+def test_missing_tests_file(policy, cli):
+    (policy.parent / "policy.tests.yaml").unlink()
+    code, _, err = cli("policy", "test")
+    assert code == 1
+    assert "there is no file 'policy.tests.yaml'" in err
+
+
+def test_explain(policy, cli):
+    code, out, _ = cli(
+        *("policy", "explain", "--actor", "act-idris", "--action", "branch-merge"),
+        *("--branch", "x", "--target-branch", " main "),
+    )
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()] == [
+        "decision",
+        "actor",
+        "action",
+        "branch",
+        "target_branch",
+        "matched_rule",
+        "message",
+    ]
+    assert out.startswith("decision: allow\nactor: act-idris\naction: branch_merge\nbranch: x\ntarget_branch: main\n")
+    code, out, _ = cli("policy", "explain", "--actor", "act-maren", "--action", "change", "-b", "main")
+    assert code == 0
+    assert out.startswith("decision: deny\n")
+    assert "matched_rule" not in out
+    assert out.endswith("allows 'change' on unprotected branches only; 'main' is protected\n")
+
+
+def test_explain_as_json(policy, cli):
+    found = document(cli("policy", "explain", "--actor", "act-visitor", "--action", "read", "--json"))
+    assert list(found) == [
+        *("decision", "actor", "action", "branch", "target_branch"),
+        *("matched_rule", "message", "reasons", "considered"),
+    ]
+    assert (found["decision"], found["branch"], found["matched_rule"]) == ("allow", None, "everyone-reads")
+    assert found["considered"][:2] == [
+        {"rule": "everyone-reads", "matched": True, "why": "ok"},
+        {"rule": "curators-read", "matched": False, "why": "actor_not_in_group"},
+    ]
+
+
+@pytest.mark.parametrize("words", [("--action", "reed"), ("--action", "read", "--branch", " ")])
+def test_explain_rejects_invalid_requests(policy, cli, words):
+    code, out, err = cli("policy", "explain", "--actor", "a", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+
+
+def test_broken_policy_is_an_error_object(policy, cli):
+    policy.write_text("version: 7")
+    found = document(cli("policy", "explain", "--actor", "a", "--action", "read", "--json"), code=1)
+    assert (found["code"], found["reason"]) == ("bad_request", "policy_invalid")
+    assert found["policy_problems"][0]["path"] == "version"
+
+
+def test_no_policy_names_the_key(folder, cli):
+    for words in (("validate",), ("test",), ("explain", "--actor", "a", "--action", "read")):
+        code, _, err = cli("policy", *words)
+        assert code == 1
+        assert "'policy.file' is not set" in err
+
+
+def test_paths_are_relative_to_the_configuration(policy, cli, monkeypatch):
+    (policy.parent / "below").mkdir()
+    monkeypatch.chdir(policy.parent / "below")
+    assert cli("policy", "test", "--config", "../omnigraph.yaml")[0] == 0
+    assert cli("policy", "validate", "--file", "../policy.yaml")[0] == 0
+
+
+def test_init(folder, cli):
+    code, out, err = cli("policy", "init", "--as", "ana")
+    assert (code, out) == (0, "created policy.yaml\ncreated policy.tests.yaml\n")
+    assert "policy: { file: policy.yaml }" in err
+    assert cli("policy", "validate", "--file", "policy.yaml") == (
+        0,
+        "policy ok: policy.yaml, 3 actors, 6 rules\n",
+        "",
+    )
+    assert cli("policy", "test", "--file", "policy.yaml")[:2] == (0, "policy tests: 7 passed\n")
+    text = (folder / "policy.yaml").read_text()
+    assert 'owners: ["ana"]' in text
+    code, _, err = cli("policy", "init", "--file", "policy.yaml")
+    assert code == 1
+    assert "'policy.yaml' exists already" in err
+    assert (folder / "policy.yaml").read_text() == text
+    code, _, err = cli("policy", "init", "--file", "other.yaml")
+    assert (code, (folder / "other.yaml").exists()) == (1, False)
+    assert document(cli("policy", "init", "--file", "home.yaml", "--json"), code=1)["reason"] == "file_exists"
+    (folder / "new").mkdir()
+    assert document(cli("policy", "init", "--file", "new/p.yaml", "--json")) == {
+        "policy_path": "new/p.yaml",
+        "tests_path": "new/policy.tests.yaml",
+    }
+    assert cli("policy", "init", "--file", "absent/p.yaml")[0] == 1
+
+
+def test_missing_package_names_the_extra(policy):
+    code = (
+        "import sys; sys.modules['cedarpy'] = None\n"
+        "from omnigraph.cli.main import run; sys.exit(run(['policy', 'validate']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=policy.parent)
+    assert done.returncode == 1
+    assert done.stderr == "error: 'cedarpy' is not installed\nhint: install it: pip install 'omnigraph[policy]'\n"
+
+
+def test_program_and_help_do_not_import_policies():
+    code = (
+        "import sys; from omnigraph.cli.main import run; run(['--help']); import omnigraph\n"
+        "assert not [name for name in sys.modules if name.startswith(('cedarpy', 'omnigraph.policy'))]"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
