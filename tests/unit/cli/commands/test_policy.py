@@ -165,13 +165,19 @@ def test_init(folder, cli):
     assert (folder / "policy.yaml").read_text() == text
     code, _, err = cli("policy", "init", "--file", "other.yaml")
     assert (code, (folder / "other.yaml").exists()) == (1, False)
-    assert document(cli("policy", "init", "--file", "home.yaml", "--json"), code=1)["reason"] == "file_exists"
+    assert document(cli("policy", "init", "--file", "other.yaml", "--json"), code=1)["reason"] == "file_exists"
     (folder / "new").mkdir()
     assert document(cli("policy", "init", "--file", "new/p.yaml", "--json")) == {
         "policy_path": "new/p.yaml",
         "tests_path": "new/policy.tests.yaml",
     }
     assert cli("policy", "init", "--file", "absent/p.yaml")[0] == 1
+
+
+def test_init_writes_the_configured_files(folder, cli):
+    (folder / "omnigraph.yaml").write_text("policy: { file: rules.yaml, tests: cases.yaml }\n")
+    assert cli("policy", "init") == (0, "created rules.yaml\ncreated cases.yaml\n", "")
+    assert cli("policy", "test")[:2] == (0, "policy tests: 7 passed\n")
 
 
 def test_missing_package_names_the_extra(policy):

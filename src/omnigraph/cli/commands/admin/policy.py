@@ -136,18 +136,29 @@ def explain_command(
 
 @app.command("init")
 @takes_config
-def init_command(run: Invocation, file: PolicyFile = None, as_json: Json = False) -> None:
+def init_command(
+    run: Invocation,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file", "-f", metavar="PATH", help=f"The new policy (default: 'policy.file', then {POLICY_FILE})."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Write a starter policy and its tests; existing files are not changed.
 
-    The files are policy.yaml (or --file) and policy.tests.yaml beside it. The actor of --as becomes the owner.
+    The tests file is policy.tests.yaml beside the policy. The actor of --as becomes the owner.
 
     omnigraph policy init --as ana
     """
     from omnigraph.policy.starter import starter_policy, starter_tests
 
-    path = Path(file or POLICY_FILE)
+    configured = run.config.get("policy.file") is not None
+    path = _policy_path(run, file) if file is not None or configured else Path(POLICY_FILE)
+    tests = _tests_path(run, path, None) if file is None else path.with_name(TESTS_FILE)
     owner = run.actor or "act-owner"
-    texts = {path: starter_policy(owner), path.with_name(TESTS_FILE): starter_tests(owner)}
+    texts = {path: starter_policy(owner), tests: starter_tests(owner)}
     for existing in filter(Path.exists, texts):
         raise InputError(
             f"'{existing}' exists already; nothing was written", code="file_exists", hint="give another --file"
@@ -160,7 +171,7 @@ def init_command(run: Invocation, file: PolicyFile = None, as_json: Json = False
         return
     for target in texts:
         print(f"created {target}")
-    if run.config.get("policy.file") is None and not run.options.quiet:
+    if not configured and not run.options.quiet:
         remark("note", f"add to {FILE_NAME}: policy: {{ file: {path} }}")
 
 
