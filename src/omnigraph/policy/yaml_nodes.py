@@ -209,7 +209,7 @@ def parse_yaml(text: str, log: ProblemLog) -> YamlNode | None:
         log.add("", f"the file has {len(text):,} characters; at most {BYTES_MAX:,} are allowed")
         return None
     try:
-        return _Builder(log).build(yaml.parse(text, Loader=_LOADER))
+        return _NodeBuilder(log).build(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or " ".join(str(error).split())
@@ -228,7 +228,7 @@ class _Rejected(Exception):
         self.line = line
 
 
-class _Builder:
+class _NodeBuilder:
     """Builds the nodes of one document from events."""
 
     def __init__(self, log: ProblemLog) -> None:
