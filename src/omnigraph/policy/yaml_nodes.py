@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from omnigraph.errors import InputError, PolicyInvalid
+from omnigraph.errors import Hint, InputError, PolicyInvalid
 from omnigraph.suggestions import did_you_mean
 
 BYTES_MAX = 4 << 20
@@ -189,7 +189,9 @@ def read_policy_text(path: Path) -> str:
         data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(
-            f"there is no file '{path}'", code="no_such_file", hint="'omnigraph policy init' writes a starter policy"
+            f"there is no file '{path}'",
+            code="no_such_file",
+            hint=Hint("docs/policy.md describes the file", cli="'omnigraph policy init' writes a policy and its tests"),
         ) from None
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None
