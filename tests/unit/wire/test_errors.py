@@ -11,6 +11,7 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.errors import Diagnostic, Hint, OmniGraphError
+from omnigraph.policy.yaml_nodes import PolicyProblem
 from omnigraph.versioning.compare.three_way import ConflictDetail
 from omnigraph.wire.errors import (
     ERROR_CODES,
@@ -74,6 +75,7 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
     errors.EmbeddingError: errors.EmbeddingError("no vector", code="quota", text_index=4),
     errors.StorageError: storage_error(),
     errors.MergeConflict: errors.MergeConflict("two changes", (), hint=HINT),
+    errors.PolicyInvalid: errors.PolicyInvalid("not valid", (), hint="correct it"),
 }
 
 
@@ -123,6 +125,16 @@ def test_conflicts_of_a_merge_keep_their_fields() -> None:
         assert msgspec.json.encode(decoded) == msgspec.json.encode(expected)
         for name in ("id", "table_key", "row_id", "kind", "message", "properties", "resolutions"):
             assert getattr(decoded, name) == getattr(conflict, name)
+
+
+def test_problems_of_a_policy_keep_their_fields() -> None:
+    problems = [
+        PolicyProblem("rules[0].allow.actions[1]", "unknown action 'reed'", 7, "r1", "did you mean 'read'?"),
+        PolicyProblem("version", "is missing"),
+    ]
+    found = sent(errors.PolicyInvalid("not valid", problems))
+    assert isinstance(found, errors.PolicyInvalid)
+    assert [msgspec.to_builtins(problem) for problem in found.problems] == [problem.to_json() for problem in problems]
 
 
 @pytest.mark.parametrize(
