@@ -21,16 +21,12 @@ from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.result.result import Result
 from omnigraph.engine_choice import BulkOptions, Rejects
 from omnigraph.errors import InputError
-from omnigraph.graph_history import GraphHistory
-from omnigraph.graph_io import GraphIO
-from omnigraph.graph_maintenance import GraphMaintenance
-from omnigraph.graph_queries import GraphQueries, executor_of
-from omnigraph.graph_tables import GraphTables
+from omnigraph.graph_changes import GraphChanges
+from omnigraph.graph_queries import executor_of
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import Preformatted
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
 from omnigraph.operations.embed_missing import FillResult
-from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.operations.merge.conflict_rules import Resolve
@@ -40,39 +36,21 @@ from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
-from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest, Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query.lint import LintReport
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.storage.files.input_files import read_source
-from omnigraph.versioning.compare.changeset import ChangeSet
-from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
-from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits
-from omnigraph.versioning.feed.row_history import Blame, EntityChange
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Tag
-from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.manifest_objects import MAIN, Head, Tag
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import Problem
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.versioning.write.repository import At, Point
-from omnigraph.versioning.write.transaction import WriteOptions
 
 
-class Graph:
+class Graph(GraphChanges):
     """A graph in a folder or bucket, bound to one branch."""
-
-    def __init__(self, context: GraphContext, *, branch: str = MAIN, actor: str | None = None) -> None:
-        self._context = context
-        self._repository = context.repository
-        self._queries = GraphQueries(context)
-        self._io = GraphIO(context)
-        self._history = GraphHistory(context)
-        self._tables = GraphTables(context)
-        self._maintenance = GraphMaintenance(context)
-        self.branch = branch
-        self.actor = actor
 
     def __enter__(self) -> Self:
         return self
@@ -86,30 +64,10 @@ class Graph:
     def _repr_html_(self) -> str:
         return self._tables.html(self.snapshot(), f"{self.uri} on branch {self.branch}")
 
-    @property
-    def uri(self) -> str:
-        """The location of the graph."""
-        return self._repository.location.uri
-
-    @property
-    def newest_version(self) -> int:
-        """The newest manifest version; every write to any branch increases it."""
-        return self._repository.state().version
-
     def on(self, branch: str) -> Graph:
         """Return a handle of the same graph bound to another branch."""
         self._repository.state().get_head(branch)
         return Graph(self._context, branch=branch, actor=self.actor)
-
-    def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
-        """Return the graph at a branch's head, or at a point: branch, tag, commit id, snapshot id, version or time.
-
-        The first eight or more characters of a commit id name the commit if no other id begins with them.
-        """
-        return self._repository.snapshot(branch or self.branch, at)
-
-    def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
-        return WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message, **more)
 
     @property
     def schema(self) -> SchemaText:
@@ -464,117 +422,6 @@ class Graph:
     def tag_delete(self, name: str) -> None:
         """Delete a tag; its commit can be read by its id until a cleanup."""
         self._history.delete_tag(name)
-
-    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
-        """Return the commits of a branch, newest first. The list prints as a table."""
-        return self._history.commits(branch or self.branch, limit)
-
-    def commit(self, id: Point) -> Commit:
-        """Return one commit, by its id or any other point."""
-        return self.snapshot(at=id).commit
-
-    def diff(
-        self,
-        from_: At,
-        to: At = None,
-        *,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-    ) -> ChangeSet:
-        """Return every node and edge that differs between two points: branches, tags, commits, versions or times.
-
-        `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
-        changes made on `b` alone. An omitted point is the branch of this handle.
-        The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
-        """
-        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops))
-
-    def export_diff(
-        self,
-        from_: At,
-        to: At,
-        out: str | os.PathLike[str],
-        *,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        engine: str = "auto",
-        spark: Any = None,
-        watch: Watch | None = None,
-    ) -> DiffResult:
-        """Write the changes of `diff` to a new folder of JSON lines; the job runs on the engine of a load."""
-        wanted = ChangeFilter.of(kinds, types, None).has_table
-        request = DiffRequest(*self._history.points(from_, to, self.branch), os.fspath(out), wanted)
-        return self._io.export_diff(request, BulkOptions(engine, spark, watch))
-
-    def commit_changes(
-        self,
-        id: Point,
-        *,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-        changes_max: int | None = None,
-        page: str | None = None,
-    ) -> CommitBlock:
-        """Return the changes of one commit against its first parent, in a fixed order.
-
-        With `changes_max`, return one page; `page` of the block names the next. `diff` also shows the first commit of a
-        graph (`parentless_commit`) and a commit that changed the schema (`schema_boundary`).
-        """
-        wanted = ChangeFilter.of(kinds, types, ops)
-        return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
-
-    def changes(
-        self,
-        cursor: str | None = None,
-        *,
-        start: str = "now",
-        page: str | None = None,
-        branch: str | None = None,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-        changes_max: int = 1_000,
-        bytes_max: int = 4 * MIB,
-        commits_max: int = 128,
-    ) -> ChangePage:
-        """Poll the change feed of a branch: its commits along first parents, oldest first, with their changes.
-
-        The first poll names a `start` (`now`, `beginning` or `after:<commit>`); its answer holds the `cursor` of the
-        next poll. If an answer has a `page` instead, poll with that first. A client that stores the cursor after it
-        has processed the blocks sees every commit at least once.
-        """
-        feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
-        limits = PageLimits(changes_max, bytes_max, commits_max)
-        return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
-
-    def changes_baseline(
-        self,
-        *,
-        branch: str | None = None,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
-        yield from self._history.baseline(branch or self.branch, ChangeFilter.of(kinds, types, ops))
-
-    def history(
-        self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None
-    ) -> Iterator[EntityChange]:
-        """Return an iterator of the changes of one node or edge, newest first: commit, old and new values.
-
-        A change made on a merged branch is listed at its own commit, not at the merge. If a cleanup removed older
-        versions, the last entry is the oldest readable state, with the operation `found`.
-        """
-        snapshot = self.snapshot(branch, at)
-        return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
-
-    def blame(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> list[Blame]:
-        """Return the commit that last set each property of a node or edge; empty if it does not exist."""
-        snapshot = self.snapshot(branch, at)
-        return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
 
     def ensure_indices(self, branch: str | None = None) -> list[TableStats]:
         """Build the indexes that the schema declares and the tables lack."""

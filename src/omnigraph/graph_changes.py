@@ -1,0 +1,133 @@
+"""`GraphChanges`: the methods of `Graph` that read commits, differences, the change feed and the history of a row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from omnigraph.engine_choice import BulkOptions
+from omnigraph.graph_handle import GraphHandle
+from omnigraph.pipeline.diff import DiffRequest, DiffResult
+from omnigraph.pipeline.runner import Watch
+from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
+from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits
+from omnigraph.versioning.feed.row_history import Blame, EntityChange
+from omnigraph.versioning.model.manifest_objects import Commit
+from omnigraph.versioning.write.repository import At, Point
+
+
+class GraphChanges(GraphHandle):
+    """Commits, differences and history of a graph."""
+
+    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
+        """Return the commits of a branch, newest first. The list prints as a table."""
+        return self._history.commits(branch or self.branch, limit)
+
+    def commit(self, id: Point) -> Commit:
+        """Return one commit, by its id or any other point."""
+        return self.snapshot(at=id).commit
+
+    def diff(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> ChangeSet:
+        """Return every node and edge that differs between two points: branches, tags, commits, versions or times.
+
+        `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
+        changes made on `b` alone. An omitted point is the branch of this handle.
+        The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
+        """
+        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops))
+
+    def export_diff(
+        self,
+        from_: At,
+        to: At,
+        out: str | os.PathLike[str],
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+    ) -> DiffResult:
+        """Write the changes of `diff` to a new folder of JSON lines; the job runs on the engine of a load."""
+        wanted = ChangeFilter.of(kinds, types, None).has_table
+        request = DiffRequest(*self._history.points(from_, to, self.branch), os.fspath(out), wanted)
+        return self._io.export_diff(request, BulkOptions(engine, spark, watch))
+
+    def commit_changes(
+        self,
+        id: Point,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        changes_max: int | None = None,
+        page: str | None = None,
+    ) -> CommitBlock:
+        """Return the changes of one commit against its first parent, in a fixed order.
+
+        With `changes_max`, return one page; `page` of the block names the next. `diff` also shows the first commit of a
+        graph (`parentless_commit`) and a commit that changed the schema (`schema_boundary`).
+        """
+        wanted = ChangeFilter.of(kinds, types, ops)
+        return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        *,
+        start: str = "now",
+        page: str | None = None,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        changes_max: int = 1_000,
+        bytes_max: int = 4 * MIB,
+        commits_max: int = 128,
+    ) -> ChangePage:
+        """Poll the change feed of a branch: its commits along first parents, oldest first, with their changes.
+
+        The first poll names a `start` (`now`, `beginning` or `after:<commit>`); its answer holds the `cursor` of the
+        next poll. If an answer has a `page` instead, poll with that first. A client that stores the cursor after it
+        has processed the blocks sees every commit at least once.
+        """
+        feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+        limits = PageLimits(changes_max, bytes_max, commits_max)
+        return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
+
+    def changes_baseline(
+        self,
+        *,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
+        yield from self._history.baseline(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+
+    def history(
+        self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None
+    ) -> Iterator[EntityChange]:
+        """Return an iterator of the changes of one node or edge, newest first: commit, old and new values.
+
+        A change made on a merged branch is listed at its own commit, not at the merge. If a cleanup removed older
+        versions, the last entry is the oldest readable state, with the operation `found`.
+        """
+        snapshot = self.snapshot(branch, at)
+        return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+
+    def blame(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> list[Blame]:
+        """Return the commit that last set each property of a node or edge; empty if it does not exist."""
+        snapshot = self.snapshot(branch, at)
+        return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
