@@ -22,7 +22,9 @@
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, TagExists, GraphExists, GraphReplaced, KeyConflict, KeyReused,
     │                       MergeConflict (lists every conflict)
+    ├─ Unauthorized         the request has no valid token
     ├─ Denied               the policy denied the action, with its reasons
+    ├─ Overloaded           a limit of the server is reached; nothing was executed, and a retry is safe
     ├─ StorageError         the disk or object store failed or lacks a required guarantee
     ├─ EmbeddingError       a text could not be embedded: configuration, provider, or its response
     ├─ SparkError           Spark or Java is missing or does not start, or a job failed
@@ -519,6 +521,12 @@ class PolicyInvalid(InputError):
         self.problems = tuple(problems)
 
 
+class Unauthorized(OmniGraphError):
+    """A request to a server has no token, or one that is not valid."""
+
+    default_code = "unauthorized"
+
+
 class Denied(OmniGraphError):
     """The policy denied the action for `reasons`."""
 
@@ -527,6 +535,32 @@ class Denied(OmniGraphError):
     def __init__(self, message: str, reasons: Sequence[str] = (), *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reasons = tuple(reasons)
+
+
+class Overloaded(OmniGraphError):
+    """The server is at a limit for one actor or in total; nothing was executed, and a retry is safe.
+
+    `limit` is the name of the limit, `value` its value, and `actual` what was reached or requested.
+    """
+
+    default_code = "overloaded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        scope: Literal["actor", "server"],
+        retry_after_s: int,
+        limit: str | None = None,
+        value: int | None = None,
+        actual: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=f"nothing was executed; retry after {retry_after_s} s")
+        self.scope = scope
+        self.retry_after_s = retry_after_s
+        self.limit = limit
+        self.value = value
+        self.actual = actual
 
 
 class StorageError(OmniGraphError):

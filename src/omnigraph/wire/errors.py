@@ -32,6 +32,7 @@ from omnigraph.errors import (
     NotFound,
     OmniGraphError,
     OutcomeUnknown,
+    Overloaded,
     PageGone,
     ParseError,
     PolicyInvalid,
@@ -40,6 +41,7 @@ from omnigraph.errors import (
     SchemaError,
     Surface,
     TypeCheckError,
+    Unauthorized,
     hint_for,
 )
 from omnigraph.wire.document import Document
@@ -62,7 +64,9 @@ _CODES: dict[type[OmniGraphError], ErrorCode] = {
     InputError: "bad_request",
     NotFound: "not_found",
     Conflict: "conflict",
+    Unauthorized: "unauthorized",
     Denied: "forbidden",
+    Overloaded: "too_many_requests",
     OutcomeUnknown: "internal",
     Damaged: "internal",
     OmniGraphError: "internal",
@@ -176,6 +180,16 @@ class Denial(Document):
     reasons: tuple[str, ...]
 
 
+class Overload(Document):
+    """Fields of `Overloaded`."""
+
+    scope: Literal["actor", "server"]
+    retry_after_s: int
+    limit: str | None
+    value: int | None
+    actual: int | None
+
+
 class GonePage(Document):
     """Fields of `PageGone`."""
 
@@ -210,6 +224,7 @@ class ErrorDocument(Document, kw_only=True):
     embedding_models: EmbeddingModels | UnsetType = UNSET
     embedding_failure: EmbeddingFailure | UnsetType = UNSET
     denial: Denial | UnsetType = UNSET
+    overload: Overload | UnsetType = UNSET
     page_gone: GonePage | UnsetType = UNSET
     class_: str | UnsetType = field(name="class", default=UNSET)
     hints: Hints | UnsetType = UNSET
@@ -227,6 +242,7 @@ _PARTICULARS: dict[type[OmniGraphError], tuple[str, type[Document]]] = {
     EmbeddingMismatch: ("embedding_models", EmbeddingModels),
     EmbeddingError: ("embedding_failure", EmbeddingFailure),
     Denied: ("denial", Denial),
+    Overloaded: ("overload", Overload),
     PageGone: ("page_gone", GonePage),
 }
 """Error class → member of the error object and its type, whose fields are attributes of the error."""
@@ -244,10 +260,12 @@ _CODE_CLASSES: dict[str, type[OmniGraphError]] = {
     "bad_request": InputError,
     "not_found": NotFound,
     "conflict": Conflict,
+    "unauthorized": Unauthorized,
     "forbidden": Denied,
+    "too_many_requests": Overloaded,
 }
 
-_ABSENT: dict[str, Any] = {"reasons": ()}
+_ABSENT: dict[str, Any] = {"reasons": (), "scope": "server", "retry_after_s": 1}
 """Values of fields that an error object lacks, if not None."""
 
 

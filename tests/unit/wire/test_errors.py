@@ -72,6 +72,9 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
     errors.PreconditionFailed: errors.PreconditionFailed("main", expected="01A", actual=None),
     errors.KeyConflict: errors.KeyConflict("node:Person", "Ana", "Ana exists", hint="use upsert"),
     errors.Denied: errors.Denied("denied", ["rule 1", "rule 2"], hint="ask"),
+    errors.Overloaded: errors.Overloaded(
+        "too many", scope="actor", retry_after_s=60, limit="writes_per_actor", value=16, actual=16
+    ),
     errors.EmbeddingError: errors.EmbeddingError("no vector", code="quota", text_index=4),
     errors.StorageError: storage_error(),
     errors.MergeConflict: errors.MergeConflict("two changes", (), hint=HINT),
@@ -143,7 +146,9 @@ def test_problems_of_a_policy_keep_their_fields() -> None:
         ({"code": "not_found", "reason": "branch_not_found"}, errors.BranchNotFound),
         ({"code": "not_found", "reason": "of_a_later_release"}, errors.NotFound),
         ({"code": "bad_request", "reason": "unknown", "class": "OfALaterRelease"}, errors.InputError),
-        ({"code": "too_many_requests", "reason": "slots"}, OmniGraphError),
+        ({"code": "too_many_requests", "reason": "slots"}, errors.Overloaded),
+        ({"code": "unauthorized", "reason": "missing_token"}, errors.Unauthorized),
+        ({"code": "internal", "reason": "of_a_later_release"}, OmniGraphError),
         ({"code": "conflict", "reason": "precondition_failed"}, errors.PreconditionFailed),
         ({"code": "bad_request", "reason": "parse_error"}, errors.InputError),
         ({"code": "forbidden", "reason": "denied"}, errors.Denied),

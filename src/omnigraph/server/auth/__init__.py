@@ -1,0 +1,1 @@
+"""Authentication: bearer tokens, their sources, and the modes in which a server starts."""
