@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.config import parse_config
 from omnigraph.cli.invocation import Address, Invocation
 from omnigraph.cli.main import run
+from omnigraph.config import parse_config
 from omnigraph.embedding.config import PROVIDERS, find_config
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.graph_context import GraphContext

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from omnigraph.cli.config import Config, find_config
+from omnigraph.config import Config, find_config
 from omnigraph.errors import OmniGraphError
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ import typer
 from typer.models import ArgumentInfo
 
 from omnigraph.cli import completion
-from omnigraph.cli.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
+from omnigraph.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.errors import GraphNotFound, InputError
 from omnigraph.redaction import redact, redact_uri
 

@@ -11,28 +11,14 @@ from typing import IO
 
 from omnigraph.cli.errors import BROKEN_PIPE
 from omnigraph.errors import InputError
+from omnigraph.text_files import decode_text, read_text_file
 
 STDIN = "-"
 
 
 def read_text(path: str) -> str:
     """Return the UTF-8 text of a file, or of stdin for `-`; removes a byte order mark, keeps line endings."""
-    try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"there is no file '{path}'", code="no_such_file") from None
-    except IsADirectoryError:
-        raise InputError(f"'{path}' is a directory, not a file", code="no_such_file") from None
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror}", code="unreadable_file") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"'{path}' is not UTF-8 text: invalid byte at offset {error.start}",
-            code="not_utf8",
-            hint="save it as UTF-8",
-        ) from None
+    return decode_text(sys.stdin.buffer.read(), path) if path == STDIN else read_text_file(path)
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from omnigraph.cli.config import FORMATS
 from omnigraph.cli.io.output import json_text, plural
+from omnigraph.config_keys import FORMATS
 from omnigraph.engine.ingest.csv_text import csv_line
 from omnigraph.text_table import TableStyle, cell, compact, table_lines
 

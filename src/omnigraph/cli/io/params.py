@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from omnigraph.cli.config import Alias
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.files import read_text
+from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
 
 Declared = Mapping[str, str]

@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cli.config import FORMATS
 from omnigraph.cli.io.change_output import change_lines, property_lines, shown
 from omnigraph.cli.io.formats import ReadTarget, text_lines
 from omnigraph.cli.io.output import commit_note, plural, utc
 from omnigraph.cli.io.params import read_untyped, read_word
 from omnigraph.cli.io.points import point
 from omnigraph.cli.shell.statements import WORDS, is_word
+from omnigraph.config_keys import FORMATS
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.query.compile import pick_query

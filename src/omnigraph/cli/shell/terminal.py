@@ -19,10 +19,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth, Output
 
-from omnigraph.cli.config import FORMATS
 from omnigraph.cli.shell.completion import CLAUSES, CompletionWords, complete
 from omnigraph.cli.shell.session import COMMANDS, EndSession, Session
 from omnigraph.cli.shell.statements import inputs, is_complete
+from omnigraph.config_keys import FORMATS
 from omnigraph.errors import OmniGraphError
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, VAR, lex
 

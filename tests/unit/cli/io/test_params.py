@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import typer
 
-from omnigraph.cli.config import Alias
 from omnigraph.cli.io.params import gather, read_word
+from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
 
 ALIAS = Alias("object", False, "q.gq", args=("number", "room"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.cli.config import KEYS, Config
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import print_json
+from omnigraph.config import Config
+from omnigraph.config_keys import KEYS
 from omnigraph.redaction import redact_uri
 from omnigraph.text_table import cell
 

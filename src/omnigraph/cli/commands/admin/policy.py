@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli.config import FILE_NAME
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError, PolicyInvalid
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.config import home
 from omnigraph.cli.errors import FAILED
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph
+from omnigraph.config import home
 
 
 @takes_graph

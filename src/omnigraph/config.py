@@ -9,22 +9,21 @@ The file of the operator, `~/.omnigraph/config.yaml`, has lower precedence; it h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cli.io.files import read_text
+from omnigraph.config_keys import KEYS, OPERATOR_KEYS, Check
 from omnigraph.errors import InputError
 from omnigraph.redaction import redact
 from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.text_files import read_text_file
 
 FILE_NAME = "omnigraph.yaml"
 VARIABLE = "OMNIGRAPH_CONFIG"
 OPERATOR_FILE = "config.yaml"
 HOME_VARIABLE = "OMNIGRAPH_HOME"
-FORMATS = ("table", "kv", "csv", "json", "jsonl")
-LAYOUTS = ("truncate", "wrap")
 DEFAULTS: Mapping[str, Any] = {
     "cli.branch": "main",
     "cli.output_format": "table",
@@ -32,63 +31,6 @@ DEFAULTS: Mapping[str, Any] = {
     "cli.table_cell_layout": "truncate",
 }
 
-Check = Callable[[Any], str | None]
-"""Returns a description of the expected value, or None if the value is valid."""
-
-
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) and value.strip() else "a non-empty string"
-
-
-def _texts(value: Any) -> str | None:
-    good = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return None if good else "a list of strings"
-
-
-def _width(value: Any) -> str | None:
-    return None if type(value) is int and value >= 1 else "an integer of at least 1"
-
-
-def _one_of(*words: str) -> Check:
-    def check(value: Any) -> str | None:
-        return None if value in words else f"one of {', '.join(words)}"
-
-    return check
-
-
-KEYS: Mapping[str, Check] = {
-    "project.name": _text,
-    "graphs.*.uri": _text,
-    "graphs.*.bearer_token_env": _text,
-    "graphs.*.policy.file": _text,
-    "server.graph": _text,
-    "server.bind": _text,
-    "server.policy.file": _text,
-    "cli.graph": _text,
-    "cli.branch": _text,
-    "cli.actor": _text,
-    "cli.output_format": _one_of(*FORMATS),
-    "cli.table_max_column_width": _width,
-    "cli.table_cell_layout": _one_of(*LAYOUTS),
-    "query.roots": _texts,
-    "auth.env_file": _text,
-    "aliases.*.command": _one_of("read", "change", "query", "mutate"),
-    "aliases.*.query": _text,
-    "aliases.*.name": _text,
-    "aliases.*.args": _texts,
-    "aliases.*.graph": _text,
-    "aliases.*.branch": _text,
-    "aliases.*.format": _one_of(*FORMATS),
-    "policy.file": _text,
-    "policy.tests": _text,
-}
-OPERATOR_KEYS: Mapping[str, Check] = {
-    "operator.actor": _text,
-    "defaults.output": _one_of(*FORMATS),
-    "defaults.table_max_column_width": _width,
-    "defaults.table_cell_layout": _one_of(*LAYOUTS),
-    "defaults.store": _text,
-}
 _OPERATOR = {
     "cli.actor": "operator.actor",
     "cli.output_format": "defaults.output",
@@ -243,12 +185,12 @@ def read_config(path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
         raise InputError(
             f"'{path}' is a folder, not a configuration file", code="no_such_file", hint=f"give {path / FILE_NAME}"
         )
-    return parse_config(read_text(str(path)), path, keys)
+    return parse_config(read_text_file(path), path, keys)
 
 
 def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
     """Validate the text of a configuration file."""
-    import yaml
+    import yaml  # noqa: PLC0415
 
     try:
         document = yaml.safe_load(text)
@@ -335,7 +277,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     found: dict[str, str] = {}
-    for line in read_text(str(path)).splitlines():
+    for line in read_text_file(path).splitlines():
         line = line.strip()
         if not line or line.startswith("#"):
             continue

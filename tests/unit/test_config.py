@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.config import Config, find_config, parse_config, read_env_file
+from omnigraph.config import Config, find_config, parse_config, read_env_file
 from omnigraph.errors import InputError
 
 FULL = """

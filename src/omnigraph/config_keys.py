@@ -1,0 +1,230 @@
+"""The keys of `omnigraph.yaml` and the checks of their values.
+
+The keys of the server form one table, `SERVER_SETTINGS`. The configuration file, the `OMNIGRAPH_SERVER_…` variables,
+the options of `omnigraph serve` and docs/server-config.md are made from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never
+
+FORMATS = ("table", "kv", "csv", "json", "jsonl")
+LAYOUTS = ("truncate", "wrap")
+TRUE_WORDS = ("1", "true", "yes", "on")
+FALSE_WORDS = ("0", "false", "no", "off")
+UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+SERVER = "server."
+VARIABLE_PREFIX = "OMNIGRAPH_SERVER_"
+
+Check = Callable[[Any], str | None]
+"""Returns a description of the expected value, or None if the value is valid."""
+Kind = Literal["text", "path", "texts", "switch", "count", "size", "seconds", "fraction", "choice"]
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "a non-empty string"
+
+
+def _texts(value: Any) -> str | None:
+    good = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    return None if good else "a list of strings"
+
+
+def _width(value: Any) -> str | None:
+    return None if type(value) is int and value >= 1 else "an integer of at least 1"
+
+
+def _switch(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false"
+
+
+def _one_of(*words: str) -> Check:
+    def check(value: Any) -> str | None:
+        return None if value in words else f"one of {', '.join(words)}"
+
+    return check
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key of the server: its kind, default, variables, option and description."""
+
+    key: str
+    """The key without `server.`; also the path of the attribute in `ServerSettings`."""
+    kind: Kind
+    default: Any
+    description: str
+    flag: str | None = None
+    least: int = 0
+    choices: tuple[str, ...] = ()
+    older_variables: tuple[str, ...] = ()
+    lenient: bool = False
+    """True if an invalid value of an older variable is a warning and the default applies."""
+    restart: bool = False
+    """True if a change takes effect at the next start."""
+    default_text: str | None = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return VARIABLE_PREFIX + self.key.replace(".", "_").upper()
+
+    def check(self, value: Any) -> str | None:
+        """Return a description of the expected value, or None if the value is valid."""
+        match self.kind:
+            case "text" | "path":
+                return _text(value)
+            case "texts":
+                return _texts(value)
+            case "switch":
+                return _switch(value)
+            case "choice":
+                return _one_of(*self.choices)(value)
+            case "count":
+                return None if type(value) is int and value >= self.least else f"an integer of at least {self.least}"
+            case "size":
+                good = parse_size(value) is not None
+                return None if good else "a number of bytes, such as 1048576 or 1 MiB"
+            case "seconds":
+                good = isinstance(value, int | float) and not isinstance(value, bool) and value >= self.least
+                return None if good else f"a number of seconds of at least {self.least}"
+            case "fraction":
+                good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+                return None if good else "a number above 0 and at most 1"
+            case _:
+                assert_never(self.kind)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a variable or option spells; a text of another form is returned unchanged."""
+        match self.kind:
+            case "texts":
+                return [item.strip() for item in text.split(",") if item.strip()]
+            case "switch":
+                word = text.lower()
+                return True if word in TRUE_WORDS else False if word in FALSE_WORDS else text
+            case "count":
+                return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+            case "seconds" | "fraction":
+                return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else text
+            case "text" | "path" | "choice" | "size":
+                return text
+            case _:
+                assert_never(self.kind)
+
+
+def parse_size(value: Any) -> int | None:
+    """Return a number of bytes: a non-negative integer, or a text such as '32 MiB'; None for another value."""
+    if type(value) is int:
+        return value if value >= 0 else None
+    match = re.fullmatch(r"([0-9]{1,15})\s*([A-Za-z]*)", value.strip()) if isinstance(value, str) else None
+    unit = UNITS.get(match[2].lower()) if match else None
+    return int(match[1]) * unit if match and unit is not None else None
+
+
+MIB = UNITS["mib"]
+GIB = UNITS["gib"]
+SERVER_SETTINGS: tuple[Setting, ...] = (
+    Setting("bind", "text", "127.0.0.1:8080", "The address: `IP:PORT` (port 0: any free port) or `unix:PATH`.",
+            flag="--bind", restart=True),
+    Setting("graph", "text", None, "The name of the graph to serve; with `graphs`, the default graph.",
+            flag="--target", restart=True),
+    Setting("graphs", "texts", (), "The names of the graphs to serve (default: every graph in storage)."),
+    Setting("default_graph", "text", None, "The graph that paths without `/graphs/{graph_id}` use.",
+            flag="--default-graph"),
+    Setting("require_all_graphs", "switch", False, "Refuse to start if a graph cannot be opened.",
+            flag="--require-all-graphs", older_variables=("OMNIGRAPH_REQUIRE_ALL_GRAPHS",)),
+    Setting("unauthenticated", "switch", False, "Serve without tokens on any address.", flag="--unauthenticated",
+            older_variables=("OMNIGRAPH_UNAUTHENTICATED",), restart=True),
+    Setting("local", "switch", False, "Single-user mode: one generated token, loopback or Unix socket only.",
+            flag="--local", restart=True),
+    Setting("workers", "count", 1, "The number of processes.", flag="--workers", least=1, restart=True),
+    Setting("hide_uri", "switch", False, "Omit the storage address of graphs from answers.", flag="--hide-uri"),
+    Setting("drain_s", "seconds", 0.0, "The time between the stop signal and the end of accepting connections.",
+            flag="--drain-s"),
+    Setting("shutdown_grace_s", "seconds", 30.0, "The time that writes get to finish at shutdown.",
+            older_variables=("OMNIGRAPH_SHUTDOWN_GRACE_SECS",)),
+    Setting("proxies", "texts", (), "The proxies whose `X-Forwarded-*` headers are used: addresses or networks.",
+            flag="--trusted-proxy", restart=True),
+    Setting("cors.origins", "texts", (), "The origins whose web pages may call the server.", flag="--cors-origin"),
+    Setting("tls.cert", "path", None, "The certificate chain, PEM.", flag="--tls-cert", restart=True),
+    Setting("tls.key", "path", None, "The private key, PEM.", flag="--tls-key", restart=True),
+    Setting("tls.client_ca", "path", None, "The authorities of client certificates, PEM; a client must present one.",
+            flag="--tls-client-ca", restart=True),
+    Setting("policy.file", "path", None, "The policy of the server actions `graph_list`, `audit_read` and `admin`."),
+    Setting("auth.tokens.file", "path", None, "The file of tokens, JSON."),
+    Setting("auth.tokens.command", "text", None, "A command that prints the tokens as JSON."),
+    Setting("auth.tokens.refresh_s", "seconds", 300.0, "The interval at which a command or a secret is read again.",
+            least=1),
+    Setting("audit.dir", "path", None, "The folder of the audit log; without it there is none.", flag="--audit-dir",
+            restart=True),
+    Setting("audit.reads", "choice", "none", "Which reads are recorded.", choices=("none", "all")),
+    Setting("audit.required", "switch", False, "Refuse writes that cannot be recorded, with status 503."),
+    Setting("log.level", "choice", "info", "The level of the log.", flag="--log-level",
+            choices=("error", "warn", "info", "debug"), older_variables=("OMNIGRAPH_LOG",)),
+    Setting("log.format", "choice", "text", "The form of log lines.", choices=("text", "json"),
+            older_variables=("OMNIGRAPH_LOG_FORMAT",), restart=True),
+    Setting("limits.body_bytes", "size", MIB, "Size of a request body."),
+    Setting("limits.envelope_bytes", "size", 32 * MIB, "Size of the body of `/ingest` and `/load`."),
+    Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),
+    Setting("limits.header_bytes", "size", 16 << 10, "Size of the request headers.", restart=True),
+    Setting("limits.url_bytes", "size", 8 << 10, "Length of path and query string.", restart=True),
+    Setting("limits.params_depth", "count", 32, "Nesting depth of the JSON of a request.", least=1),
+    Setting("limits.query_s", "seconds", 30.0, "Time of a query without `Omnigraph-Timeout-Ms`."),
+    Setting("limits.query_max_s", "seconds", 300.0, "Ceiling of `Omnigraph-Timeout-Ms`."),
+    Setting("limits.rows_max", "count", 5_000_000, "Rows at any point of a match.", least=1),
+    Setting("limits.query_bytes", "size", GIB, "Memory of the rows of a query."),
+    Setting("limits.json_rows", "count", 100_000, "Rows of a JSON answer.", least=1),
+    Setting("limits.json_bytes", "size", 64 * MIB, "Size of a JSON answer."),
+    Setting("limits.reads", "count", None, "Reads that run at once.", least=1, restart=True,
+            default_text="2 × cores"),
+    Setting("limits.reads_per_actor", "count", 32, "Reads of one actor, running and waiting.", least=1),
+    Setting("limits.queue_s", "seconds", 5.0, "Time that a request waits for a free thread."),
+    Setting("limits.writes_per_actor", "count", 16, "Writes of one actor in flight.",
+            older_variables=("OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX",), lenient=True),
+    Setting("limits.bytes_per_actor", "size", 4 * GIB, "Estimated bytes of the writes of one actor in flight.",
+            older_variables=("OMNIGRAPH_PER_ACTOR_BYTES_MAX",), lenient=True),
+    Setting("limits.exports", "count", 8, "Exports that run at once.", least=1, restart=True),
+    Setting("limits.streams", "count", 256, "Event streams that are open at once.", least=1),
+    Setting("limits.connections", "count", 4096, "Connections that are open at once.", least=1, restart=True),
+    Setting("limits.memory_high", "fraction", 0.8, "Share of the memory above which new work is refused."),
+    Setting("limits.idle_s", "seconds", 75.0, "Time after which an idle connection is closed.", least=1, restart=True),
+    Setting("limits.request_head_s", "seconds", 10.0, "Time in which the headers of a request must arrive.", least=1,
+            restart=True),
+)  # fmt: skip
+"""Every key under `server:`, in the order of the documentation."""
+
+KEYS: Mapping[str, Check] = {
+    "project.name": _text,
+    "graphs.*.uri": _text,
+    "graphs.*.bearer_token_env": _text,
+    "graphs.*.policy.file": _text,
+    "graphs.*.read_only": _switch,
+    **{SERVER + setting.key: setting.check for setting in SERVER_SETTINGS},
+    "cli.graph": _text,
+    "cli.branch": _text,
+    "cli.actor": _text,
+    "cli.output_format": _one_of(*FORMATS),
+    "cli.table_max_column_width": _width,
+    "cli.table_cell_layout": _one_of(*LAYOUTS),
+    "query.roots": _texts,
+    "auth.env_file": _text,
+    "aliases.*.command": _one_of("read", "change", "query", "mutate"),
+    "aliases.*.query": _text,
+    "aliases.*.name": _text,
+    "aliases.*.args": _texts,
+    "aliases.*.graph": _text,
+    "aliases.*.branch": _text,
+    "aliases.*.format": _one_of(*FORMATS),
+    "policy.file": _text,
+    "policy.tests": _text,
+}
+OPERATOR_KEYS: Mapping[str, Check] = {
+    "operator.actor": _text,
+    "defaults.output": _one_of(*FORMATS),
+    "defaults.table_max_column_width": _width,
+    "defaults.table_cell_layout": _one_of(*LAYOUTS),
+    "defaults.store": _text,
+}
