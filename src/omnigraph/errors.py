@@ -311,10 +311,30 @@ class EmbeddingMismatch(InputError):
         self.resolved = resolved
 
 
+Resource = Literal["rows", "time", "bytes", "memory"]
+"""What a limit bounds; time is in seconds, memory in bytes."""
+
+
 class LimitReached(InputError):
-    """A query exceeds its limit of rows, bytes or time."""
+    """An operation exceeds its limit of rows, bytes, memory or time."""
 
     default_code = "limit_reached"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        resource: Resource,
+        limit: float,
+        actual: float | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.resource: Resource = resource
+        self.limit = limit
+        self.actual = actual
+        """What the operation needs or used; None if it is unknown."""
 
 
 class ChangeCursorRejected(InputError):
@@ -339,7 +359,7 @@ class PageCursorRejected(InputError):
 
 
 class QueryTimeout(LimitReached):
-    """A query exceeded its timeout."""
+    """An operation exceeded its timeout; `resource` is "time"."""
 
     default_code = "timeout"
 
@@ -603,6 +623,13 @@ class OutcomeUnknown(OmniGraphError):
     """The reply to a publish was lost; read the head before retrying."""
 
     default_code = "outcome_unknown"
+
+    def __init__(
+        self, message: str, *, commit_id: str | None = None, code: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.commit_id = commit_id
+        """The id of the commit that may exist; None if the change makes no commit."""
 
 
 class IncompatibleFormat(OmniGraphError):

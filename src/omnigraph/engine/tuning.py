@@ -44,6 +44,8 @@ class Tuning:
     """Candidates tried at least."""
     chain_rows_max: int = 10_000
     """A compiled chain returns to the executor above this many rows."""
+    chain_bytes: int = 8 * 1024**2
+    """Size of the row numbers that a compiled chain holds at most; a query with a lower limit takes the pipeline."""
     python_result_rows_max: int = 1_000
     """A compiled chain returns Python values up to this many rows, and Arrow above."""
 

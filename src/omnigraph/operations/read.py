@@ -73,8 +73,9 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
 
 
 def _permits_fast_path(request: ReadRequest) -> bool:
-    """True if the fast path may run: it checks only its own row bound, so the pipeline enforces a lower limit."""
-    return request.executor == "memory" and request.limits.rows_max > tuning.current.chain_rows_max
+    """True if the fast path may run: it checks only its own bounds, so the pipeline enforces lower limits."""
+    limits, own = request.limits, tuning.current
+    return request.executor == "memory" and limits.rows_max > own.chain_rows_max and limits.bytes_max > own.chain_bytes
 
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:

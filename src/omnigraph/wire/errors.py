@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, cast, get_args
 
+import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from omnigraph.errors import (
@@ -27,6 +28,7 @@ from omnigraph.errors import (
     Hint,
     InputError,
     KeyConflict,
+    LimitReached,
     MergeConflict,
     ModelMismatch,
     NotFound,
@@ -37,7 +39,9 @@ from omnigraph.errors import (
     ParseError,
     PolicyInvalid,
     PreconditionFailed,
+    QueryTimeout,
     RecordError,
+    Resource,
     SchemaError,
     Surface,
     TypeCheckError,
@@ -196,6 +200,20 @@ class GonePage(Document):
     commit_id: str
 
 
+class ResourceLimit(Document, kw_only=True):
+    """Fields of `LimitReached` and `QueryTimeout`."""
+
+    resource: Resource
+    limit: int | float
+    actual: int | float | UnsetType = UNSET
+
+
+class UnknownOutcome(Document):
+    """Fields of `OutcomeUnknown`."""
+
+    commit_id: str | None
+
+
 class PolicyProblemDocument(Document, kw_only=True):
     """One problem of a policy file; it has the fields of the problem of `PolicyInvalid`."""
 
@@ -226,6 +244,8 @@ class ErrorDocument(Document, kw_only=True):
     denial: Denial | UnsetType = UNSET
     overload: Overload | UnsetType = UNSET
     page_gone: GonePage | UnsetType = UNSET
+    resource_limit: ResourceLimit | UnsetType = UNSET
+    outcome_unknown: UnknownOutcome | UnsetType = UNSET
     class_: str | UnsetType = field(name="class", default=UNSET)
     hints: Hints | UnsetType = UNSET
     idempotency_key: str | UnsetType = UNSET
@@ -244,6 +264,9 @@ _PARTICULARS: dict[type[OmniGraphError], tuple[str, type[Document]]] = {
     Denied: ("denial", Denial),
     Overloaded: ("overload", Overload),
     PageGone: ("page_gone", GonePage),
+    LimitReached: ("resource_limit", ResourceLimit),
+    QueryTimeout: ("resource_limit", ResourceLimit),
+    OutcomeUnknown: ("outcome_unknown", UnknownOutcome),
 }
 """Error class → member of the error object and its type, whose fields are attributes of the error."""
 
@@ -290,8 +313,14 @@ def error_document(error: OmniGraphError) -> ErrorDocument:
         ]
     if type(error) in _PARTICULARS:
         member, kind = _PARTICULARS[type(error)]
-        members[member] = {name: json_value(getattr(error, name)) for name in kind.__struct_fields__}
+        members[member] = _particulars(error, kind)
     return ErrorDocument.of(members)
+
+
+def _particulars(error: OmniGraphError, kind: type[Document]) -> dict[str, Any]:
+    """Return the fields of a particular; an optional one that is None is absent."""
+    fields = [(each.name, getattr(error, each.name), each.required) for each in msgspec.structs.fields(kind)]
+    return {name: json_value(value) for name, value, required in fields if required or value is not None}
 
 
 def printed_error(error: OmniGraphError, surface: Surface) -> ErrorDocument:

@@ -50,9 +50,14 @@ class Watch:
         if self._cancellation is not None and self._cancellation.cancelled:
             raise Cancelled("the query was cancelled")
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise QueryTimeout(
-                f"the query took longer than {self._timeout_s} s", hint="raise the timeout, or narrow the match"
-            )
+            raise self._timed_out("the query took", hint="raise the timeout, or narrow the match")
+
+    def _timed_out(self, what: str, *, hint: str) -> QueryTimeout:
+        assert self._timeout_s is not None
+        assert self._deadline is not None
+        elapsed = round(time.monotonic() - self._deadline + self._timeout_s, 3)
+        message = f"{what} longer than {self._timeout_s} s"
+        return QueryTimeout(message, resource="time", limit=self._timeout_s, actual=elapsed, hint=hint)
 
 
 class watching:  # noqa: N801 (used like a function; a generator would take as long as a small query)

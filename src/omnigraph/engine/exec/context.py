@@ -135,15 +135,21 @@ class ExecutionContext:
     def check_size(self, rows: int, columns: int = 2) -> None:
         """Raise `LimitReached` if a result of this many rows and columns of 64-bit numbers would exceed a limit."""
         self.check()
-        if rows * columns * _NUMBER_BYTES > self.limits.bytes_max:
+        size = rows * columns * _NUMBER_BYTES
+        if size > self.limits.bytes_max:
             raise LimitReached(
-                f"the match would hold {rows * columns * _NUMBER_BYTES:,} bytes; the limit is "
-                f"{self.limits.bytes_max:,}",
+                f"the match would hold {size:,} bytes; the limit is {self.limits.bytes_max:,}",
+                resource="bytes",
+                limit=self.limits.bytes_max,
+                actual=size,
                 hint=Hint(f"{_NARROW}, or raise Limits(bytes_max=…)", cli=_NARROW),
             )
         if rows > self.limits.rows_max:
             raise LimitReached(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
+                resource="rows",
+                limit=self.limits.rows_max,
+                actual=rows,
                 hint=Hint(f"{_NARROW}, or raise Limits(rows_max=…)", cli=_NARROW),
             )
 

@@ -34,6 +34,9 @@ def check_bytes(wanted: int, bytes_max: int) -> None:
     if wanted > limit:
         raise LimitReached(
             f"a computed column would hold {wanted:,} bytes; the limit is {limit:,}",
+            resource="bytes",
+            limit=limit,
+            actual=wanted,
             hint="add a filter or a limit, or return less text for each row",
         )
 

@@ -90,8 +90,8 @@ class ChainRows:
 
     def evaluator(self) -> Evaluator:
         """Return an evaluator for expressions other than numeric comparisons."""
-        catalog = self.context.catalog
-        return Evaluator(catalog, self.params, Searcher(catalog, self.params, None, self._types), self._types)
+        catalog, searcher = self.context.catalog, Searcher(self.context.catalog, self.params, None, self._types)
+        return Evaluator(catalog, self.params, searcher, self._types, bytes_max=self.context.limits.bytes_max)
 
     def keep(self, mask: Mask, live: Sequence[str]) -> None:
         """Keep the selected rows and the live variables."""

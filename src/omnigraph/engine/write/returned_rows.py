@@ -43,6 +43,9 @@ def _product(named: Mapping[str, pa.Table]) -> BindingTable:
     if total > most:
         raise LimitReached(
             f"the change would return {total:,} rows; the limit is {most:,}",
+            resource="rows",
+            limit=most,
+            actual=total,
             hint="return the rows of fewer statements: each combination of their rows is one",
         )
     bound: dict[str, Binding] = {}

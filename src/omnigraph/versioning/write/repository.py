@@ -219,6 +219,7 @@ class Repository:
         except OmniGraphError as unreadable:
             raise OutcomeUnknown(
                 f"the response to a publish was lost and the manifest cannot be read: {error.message}",
+                commit_id=commit_id,
                 hint="read the branch before trying again: the commit may exist",
             ) from unreadable
         if landed:

@@ -95,6 +95,8 @@ def test_timeout_raises_its_own_error_code(graph):
         graph.query(NAMES, timeout=0)
     assert caught.value.code == "timeout"
     assert isinstance(caught.value, LimitReached)
+    assert (caught.value.resource, caught.value.limit) == ("time", 0)
+    assert caught.value.actual is not None
     assert len(graph.query(NAMES, timeout=600)) == 30
     with pytest.raises(QueryTimeout):
         graph.profile(NAMES, timeout=0)

@@ -196,8 +196,12 @@ def test_paths_above_the_byte_limit_are_refused(grid):
     with pytest.raises(LimitReached, match=r"would hold [0-9,]+ bytes; the limit is 1,000,000") as caught:
         grid.query(ACROSS, limits=Limits(bytes_max=1_000_000))
     assert "bytes_max" in (caught.value.hint or "")
-    with pytest.raises(LimitReached, match="rows; the limit is 1,000"):
+    assert (caught.value.resource, caught.value.limit) == ("bytes", 1_000_000)
+    with pytest.raises(LimitReached, match="rows; the limit is 1,000") as caught:
         grid.query(ACROSS, limits=Limits(rows_max=1_000))
+    assert (caught.value.resource, caught.value.limit) == ("rows", 1_000)
+    assert caught.value.actual is not None
+    assert caught.value.actual > 1_000
 
 
 def test_rows_above_the_byte_limit_are_refused_before_they_exist(graph, monkeypatch):

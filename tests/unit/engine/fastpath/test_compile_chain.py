@@ -269,6 +269,20 @@ def test_row_limit_applies(crowd):
     assert crowd.query(text, limits=Limits(timeout_s=60)).to_pylist() == crowd.query(text).to_pylist()
 
 
+def test_byte_limit_applies(crowd):
+    text = 'query q($s: String) { match { $p: P { name: "p2" } $p knows $q } return { COLUMN as r } }'
+    with pytest.raises(LimitReached) as caught:
+        crowd.query(text.replace("COLUMN", "$q.name"), {"s": ""}, limits=Limits(bytes_max=8))
+    assert (caught.value.resource, caught.value.limit) == ("bytes", 8)
+    assert caught.value.actual is not None
+    assert caught.value.actual > 8
+    wide, limits = text.replace("COLUMN", "concat($q.name, $s, $s)"), Limits(bytes_max=9 * 1024**2)
+    assert len(crowd.query(wide, {"s": "x"}, limits=limits))
+    with pytest.raises(LimitReached, match="computed column") as caught:
+        crowd.query(wide, {"s": "x" * 3_000_000}, limits=limits)
+    assert (caught.value.resource, caught.value.limit) == ("bytes", 9 * 1024**2)
+
+
 def test_negative_limit_is_refused(crowd):
     text = "query q($k: String, $some: I64) { match { $p: P { name: $k } } return { $p.n } limit $some }"
     with pytest.raises(InputError, match="must not be negative"):

@@ -200,6 +200,7 @@ def test_an_unknown_outcome_is_reported_and_keeps_the_intent(repository, root, m
     (note,) = intents(root)
     assert json.loads(note.read_text())["branch"] == "main"
     assert ids_of(open_repository(root).snapshot()) == ["a"]
+    assert caught.value.commit_id == open_repository(root).snapshot().commit_id
 
 
 # -- fencing -------------------------------------------------------------------------------------------
