@@ -1,0 +1,278 @@
+"""Decoding of JSON bodies and query strings into inputs: what does not fit is an `InputError` that names the place."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from omnigraph.errors import InputError
+from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.wire.requests.request import Request
+
+DEPTH_MAX = 32
+"""Largest nesting of arrays and objects in a member."""
+_SHOWN_MAX = 60
+_PLACE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_STEP = re.compile(r"([^.\[]+)|\[(\d+|\.\.\.)\]")
+_WORDS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_TYPES = re.compile(r"`([\w |]+)`")
+
+RequestType = TypeVar("RequestType", bound=Request)
+
+
+@dataclass(frozen=True)
+class _Input:
+    """What is decoded, and the noun for one of its parts."""
+
+    type: type[Request]
+    noun: Literal["member", "query parameter"]
+
+
+class _NotJson(ValueError):
+    """A text that Python's decoder accepts and JSON does not, or that has no meaning here."""
+
+
+def decode_body(type_: type[RequestType], body: bytes, *, strict: bool) -> RequestType:
+    """Return the input in a JSON body; `strict` refuses unknown members. An empty body is an empty object."""
+    members = _json_object(body) if body else {}
+    what = _Input(type_, "member")
+    for name, value in members.items():
+        _check_value(name, value)
+    if strict:
+        _refuse_unknown(what, members)
+    given = {name: value for name, value in members.items() if value is not None}
+    return _convert(what, type_, given, parse_texts=False)
+
+
+def decode_query(type_: type[RequestType], parameters: Mapping[str, Sequence[str]], *, strict: bool) -> RequestType:
+    """Return the input in the parameters of a query string, each with all its values; `strict` refuses unknown ones."""
+    what = _Input(type_, "query parameter")
+    if strict:
+        _refuse_unknown(what, parameters)
+    fields = _fields(type_)
+    given = {name: _query_value(name, fields[name], values) for name, values in parameters.items() if name in fields}
+    return _convert(what, type_, given, parse_texts=True)
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        _not_json(f"the body is not UTF-8: the byte at offset {error.start} is not valid")
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        _not_json(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
+    except _NotJson as error:
+        _not_json(f"the body is not valid: {error}")
+    except RecursionError:
+        _not_json("the body is not valid: it is nested too deeply")
+    except ValueError:
+        # Python refuses to read integers of thousands of digits.
+        _not_json("the body is not valid: an integer has too many digits")
+    if not isinstance(value, dict):
+        _not_json(f"the body is {_article(_json_type(value))}; an object is required")
+    return value
+
+
+def _not_json(message: str) -> NoReturn:
+    raise InputError(message, code="bad_json", hint="send one JSON object, encoded in UTF-8") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise _NotJson(f"the member {_shown(counts.most_common(1)[0][0])} is repeated")
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _NotJson(f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _NotJson(f"the number {text[:_SHOWN_MAX]} is out of range")
+    return number
+
+
+def _check_value(name: str, value: Any) -> None:
+    """Refuse a member that is nested too deeply or has a text that is not valid Unicode."""
+    _check_text(name)
+    level, depth = [value], 0
+    while level:
+        for text in _texts(level):
+            _check_text(text)
+        level = [inner for outer in level for inner in _inner(outer)]
+        depth += 1
+        if depth >= DEPTH_MAX and any(isinstance(inner, dict | list) for inner in level):
+            raise InputError(
+                f"the member '{name}' is nested too deeply", code="bad_member", hint=f"use at most {DEPTH_MAX} levels"
+            )
+
+
+def _texts(level: list[Any]) -> Iterator[str]:
+    for value in level:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from value
+
+
+def _inner(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _not_json("the body is not valid: a text has an unpaired surrogate, which is not Unicode")
+
+
+def _refuse_unknown(what: _Input, members: Mapping[str, Any]) -> None:
+    """Refuse names that the input does not have, at any level that has a fixed set of names."""
+    for path, type_, names in _objects(what.type, members, ""):
+        known = _fields(type_)
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known) or (f"the names are {listing(known, most=20)}" if known else None)
+                place = f" in '{path}'" if path else ""
+                raise InputError(f"there is no {what.noun} {_shown(name)}{place}", code="unknown_member", hint=hint)
+
+
+def _objects(type_: Any, value: Any, path: str) -> Iterator[tuple[str, type[Request], Mapping[str, Any]]]:
+    """Yield the path, type and members of each object of a request type."""
+    for choice in _choices(type_):
+        if isinstance(choice, type) and issubclass(choice, Request) and isinstance(value, Mapping):
+            yield path, choice, value
+            for name, inner in _fields(choice).items():
+                if name in value:
+                    yield from _objects(inner, value[name], f"{path}.{name}" if path else name)
+        elif get_origin(choice) is list and isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from _objects(get_args(choice)[0], item, f"{path}[{index}]")
+
+
+def _fields(type_: type[Request]) -> dict[str, Any]:
+    """Return the types of the members by name."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(type_)}
+
+
+def _choices(type_: Any) -> list[Any]:
+    """Return the alternatives of a type, without null and annotations."""
+    origin = get_origin(type_)
+    if origin is Annotated:
+        return _choices(get_args(type_)[0])
+    if origin is Union or origin is UnionType:
+        return [choice for each in get_args(type_) if each is not type(None) for choice in _choices(each)]
+    return [type_]
+
+
+def _query_value(name: str, type_: Any, values: Sequence[str]) -> Any:
+    choices = _choices(type_)
+    if any(get_origin(choice) is list for choice in choices):
+        return list(values)
+    if len(values) != 1:
+        raise InputError(
+            f"the query parameter '{name}' is given {len(values)} times", code="bad_member", hint="give it once"
+        )
+    if values[0].lower() == "null" and str not in choices:
+        # The conversion would read it as absent.
+        raise InputError(f"the query parameter '{name}' cannot be '{values[0]}'", code="bad_member")
+    return values[0]
+
+
+def _convert(what: _Input, type_: type[RequestType], given: dict[str, Any], *, parse_texts: bool) -> RequestType:
+    try:
+        return msgspec.convert(given, type_, strict=not parse_texts)
+    except msgspec.ValidationError as error:
+        message, hint = _explained(what, str(error), given)
+        raise InputError(message, code="bad_member", hint=hint) from None
+
+
+def _explained(what: _Input, text: str, given: dict[str, Any]) -> tuple[str, str | None]:
+    """Return message and hint of a value that does not fit its type."""
+    match = _PLACE.fullmatch(text)
+    assert match is not None
+    wrong, path = match[1], match[2] or ""
+    place = f"the {what.noun} '{path}'" if path else "the input"
+    missing = re.fullmatch(r"Object missing required field `(.*)`", wrong)
+    if missing:
+        inside = f" in '{path}'" if path else ""
+        return f"the {what.noun} '{missing[1]}' is missing{inside}", None
+    value, type_ = _at(what.type, given, path)
+    shown = f" is {_shown(value)}" if value is not msgspec.UNSET else ""
+    if wrong.startswith("Invalid enum value"):
+        names = [name for choice in _choices(type_) if get_origin(choice) is Literal for name in get_args(choice)]
+        hint = f"the values are {listing(names)}" if names else None
+        return f"{place}{shown}, which is not one of its values", hint
+    return f"{place}{shown}; {_required(wrong)}", None
+
+
+def _required(wrong: str) -> str:
+    """Return the requirement in the words of JSON: 'Expected `int | null`, got `str`' → 'an integer is required'."""
+    wrong = wrong.partition(", got ")[0].removeprefix("Expected ")
+    return f"{_TYPES.sub(_nouns, wrong)} is required"
+
+
+def _nouns(match: re.Match[str]) -> str:
+    names = [name for name in match[1].split(" | ") if name != "null"]
+    return " or ".join(_article(_WORDS.get(name, name)) for name in names)
+
+
+def _at(type_: Any, value: Any, path: str) -> tuple[Any, Any]:
+    """Return the value at a path and its type; `UNSET` if the path does not say which value it is."""
+    for name, index in _STEP.findall(path):
+        if index == "...":
+            return msgspec.UNSET, None
+        if name:
+            value = value.get(name, msgspec.UNSET) if isinstance(value, Mapping) else msgspec.UNSET
+            structs = [each for each in _choices(type_) if isinstance(each, type) and issubclass(each, Request)]
+            type_ = _fields(structs[0]).get(name) if structs else None
+        else:
+            value = value[int(index)] if isinstance(value, Sequence) and int(index) < len(value) else msgspec.UNSET
+            lists = [each for each in _choices(type_) if get_origin(each) is list]
+            type_ = get_args(lists[0])[0] if lists else None
+    return value, type_
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is written in a message, shortened."""
+    if isinstance(value, dict | list):
+        return _article(_json_type(value))
+    text = f"'{value}'" if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+    return "number"
+
+
+def _article(noun: str) -> str:
+    if noun == "null":
+        return noun
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

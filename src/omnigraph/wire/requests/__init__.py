@@ -1,0 +1,1 @@
+"""Inputs of the HTTP routes: JSON bodies and query strings, one struct each."""

@@ -1,0 +1,97 @@
+"""Inputs of branches, merges, reverts and tags."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from omnigraph.wire.requests.request import (
+    After,
+    BranchName,
+    Limit,
+    Message,
+    Point,
+    Request,
+    Resolve,
+    TagName,
+)
+
+Description = Annotated[str, Meta(max_length=10_000, description="A description of the branch.")]
+Duration = Annotated[
+    str,
+    Meta(pattern="^[0-9]{1,9}[smhdw]?$", description="A duration: `90s`, `15m`, `12h`, `7d`, `2w`.", examples=["7d"]),
+]
+Time = Annotated[
+    str, Meta(min_length=1, max_length=40, description="A time in ISO 8601, such as `2026-01-31T12:00:00Z`.")
+]
+
+
+class ListQuery(Request, kw_only=True):
+    """A part of a list."""
+
+    limit: Limit | None = None
+    after: After | None = None
+
+
+class BranchCreateRequest(Request, kw_only=True):
+    """A new branch; it starts at a point of `from`, by default the newest commit of `main`."""
+
+    name: BranchName
+    from_: BranchName | None = field(name="from", default=None)
+    at: Point | None = None
+    description: Description | None = None
+    expires_in: Duration | None = None
+
+
+class BranchQuery(Request, kw_only=True):
+    """A branch to read."""
+
+    compare: (
+        Annotated[BranchName, Meta(description="Count the commits that only one of the two branches has.")] | None
+    ) = None
+
+
+class BranchUpdateRequest(Request, kw_only=True):
+    """New attributes of a branch. An absent attribute does not change."""
+
+    description: Description | None = None
+    expires_at: (
+        Annotated[Time, Meta(description="The time at which the branch expires, in ISO 8601, or `never`.")] | None
+    ) = None
+
+
+class BranchMergePreviewRequest(Request, kw_only=True):
+    """A merge to plan."""
+
+    source: BranchName
+    target: Annotated[BranchName, Meta(description="The branch that changes.")] = "main"
+    resolve: Resolve | None = None
+
+
+class BranchMergeRequest(BranchMergePreviewRequest, kw_only=True):
+    """A merge."""
+
+    message: Message | None = None
+    delete_branch: Annotated[bool, Meta(description="Delete the source after the merge.")] = False
+
+
+class RevertPreviewRequest(Request, kw_only=True):
+    """A revert to plan."""
+
+    branch: Annotated[BranchName, Meta(description="The branch that changes.")] = "main"
+    resolve: Resolve | None = None
+
+
+class RevertRequest(RevertPreviewRequest, kw_only=True):
+    """A revert."""
+
+    message: Message | None = None
+
+
+class TagCreateRequest(Request, kw_only=True):
+    """A new tag."""
+
+    name: TagName
+    at: Point | None = None
+    message: Annotated[Message, Meta(description="A message that the tag records.")] | None = None

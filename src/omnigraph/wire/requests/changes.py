@@ -1,0 +1,109 @@
+"""Inputs of diffs and of the change feed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from omnigraph.errors import LimitReached
+from omnigraph.wire.requests.request import (
+    TOKEN_MAX,
+    After,
+    Branch,
+    Kinds,
+    Limit,
+    Ops,
+    Point,
+    Request,
+    Types,
+    exclude,
+)
+
+CHANGES_MAX = 8192
+"""Largest `limit` of the change feed."""
+
+Token = Annotated[str, Meta(min_length=1, max_length=TOKEN_MAX)]
+
+
+class DiffQuery(Request, kw_only=True):
+    """Two points to compare."""
+
+    from_: Annotated[Point, Meta(description="The first point; by default the newest commit of `main`.")] | None = (
+        field(name="from", default=None)
+    )
+    to: Annotated[Point, Meta(description="The second point; by default the newest commit of `main`.")] | None = None
+    kind: Kinds | None = None
+    type: Types | None = None
+    op: Ops | None = None
+    limit: Limit | None = None
+    after: After | None = None
+
+
+class BaselineRequest(Request, kw_only=True):
+    """A branch to read as the start of a change feed."""
+
+    branch: Branch | None = None
+    kind: Kinds | None = None
+    type: Types | None = None
+    op: Ops | None = None
+
+
+class ChangeFilterQuery(Request, kw_only=True):
+    """A part of some changes."""
+
+    kind: Kinds | None = None
+    type: Types | None = None
+    op: Ops | None = None
+    limit: (
+        Annotated[
+            int, Meta(ge=1, description=f"The largest number of changes, at most {CHANGES_MAX}; by default 1000.")
+        ]
+        | None
+    ) = None
+
+    @property
+    def changes_max(self) -> int:
+        """The largest number of changes; `LimitReached` if the limit is too large."""
+        if self.limit is not None and self.limit > CHANGES_MAX:
+            raise LimitReached(
+                f"'limit' is {self.limit}; it is at most {CHANGES_MAX}",
+                resource="rows",
+                limit=CHANGES_MAX,
+                actual=self.limit,
+                hint="read several pages",
+            )
+        return 1000 if self.limit is None else self.limit
+
+
+class ChangesStreamQuery(ChangeFilterQuery, kw_only=True):
+    """The start of a stream of changes; `cursor` and `start` exclude each other."""
+
+    branch: Branch | None = None
+    cursor: (
+        Annotated[Token, Meta(description="Continues after an earlier answer: the value of its `cursor`.")] | None
+    ) = None
+    start: (
+        Annotated[
+            str,
+            Meta(
+                pattern="^(now|beginning|after:.{1,200})$",
+                description="The start of a new feed: `now`, `beginning` or `after:<commit id>`; by default `now`.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self) -> None:
+        """Raise `InputError` if two starting points are given."""
+        exclude({"cursor": self.cursor, "start": self.start})
+
+
+class ChangesQuery(ChangesStreamQuery, kw_only=True):
+    """A poll of the change feed; `cursor`, `start` and `page_token` exclude each other."""
+
+    page_token: Annotated[Token, Meta(description="Continues within an answer: the value of its `page`.")] | None = None
+
+    def check(self) -> None:
+        """Raise `InputError` if two starting points are given."""
+        exclude({"cursor": self.cursor, "start": self.start, "page_token": self.page_token})

@@ -1,0 +1,144 @@
+"""Inputs of queries, changes and algorithms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from omnigraph.errors import InputError
+from omnigraph.wire.requests.request import (
+    After,
+    Branch,
+    CommitId,
+    Message,
+    Name,
+    Point,
+    Request,
+    TypeName,
+    either,
+    exclude,
+)
+
+PAGE_MAX = 100_000
+"""Largest number of rows of a page."""
+
+Source = Annotated[
+    str,
+    Meta(
+        description="The text of one or more queries.",
+        examples=["query people() { match { $p: Person } return { $p.name } }"],
+    ),
+]
+QueryName = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, description="The name of the query in the text; required if there are several."),
+]
+Parameters = Annotated[dict[str, Any], Meta(description="The values of the query's parameters, by name.")]
+Snapshot = Annotated[CommitId, Meta(description="The id of the commit to read. It excludes `branch` and `at`.")]
+
+
+class QueryLimits(Request, kw_only=True):
+    """Limits of one query. The limits of the server hold too."""
+
+    rows: Annotated[int, Meta(ge=1, description="The largest number of rows at any point of the match.")] | None = None
+    timeout_ms: Annotated[int, Meta(ge=1, description="The largest duration in milliseconds.")] | None = None
+
+
+class QueryText(Request, kw_only=True):
+    """The text of a query and the name of one; each has two names."""
+
+    query: Source | None = None
+    query_source: Source | None = None
+
+    @property
+    def source(self) -> str:
+        """The text; `InputError` if it is missing or given twice."""
+        text = either("query", self.query, "query_source", self.query_source)
+        if text is None:
+            raise InputError("the member 'query' is missing", code="bad_member", hint="give the text of the query")
+        return text
+
+
+class NamedQuery(QueryText, kw_only=True):
+    """A query with parameters."""
+
+    name: QueryName | None = None
+    query_name: QueryName | None = None
+    params: Parameters | None = None
+
+    @property
+    def selected(self) -> str | None:
+        """The name of the query in the text; None if it is not given."""
+        return either("name", self.name, "query_name", self.query_name)
+
+
+class ExplainRequest(NamedQuery, kw_only=True):
+    """A query and the point that it reads."""
+
+    branch: Branch | None = None
+    snapshot: Snapshot | None = None
+    at: Point | None = None
+
+    @property
+    def point(self) -> str | None:
+        """The point to read: `snapshot` or `at`; None means the newest commit of the branch."""
+        exclude({"branch": self.branch, "snapshot": self.snapshot})
+        exclude({"snapshot": self.snapshot, "at": self.at})
+        return self.snapshot if self.snapshot is not None else self.at
+
+
+class ProfileRequest(ExplainRequest, kw_only=True):
+    """A query to run and measure."""
+
+    limits: QueryLimits | None = None
+
+
+class ReadRequest(ProfileRequest, kw_only=True):
+    """A read query."""
+
+    page: (
+        Annotated[
+            int, Meta(ge=1, le=PAGE_MAX, description="The number of rows of a page; by default all rows are returned.")
+        ]
+        | None
+    ) = None
+    after: After | None = None
+
+
+class LintRequest(QueryText, kw_only=True):
+    """A text of queries to check."""
+
+    branch: Branch | None = None
+
+
+class ChangeRequest(NamedQuery, kw_only=True):
+    """A change query."""
+
+    branch: Branch | None = None
+    message: Message | None = None
+
+
+class AnalyzeRequest(Request, kw_only=True):
+    """A graph algorithm."""
+
+    algorithm: Literal["pagerank", "components", "degrees"]
+    nodes: Annotated[list[TypeName], Meta(description="The node types; by default all.")] | None = None
+    edges: Annotated[list[TypeName], Meta(description="The edge types; by default all.")] | None = None
+    weight: Annotated[Name, Meta(description="The edge property that holds the weight.")] | None = None
+    damping: (
+        Annotated[float, Meta(ge=0, le=1, description="The damping factor of `pagerank`; by default 0.85.")] | None
+    ) = None
+    write: (
+        Annotated[
+            str | dict[str, str],
+            Meta(
+                description="The node property that receives the values, or an object that maps each value "
+                "to a property."
+            ),
+        ]
+        | None
+    ) = None
+    branch: Branch | None = None
+    at: Point | None = None
+    message: Message | None = None
