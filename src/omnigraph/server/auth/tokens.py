@@ -94,7 +94,7 @@ class TokenSet:
             name = (entry.principal.actor, entry.principal.token_name)
             if name in names:
                 raise InputError(
-                    f"the actor {entry.label} has two tokens of the same name",
+                    f"the actor {entry.label} occurs twice",
                     code="bad_tokens",
                     hint="give each token of an actor a 'name' of its own",
                 )

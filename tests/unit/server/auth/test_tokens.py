@@ -126,7 +126,7 @@ def test_only_digests_stay_in_memory() -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([entry("ana", "a"), entry("ana", "b")], "the actor 'ana' has two tokens of the same name"),
+        ([entry("ana", "a"), entry("ana", "b")], "the actor 'ana' occurs twice"),
         ([entry("ana", "a"), entry("ben", "a", "ci")], "'ana' and 'ben' (token 'ci') have the same token"),
         (
             [entry("ana", "a", "x"), entry("ana", "a", "y")],
