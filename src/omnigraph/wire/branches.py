@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType, field
 
+from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ConflictDocument
+from omnigraph.wire.graph_state import OtherBranchDocument
+
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 
 class BranchCreatedDocument(Document, kw_only=True):
@@ -19,9 +25,21 @@ class BranchCreatedDocument(Document, kw_only=True):
 
 
 class BranchListDocument(Document):
-    """The names of the branches, sorted."""
+    """The names of the branches, sorted; `next` continues a part of them."""
 
     branches: list[str]
+    next: str | UnsetType = UNSET
+
+
+class BranchDocument(Document, kw_only=True):
+    """One branch; `expires_at` is in microseconds since 1970, and `compared` counts commits against another branch."""
+
+    name: str
+    head: CommitDocument
+    owner: str | None = None
+    description: str | None = None
+    expires_at: int | None = None
+    compared: OtherBranchDocument | UnsetType = UNSET
 
 
 class RefDeletedDocument(Document):
@@ -44,7 +62,7 @@ class MergeTableDocument(Document):
 class _MergePlanMembers(Document, kw_only=True):
     """Members that follow those of the subclass."""
 
-    outcome: str
+    outcome: MergeOutcome
     tables: dict[str, MergeTableDocument]
     dropped_tables: list[str]
     schema_changes: bool
@@ -71,12 +89,13 @@ class MergeDocument(Document, kw_only=True):
 
     source: str
     target: str
-    outcome: str
+    outcome: MergeOutcome
     commit_id: str | None
     actor_id: str | None
     schema_steps: list[str] | UnsetType = UNSET
     branch_deleted: bool | UnsetType = UNSET
     branch_delete_error: str | UnsetType = UNSET
+    commit: CommitDocument | UnsetType | None = UNSET
 
 
 class RevertDocument(Document):
@@ -86,6 +105,7 @@ class RevertDocument(Document):
     branch: str
     commit_id: str | None
     actor_id: str | None
+    commit: CommitDocument | UnsetType | None = UNSET
 
 
 class TagDocument(Document, kw_only=True):
@@ -105,6 +125,7 @@ class TagCreatedDocument(TagDocument):
 
 
 class TagListDocument(Document):
-    """All tags."""
+    """Tags by name; `next` continues a part of them."""
 
     tags: list[TagDocument]
+    next: str | UnsetType = UNSET

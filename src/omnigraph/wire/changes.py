@@ -40,6 +40,7 @@ class DiffDocument(Document, kw_only=True):
     schema_steps: list[str]
     changes: list[RowChangeDocument]
     truncated: bool | UnsetType = UNSET
+    next: str | UnsetType = UNSET
 
 
 class TableCountsDocument(Document):
@@ -141,6 +142,7 @@ class HistoryDocument(Document):
     type_name: str
     id: str
     changes: list[RowVersionDocument]
+    next: str | UnsetType = UNSET
 
 
 class PropertyBlameDocument(Document):

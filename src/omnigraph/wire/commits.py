@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from omnigraph.wire.document import Document
 
 
@@ -24,6 +26,7 @@ class CommitDocument(Document):
 
 
 class CommitListDocument(Document):
-    """Commits, newest first."""
+    """Commits, newest first; `next` continues a part of them."""
 
     commits: list[CommitDocument]
+    next: str | UnsetType = UNSET

@@ -61,6 +61,16 @@ ErrorCode = Literal[
     "method_not_allowed",
     "too_many_requests",
 ]
+ConflictKind = Literal[
+    "divergent_insert",
+    "divergent_update",
+    "delete_vs_update",
+    "orphan_edge",
+    "unique_violation",
+    "cardinality_violation",
+    "value_constraint_violation",
+    "schema_conflict",
+]
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 """The closed set of `code`: a new meaning gets a new member, not a new code."""
 
@@ -114,7 +124,7 @@ class ConflictDocument(Document, kw_only=True):
     id: str
     table_key: str
     row_id: str | None
-    kind: str
+    kind: ConflictKind
     message: str
     properties: tuple[str, ...]
     base: dict[str, Any] | None

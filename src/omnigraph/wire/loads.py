@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, UnsetType
 
 from omnigraph.table_key import TableKey
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
+
+LoadMode = Literal["merge", "append", "overwrite"]
 
 
 class LoadCounts(Protocol):
@@ -94,6 +96,36 @@ class IngestDocument(_LoadOutcome):
     tables: list[LoadedTableDocument]
 
 
+class RejectedRecordDocument(Document):
+    """A record that was set aside, and the rule that it violates."""
+
+    source: str | None
+    line: int | None
+    type: str | None
+    property: str | None
+    rule: str
+    reason: str
+    record: Any
+
+
+class LoadAnswerDocument(Document, kw_only=True):
+    """The answer of a server to a load; `rejected` lists the records that were set aside."""
+
+    uri: str
+    branch: str
+    base_branch: str | None
+    branch_created: bool
+    mode: str
+    tables: list[LoadedTableDocument]
+    actor_id: str | None
+    commit: CommitDocument | None
+    rejected: list[RejectedRecordDocument]
+    repeated: bool
+    notes: list[str]
+    embedded_rows: int | UnsetType = UNSET
+    pending_embeddings: int | UnsetType = UNSET
+
+
 class EmbedDocument(Document):
     """The result of computing the missing vectors of a graph; `types` counts rows by type."""
 
@@ -103,6 +135,7 @@ class EmbedDocument(Document):
     types: dict[str, int]
     commit_id: str | None
     actor_id: str | None
+    commit: CommitDocument | UnsetType | None = UNSET
 
 
 def load_document(
@@ -143,6 +176,33 @@ def ingest_document(
         actor_id=target.actor,
         commit=commit,
         rejected=result.rejected_count,
+        repeated=result.repeated,
+        notes=list(result.notes),
+        embedded_rows=result.embedded_rows if embeds else UNSET,
+        pending_embeddings=result.pending_embeddings if embeds else UNSET,
+    )
+
+
+def load_answer(
+    target: LoadTarget,
+    base_branch: str | None,
+    result: LoadCounts,
+    commit: CommitDocument | None,
+    rejected: list[RejectedRecordDocument],
+    *,
+    embeds: bool,
+) -> LoadAnswerDocument:
+    """Return the answer of a server to a load; `base_branch` is None if the load could not create the branch."""
+    return LoadAnswerDocument(
+        uri=target.uri,
+        branch=target.branch,
+        base_branch=base_branch,
+        branch_created=result.branch_created,
+        mode=target.mode,
+        tables=[LoadedTableDocument(str(key), rows) for key, rows in sorted(result.tables)],
+        actor_id=target.actor,
+        commit=commit,
+        rejected=rejected,
         repeated=result.repeated,
         notes=list(result.notes),
         embedded_rows=result.embedded_rows if embeds else UNSET,

@@ -79,6 +79,7 @@ class QueryDocument(Document, kw_only=True):
     rows: Rows
     graph_commit_id: str | None
     next: str | UnsetType = UNSET
+    elapsed_ms: float | UnsetType = UNSET
 
 
 class QueryMetadataDocument(Document, kw_only=True):
@@ -89,6 +90,15 @@ class QueryMetadataDocument(Document, kw_only=True):
     target: TargetDocument
     row_count: int
     next: str | UnsetType = UNSET
+    columns: list[str] | UnsetType = UNSET
+    graph_commit_id: str | UnsetType | None = UNSET
+
+
+class ExplainDocument(Document):
+    """The plan of a query, or its profile, as text; `plan_hash` is equal for queries that differ only in constants."""
+
+    text: str
+    plan_hash: str
 
 
 class ChangeDocument(Document, kw_only=True):
@@ -113,6 +123,7 @@ class AnalysisDocument(Document):
     rows_written: int
     commit_id: str | None
     top: dict[str, Rows]
+    commit: CommitDocument | UnsetType | None = UNSET
 
 
 def query_document(result: QueryResult, target: TargetDocument, columns: Sequence[Sequence[Any]]) -> QueryDocument:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
+from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import DiagnosticDocument
 
@@ -14,6 +15,36 @@ class SchemaDocument(Document):
     """The text of a schema."""
 
     schema_source: str
+
+
+class PropertyDocument(Document, kw_only=True):
+    """A property of a type; `type` is written as in a schema, such as `String?` or `[I64]`."""
+
+    name: str
+    type: str
+    optional: bool
+    description: str | UnsetType = UNSET
+
+
+class TypeDocument(Document, kw_only=True):
+    """A type of a catalog; an edge type has `from` and `to`."""
+
+    name: str
+    key: list[str]
+    properties: list[PropertyDocument]
+    implements: list[str] | UnsetType = UNSET
+    from_: str | UnsetType = field(name="from", default=UNSET)
+    to: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+
+
+class CatalogDocument(Document):
+    """The types of a schema."""
+
+    hash: str
+    interfaces: list[TypeDocument]
+    nodes: list[TypeDocument]
+    edges: list[TypeDocument]
 
 
 class SchemaCheckDocument(Document):
@@ -54,6 +85,7 @@ class SchemaAppliedDocument(Document, kw_only=True):
     steps: list[dict[str, Any]]
     rename_hints: list[str] | UnsetType = UNSET
     losses: list[str] | UnsetType = UNSET
+    commit: CommitDocument | UnsetType | None = UNSET
 
 
 class LintedQueryDocument(Document, kw_only=True):

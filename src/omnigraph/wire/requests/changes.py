@@ -102,7 +102,9 @@ class ChangesStreamQuery(ChangeFilterQuery, kw_only=True):
 class ChangesQuery(ChangesStreamQuery, kw_only=True):
     """A poll of the change feed; `cursor`, `start` and `page_token` exclude each other."""
 
-    page_token: Annotated[Token, Meta(description="Continues within an answer: the value of its `page`.")] | None = None
+    page_token: (
+        Annotated[Token, Meta(description="Continues within an answer: the value of its `next_page_token`.")] | None
+    ) = None
 
     def check(self) -> None:
         """Raise `InputError` if two starting points are given."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, field
 
+from omnigraph.wire.loads import LoadMode
 from omnigraph.wire.requests.request import Branch, BranchName, Message, Request, TypeName
 
-LoadMode = Annotated[
-    Literal["merge", "append", "overwrite"],
+Mode = Annotated[
+    LoadMode,
     Meta(
         description="What happens to rows whose key exists: updated, refused, or all rows replaced; by default `merge`."
     ),
@@ -23,7 +24,7 @@ class LoadRequest(Request, kw_only=True):
 
     branch: Branch | None = None
     from_: FromBranch | None = field(name="from", default=None)
-    mode: LoadMode = "merge"
+    mode: Mode = "merge"
     data: Annotated[
         str, Meta(description="The records as JSON lines.", examples=['{"type":"Person","data":{"name":"Ana"}}'])
     ]
@@ -40,7 +41,7 @@ class LoadQuery(Request, kw_only=True):
 
     branch: Branch | None = None
     from_: FromBranch | None = field(name="from", default=None)
-    mode: LoadMode = "merge"
+    mode: Mode = "merge"
     type: Annotated[TypeName, Meta(description="The type of the rows of an Arrow stream.")] | None = None
     message: Message | None = None
     rejects: Rejects = False
