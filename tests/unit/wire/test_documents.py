@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+import jsonschema_rs
 import msgspec
 import pytest
 
@@ -44,6 +45,7 @@ from omnigraph.wire.changes import (
     HistoryDocument,
 )
 from omnigraph.wire.commits import CommitDocument, CommitListDocument
+from omnigraph.wire.component_names import component_name
 from omnigraph.wire.document import Document, plain
 from omnigraph.wire.errors import ConflictDocument, ErrorDocument
 from omnigraph.wire.graph_state import SnapshotDocument, StatusDocument, VersionDocument
@@ -140,6 +142,7 @@ def test_document_is_decoded_and_encoded_unchanged(command: str, text: str, fail
         cls = ErrorDocument
     document = msgspec.json.decode(first, type=cls)
     assert json.dumps(plain(document)) == json.dumps(json.loads(first))
+    jsonschema_rs.validate(msgspec.json.schema(cls), json.loads(first))
 
 
 def test_session_prints_every_document() -> None:
@@ -177,6 +180,7 @@ RESULTS: list[tuple[type[Document], dict[str, object]]] = [
 @pytest.mark.parametrize(("cls", "members"), RESULTS, ids=[cls.__name__ for cls, _ in RESULTS])
 def test_document_has_every_member_of_a_result(cls: type[Document], members: dict[str, object]) -> None:
     assert json.dumps(cls.of(members).to_json()) == json.dumps(members)
+    jsonschema_rs.validate(msgspec.json.schema(cls), cls.of(members).to_json())
 
 
 def all_documents() -> list[type[Document]]:
@@ -197,6 +201,11 @@ def test_every_document_has_a_json_schema() -> None:
     _, components = msgspec.json.schema_components(documents, ref_template="#/components/schemas/{name}")
     assert set(components) == {cls.__name__ for cls in documents}
     assert all(component.get("description") for component in components.values())
+
+
+def test_every_document_has_a_component_name_of_its_own() -> None:
+    names = [component_name(cls) for cls in all_documents()]
+    assert len(names) == len(set(names))
 
 
 def test_unset_member_is_absent_and_subclasses_of_scalars_are_plain() -> None:
