@@ -12,7 +12,7 @@ from omnigraph.wire.branches import (
 )
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ERROR_CODES, ConflictDocument, ConflictKind
-from omnigraph.wire.loads import LoadAnswerDocument, LoadedTableDocument, LoadMode
+from omnigraph.wire.loads import IngestDocument, LoadAnswerDocument, LoadedTableDocument, LoadMode
 from omnigraph.wire.queries import QueryDocument, TargetDocument
 from omnigraph.wire.requests.request import Request
 from omnigraph.wire.schemas import SchemaAppliedDocument
@@ -21,6 +21,7 @@ COMPONENT_NAMES: dict[type[Document], str] = {
     QueryDocument: "ReadOutput",
     TargetDocument: "ReadTargetOutput",
     LoadAnswerDocument: "IngestOutput",
+    IngestDocument: "IngestCountsOutput",
     LoadedTableDocument: "IngestTableOutput",
     SchemaAppliedDocument: "SchemaApplyOutput",
     BranchCreatedDocument: "BranchCreateOutput",
