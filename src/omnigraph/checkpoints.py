@@ -38,6 +38,13 @@ def checkpoint() -> None:
         operation.check()
 
 
+def checked(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, such as batches of rows, with a checkpoint before each."""
+    for item in items:
+        checkpoint()
+        yield item
+
+
 def paced(items: Iterable[T]) -> Iterator[T]:
     """Yield the items, with a checkpoint before the first and after every `ITEMS_AT_ONCE`."""
     if current.get() is None:

@@ -36,6 +36,7 @@ from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
+from omnigraph.operations.stoppable import stoppable, stoppable_items
 from omnigraph.pipeline.export import ExportRequest, Format
 from omnigraph.pipeline.runner import Watch
 from omnigraph.query.lint import LintReport
@@ -194,18 +195,22 @@ class Graph(GraphChanges):
         engine: str = "memory",
         spark: Any = None,
         watch: Watch | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> Analysis:
         """Run "pagerank", "components" or "degrees" on node and edge types, by default on all.
 
         With `write`, the values become node properties as one commit: the name of the property, or for degrees a
-        mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`.
+        mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`,
+        `cancel` and `timeout` as in `load`.
         """
         request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
-        if write is None:
-            return self._queries.analyze(request, self.snapshot(branch, at), bulk)
-        if at is not None:
+        if write is not None and at is not None:
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
-        return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
+        with stoppable("analysis", cancel, timeout, writes=write is not None):
+            if write is None:
+                return self._queries.analyze(request, self.snapshot(branch, at), bulk)
+            return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
 
     def mutate(
         self,
@@ -242,6 +247,8 @@ class Graph(GraphChanges):
         job_id: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> LoadResult:
         """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
 
@@ -252,10 +259,13 @@ class Graph(GraphChanges):
         `engine` is `auto`, `memory` or `spark`, with equal results; `spark` is as in `query`. A second load with the
         same `job_id` writes nothing, leaves `rejects` unchanged and returns the result of the first. `watch` is called
         with the progress. `delimiter` separates the cells of CSV files; by default it is taken from the header.
+        `cancel` lets another thread stop the load, and `timeout` stops it after that many seconds: until its publish
+        begins, with `Cancelled` or `QueryTimeout` and nothing written; a load that publishes runs to its end.
         """
         options = self._options(branch, actor, message, idempotency_key=job_id)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
-        return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
+        with stoppable("load", cancel, timeout, writes=True):
+            return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
 
     def ingest(
         self,
@@ -274,13 +284,16 @@ class Graph(GraphChanges):
         job_id: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> LoadResult:
         """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist."""
         # An empty name is invalid here; it does not select the branch of the handle.
         options = replace(self._options(branch, actor, message, idempotency_key=job_id), branch=branch)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         request = replace(request, from_branch=from_branch)
-        return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
+        with stoppable("load", cancel, timeout, writes=True):
+            return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
 
     def embed(
         self,
@@ -306,17 +319,21 @@ class Graph(GraphChanges):
         engine: str = "auto",
         spark: Any = None,
         watch: Watch | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> Iterator[dict[str, Any]] | int:
         """Return an iterator of the records of a snapshot, or write them to a JSONL file and return their number.
 
         Other formats (`parquet`, `csv`, `arrow`) write a new folder with one file per type. With `partitioned`, there
-        is one file per fragment. The job runs on the engine that a load of this size would use.
+        is one file per fragment. The job runs on the engine that a load of this size would use. `cancel` and `timeout`
+        stop the export, an iterator while it is read; files of a stopped export are removed.
         """
         snapshot = self.snapshot(branch, at)
         if out is None:
-            return self._io.records(snapshot, types)
+            return stoppable_items("export", cancel, timeout, lambda: self._io.records(snapshot, types))
         request = ExportRequest(os.fspath(out), format, types, partitioned)
-        return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
+        with stoppable("export", cancel, timeout):
+            return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
 
     def get(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> dict[str, Any] | None:
         """Return one node or edge by its id, None if it does not exist. The id of a keyed node is its key."""
@@ -331,10 +348,18 @@ class Graph(GraphChanges):
         return self._tables.blob(self.snapshot(branch, at), type_name, id, property)
 
     def to_arrow(
-        self, type_name: str, *, columns: Sequence[str] | None = None, branch: str | None = None, at: At = None
+        self,
+        type_name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> pa.Table:
         """Return all rows of a type as an Arrow table; by default all columns, ids first, then properties by name."""
-        return self._tables.to_arrow(self.snapshot(branch, at), type_name, columns)
+        with stoppable("read", cancel, timeout):
+            return self._tables.to_arrow(self.snapshot(branch, at), type_name, columns)
 
     def to_spark(
         self,
@@ -376,6 +401,8 @@ class Graph(GraphChanges):
         delete_branch: bool = False,
         engine: str = "memory",
         spark: Any = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> MergeResult:
         """Merge a branch into `into`, by default the branch of this handle, as one commit.
 
@@ -383,13 +410,26 @@ class Graph(GraphChanges):
         a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
         a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
         With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
+        `cancel` and `timeout` are as in `load`.
         """
         options = self._options(into, actor, message)
-        return self._history.merge(source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark)
+        with stoppable("merge", cancel, timeout, writes=True):
+            return self._history.merge(
+                source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark
+            )
 
-    def merge_preview(self, source: str, into: str | None = None, *, resolve: Resolve = None) -> MergePlan:
+    def merge_preview(
+        self,
+        source: str,
+        into: str | None = None,
+        *,
+        resolve: Resolve = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> MergePlan:
         """Return the plan of a merge, with its conflicts; nothing is written."""
-        return self._history.preview_merge(source, into or self.branch, resolve)
+        with stoppable("preview", cancel, timeout):
+            return self._history.preview_merge(source, into or self.branch, resolve)
 
     def revert(
         self,
@@ -399,17 +439,29 @@ class Graph(GraphChanges):
         actor: str | None = None,
         message: str | None = None,
         resolve: Resolve = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> RevertResult:
         """Undo one commit as a new commit; `MergeConflict` lists what later commits changed or depend on.
 
         The commit is named by its id or any other point, such as a tag. A merge is reverted to its first parent. In
-        `resolve`, "theirs" is the state before the commit.
+        `resolve`, "theirs" is the state before the commit. `cancel` and `timeout` are as in `load`.
         """
-        return self._history.revert(commit_id, self._options(branch, actor, message), resolve)
+        with stoppable("revert", cancel, timeout, writes=True):
+            return self._history.revert(commit_id, self._options(branch, actor, message), resolve)
 
-    def revert_preview(self, commit_id: Point, *, branch: str | None = None, resolve: Resolve = None) -> MergePlan:
+    def revert_preview(
+        self,
+        commit_id: Point,
+        *,
+        branch: str | None = None,
+        resolve: Resolve = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> MergePlan:
         """Return the plan of a revert, with its conflicts; nothing is written."""
-        return self._history.preview_revert(commit_id, branch or self.branch, resolve)
+        with stoppable("preview", cancel, timeout):
+            return self._history.preview_revert(commit_id, branch or self.branch, resolve)
 
     def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
         """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag."""

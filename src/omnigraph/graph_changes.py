@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine_choice import BulkOptions
 from omnigraph.graph_handle import GraphHandle
+from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.runner import Watch
 from omnigraph.versioning.compare.changeset import ChangeSet
@@ -37,14 +39,18 @@ class GraphChanges(GraphHandle):
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> ChangeSet:
         """Return every node and edge that differs between two points: branches, tags, commits, versions or times.
 
         `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
         changes made on `b` alone. An omitted point is the branch of this handle.
         The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
+        `cancel` and `timeout`, in seconds from the call, stop the iteration.
         """
-        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops))
+        watch = watch_of("diff", cancel, timeout)
+        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops), watch)
 
     def export_diff(
         self,
@@ -57,11 +63,17 @@ class GraphChanges(GraphHandle):
         engine: str = "auto",
         spark: Any = None,
         watch: Watch | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> DiffResult:
-        """Write the changes of `diff` to a new folder of JSON lines; the job runs on the engine of a load."""
+        """Write the changes of `diff` to a new folder of JSON lines; the job runs on the engine of a load.
+
+        `cancel` and `timeout` stop the job; its files are removed.
+        """
         wanted = ChangeFilter.of(kinds, types, None).has_table
         request = DiffRequest(*self._history.points(from_, to, self.branch), os.fspath(out), wanted)
-        return self._io.export_diff(request, BulkOptions(engine, spark, watch))
+        with stoppable("diff", cancel, timeout):
+            return self._io.export_diff(request, BulkOptions(engine, spark, watch))
 
     def commit_changes(
         self,
@@ -72,6 +84,8 @@ class GraphChanges(GraphHandle):
         ops: Sequence[str] | None = None,
         changes_max: int | None = None,
         page: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> CommitBlock:
         """Return the changes of one commit against its first parent, in a fixed order.
 
@@ -79,7 +93,8 @@ class GraphChanges(GraphHandle):
         graph (`parentless_commit`) and a commit that changed the schema (`schema_boundary`).
         """
         wanted = ChangeFilter.of(kinds, types, ops)
-        return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
+        with stoppable("read", cancel, timeout):
+            return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
 
     def changes(
         self,
@@ -94,6 +109,8 @@ class GraphChanges(GraphHandle):
         changes_max: int = 1_000,
         bytes_max: int = 4 * MIB,
         commits_max: int = 128,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> ChangePage:
         """Poll the change feed of a branch: its commits along first parents, oldest first, with their changes.
 
@@ -101,9 +118,10 @@ class GraphChanges(GraphHandle):
         next poll. If an answer has a `page` instead, poll with that first. A client that stores the cursor after it
         has processed the blocks sees every commit at least once.
         """
-        feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
         limits = PageLimits(changes_max, bytes_max, commits_max)
-        return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
+        with stoppable("read", cancel, timeout):
+            feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+            return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
 
     def changes_baseline(
         self,
@@ -112,12 +130,23 @@ class GraphChanges(GraphHandle):
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
-        yield from self._history.baseline(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+        wanted = ChangeFilter.of(kinds, types, ops)
+        records = self._history.baseline(branch or self.branch, wanted)
+        yield from stoppable_items("read", cancel, timeout, lambda: records)
 
     def history(
-        self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None
+        self,
+        type_name: str,
+        id: str | int,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> Iterator[EntityChange]:
         """Return an iterator of the changes of one node or edge, newest first: commit, old and new values.
 
@@ -125,9 +154,23 @@ class GraphChanges(GraphHandle):
         versions, the last entry is the oldest readable state, with the operation `found`.
         """
         snapshot = self.snapshot(branch, at)
-        return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
 
-    def blame(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> list[Blame]:
+        def changes() -> Iterator[EntityChange]:
+            return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+
+        return stoppable_items("read", cancel, timeout, changes)
+
+    def blame(
+        self,
+        type_name: str,
+        id: str | int,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> list[Blame]:
         """Return the commit that last set each property of a node or edge; empty if it does not exist."""
         snapshot = self.snapshot(branch, at)
-        return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
+        with stoppable("read", cancel, timeout):
+            return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)

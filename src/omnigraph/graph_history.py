@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from omnigraph.engine.exec.cancellation import OperationWatch
 from omnigraph.errors import InputError
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
@@ -97,8 +98,10 @@ class GraphHistory:
 
     # -- changes ---------------------------------------------------------------------------------
 
-    def diff(self, from_: At, to: At, branch: str, wanted: ChangeFilter) -> ChangeSet:
-        """Return the differences between two points; an absent point is the head of `branch`."""
+    def diff(
+        self, from_: At, to: At, branch: str, wanted: ChangeFilter, watch: OperationWatch | None = None
+    ) -> ChangeSet:
+        """Return the differences between two points; an absent point is the head of `branch`. `watch` can stop it."""
         before, after = self.points(from_, to, branch)
 
         def changes() -> Iterator[RowChange]:
@@ -107,7 +110,11 @@ class GraphHistory:
                     yield change
 
         title = f"{from_} → {branch if to is None else to}" if read_range(from_) is None else str(from_)
-        return ChangeSet(changes, title, schema_difference(before.schema, after.schema))
+        return ChangeSet(
+            changes if watch is None else lambda: watch.over(changes()),
+            title,
+            schema_difference(before.schema, after.schema),
+        )
 
     def points(self, from_: At, to: At, branch: str) -> tuple[Snapshot, Snapshot]:
         """Return the two snapshots of a diff; one text can name both as a range."""

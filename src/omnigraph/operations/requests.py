@@ -109,11 +109,12 @@ def limits_of(limits: Limits | None, timeout: float | None, cancel: Cancellation
     if timeout is None and cancel is None:
         return limits or NO_LIMITS
     if timeout is not None:
-        _check_seconds(timeout)
+        check_seconds(timeout)
     return replace(limits or NO_LIMITS, timeout_s=timeout, cancellation=cancel)
 
 
-def _check_seconds(timeout: Any) -> None:
+def check_seconds(timeout: Any) -> None:
+    """Raise `InputError` if a timeout is not a number of seconds."""
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise InputError(
             f"a timeout is a number of seconds, not {type(timeout).__name__}", hint="write timeout=2.5, for example"

@@ -81,12 +81,17 @@ def diff_files(repository: Repository, runner: Runner, request: DiffRequest, env
     work = _plan(request, target)
     tables: dict[str, dict[str, int]] = {}
     names: list[str] = []
-    for one, counts in zip(work, runner.run("diff", diff_range, job, work), strict=True):
-        total = tables.setdefault(one.key, dict.fromkeys(counts, 0))
-        for kind, rows in counts.items():
-            total[kind] += rows
-        if any(counts.values()):
-            names.append(one.name)
+    try:
+        for one, counts in zip(work, runner.run("diff", diff_range, job, work), strict=True):
+            total = tables.setdefault(one.key, dict.fromkeys(counts, 0))
+            for kind, rows in counts.items():
+                total[kind] += rows
+            if any(counts.values()):
+                names.append(one.name)
+    except BaseException:
+        for one in work:
+            files.delete(one.name)
+        raise
     result = DiffResult(out, {key: total for key, total in tables.items() if any(total.values())}, tuple(names))
     summary = {"from": before.commit_id, "to": after.commit_id, "tables": result.tables, "files": names}
     files.write(SUMMARY, json.dumps(summary, indent=1).encode())

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.cache.table_cache import Numbers
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -48,6 +49,7 @@ def pagerank(edges: EdgeList, *, damping: float, tolerance: float, rounds_max: i
     ranks = np.full(edges.count, 1.0 / edges.count)
     rounds = 0
     for rounds in range(1, rounds_max + 1):  # noqa: B007
+        checkpoint()
         arriving = np.bincount(edges.targets, weights=ranks[edges.sources] * share, minlength=edges.count)
         anywhere = (1.0 - damping + damping * ranks[stuck].sum()) / edges.count
         following = damping * arriving + anywhere
@@ -66,6 +68,7 @@ def components(edges: EdgeList) -> Numbers:
     """
     roots = np.arange(edges.count, dtype=np.int64)
     while True:
+        checkpoint()
         sources, targets = roots[edges.sources], roots[edges.targets]
         lower = np.minimum(sources, targets)
         joined = roots.copy()

@@ -7,15 +7,20 @@ Both refer to the query of the calling thread and do nothing without one.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
-from omnigraph.checkpoints import checkpoint, current, paced
+from omnigraph.checkpoints import Stoppable, checkpoint, current, paced
 from omnigraph.errors import Cancelled, QueryTimeout
 
-__all__ = ["Cancellation", "Watch", "add_note", "checkpoint", "paced", "watching"]
+__all__ = ["Cancellation", "OperationWatch", "Watch", "add_note", "checkpoint", "paced", "watching"]
+
+T = TypeVar("T")
 
 
 class Cancellation:
-    """Stops queries from another thread: pass it to `query`, then call `cancel`."""
+    """Stops operations from another thread: pass it as `cancel` to `query`, `load` …, then call `cancel`."""
 
     __slots__ = ("cancelled",)
 
@@ -23,7 +28,10 @@ class Cancellation:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Stop the queries with this cancellation at their next checkpoint; later ones do not start."""
+        """Stop the operations with this cancellation at their next checkpoint; later ones do not start.
+
+        A write whose publish has begun runs on.
+        """
         self.cancelled = True
 
 
@@ -52,12 +60,57 @@ class Watch:
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise self._timed_out("the query took", hint="raise the timeout, or narrow the match")
 
-    def _timed_out(self, what: str, *, hint: str) -> QueryTimeout:
+    def _timed_out(self, what: str, outcome: str = "", *, hint: str) -> QueryTimeout:
         assert self._timeout_s is not None
         assert self._deadline is not None
         elapsed = round(time.monotonic() - self._deadline + self._timeout_s, 3)
-        message = f"{what} longer than {self._timeout_s} s"
+        message = f"{what} longer than {self._timeout_s} s{outcome}"
         return QueryTimeout(message, resource="time", limit=self._timeout_s, actual=elapsed, hint=hint)
+
+
+class OperationWatch(Watch):
+    """The time limit and the cancellation of an operation other than a query.
+
+    An operation inside another one, such as a call of `AsyncGraph`, ends with it.
+    """
+
+    __slots__ = ("_name", "_outcome", "_outer")
+
+    def __init__(
+        self, name: str, timeout_s: float | None, cancellation: Cancellation | None, *, writes: bool = False
+    ) -> None:
+        super().__init__(timeout_s, cancellation)
+        self._name = name
+        self._outcome = "; nothing was written" if writes else ""
+        self._outer: Stoppable | None = None
+
+    def check(self) -> None:
+        """Raise an error if the operation was cancelled or exceeded its time limit."""
+        if self._outer is not None:
+            self._outer.check()
+        if self._cancellation is not None and self._cancellation.cancelled:
+            raise Cancelled(f"the {self._name} was cancelled{self._outcome}")
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise self._timed_out(f"the {self._name} took", self._outcome, hint="raise the timeout")
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Apply the watch to a block, in addition to the operation that surrounds the block."""
+        self._outer = current.get()
+        with watching(self):
+            yield
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items; the watch applies while an item is fetched, and is checked before each."""
+        iterator = iter(items)
+        while True:
+            with self.applied():
+                self.check()
+                try:
+                    item = next(iterator)
+                except StopIteration:
+                    return
+            yield item
 
 
 class watching:  # noqa: N801 (used like a function; a generator would take as long as a small query)

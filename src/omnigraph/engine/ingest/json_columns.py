@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import paced
 from omnigraph.errors import ValueFormatError
 from omnigraph.scalar_types.columns import holds_values_of, stored_array
 from omnigraph.scalar_types.registry import ScalarKind
@@ -128,7 +129,7 @@ def _vectors(values: Sequence[Any], type_: PropertyType) -> pa.Array | None:
 def _convert_values(values: Sequence[Any], type_: PropertyType, bad: BadValue, fetch: Fetch | None = None) -> pa.Array:
     nullable = type_.with_nullable(True)
     stored: list[Any] = []
-    for position, value in enumerate(values):
+    for position, value in enumerate(paced(values)):
         try:
             read = read_json(value, nullable if value is None else type_)
             stored.append(managed_blob(read, fetch) if type_.scalar == "Blob" and read is not None else read)

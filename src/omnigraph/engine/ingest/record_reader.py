@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.checkpoints import checked, paced
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import BOM
 from omnigraph.engine.ingest.jsonl_fast import STRUCTURE_MAX, BlockReader, split_blocks
@@ -37,7 +38,7 @@ def read_text(
     reader = BlockReader(catalog, source)
     found: dict[str, list[RecordSet]] = {}
     number = first
-    for block in split_blocks(text.removeprefix(BOM)):
+    for block in checked(split_blocks(text.removeprefix(BOM))):
         parts: Iterable[RecordSet]
         columns = reader.read(block, number)
         if columns is not None:
@@ -63,7 +64,7 @@ def read_jsonl(
 
 def _read_lines(lines: Iterable[bytes], first: int, sorter: _RecordSorter) -> None:
     decode = msgspec.json.Decoder().decode
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(paced(lines), first):
         text = line.strip() if number > 1 else line.removeprefix(BOM).strip()
         if not text or text.startswith(b"//"):
             continue
@@ -82,7 +83,7 @@ def _read_lines(lines: Iterable[bytes], first: int, sorter: _RecordSorter) -> No
 def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict[str, Records]:
     """Return table key → records of dicts, numbered from 1."""
     sorter = _RecordSorter(catalog, faults, None)
-    for number, record in enumerate(records, 1):
+    for number, record in enumerate(paced(records), 1):
         try:
             sorter.add(number, record)
         except RecordError as error:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.ingest.json_columns import build_column
 from omnigraph.engine.ingest.records import (
     TEXT,
@@ -135,6 +136,7 @@ def _typed(records: Records, first: int, wrong: dict[int, RowFault], fetch: Fetc
             reason = f"{type_.name}.{word or name}: {error.message}"
             wrong.setdefault(first + position, (reason, word or name, rule, error.hint))
 
+        checkpoint()
         fields[name] = build_column(values, property_type, bad, fetch=fetch)
 
     for property_ in type_.properties.values():

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
@@ -105,7 +106,7 @@ def read_table_file(
         first = split.first if split is not None else 1
         numbers = split.parts if split is not None else range(table.count)
         for number in numbers:
-            for batch in table.batches(number):
+            for batch in checked(table.batches(number)):
                 rows = input_table(type_.name, batch, file.name, integers)
                 yield type_.table_key, _read_rows(type_, rows, columns_of, first, faults, file.name, ends)
                 first += batch.num_rows
@@ -291,7 +292,7 @@ def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faul
                 for property_name, given in columns_of.items()
             ]
             rows = _csv_rows(reader, len(header), type_, faults)
-            for number in count():
+            for number in checked(count()):
                 chunk = list(_next_batch(rows))
                 if not chunk and number:
                     return

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked
 from omnigraph.engine.write.delta import (
     MADE,
     Delta,
@@ -58,7 +59,7 @@ def rules_of(catalog: Catalog) -> list[IntegrityRule]:
 
 def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
     """Yield all violations, in order."""
-    for rule in rules_of(catalog):
+    for rule in checked(rules_of(catalog)):
         yield from rule(delta)
 
 

@@ -7,6 +7,7 @@ blank text has no vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import NodeType
 
@@ -101,7 +103,8 @@ def fill_vectors(
             if embedder is None:
                 raise Unconfigured
             embedder.check_model(node.name, target, embed.model)
-            made = np.asarray(embedder.embed_documents(distinct.to_pylist(), type_.dim), np.float32)
+            texts_of, dim = distinct.to_pylist(), type_.dim
+            made = np.asarray(interruptible(partial(embedder.embed_documents, texts_of, dim)), np.float32)
         except Unconfigured:
             if not type_.nullable:
                 raise InputError(

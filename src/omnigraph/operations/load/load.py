@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked
 from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
@@ -151,7 +152,7 @@ class _MemoryLoad:
             recorded = transaction.snapshot.embedding
             embedding = ColumnEmbedder(self.embedder, recorded, catalog, renew=mode == "overwrite")
         embedded = waiting = 0
-        for key, rows in tables.items():
+        for key, rows in checked(tables.items()):
             table = rows.table
             if isinstance(rows.type, NodeType) and rows.type.embeds:
                 table, done, left = fill_vectors(rows.type, table, embedding)
@@ -182,7 +183,7 @@ class _LoadedTables:
         replaces = self.mode == "overwrite"
         changes = {key: TableDelta(rows.rule_input(), replaces=replaces) for key, rows in self.tables.items()}
         delta = Delta(changes, self.committed)
-        return LoadChecks((rule(delta) for rule in rules_of(self.catalog)), self._refused())
+        return LoadChecks((rule(delta) for rule in checked(rules_of(self.catalog))), self._refused())
 
     def _refused(self) -> Iterator[Violation]:
         for key, rows in self.tables.items():

@@ -19,6 +19,7 @@ import pyarrow as pa
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
+from omnigraph.checkpoints import checked
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
@@ -124,13 +125,14 @@ def read_fragment(
     with table.reading():
         fragment = table.dataset.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
-        yield from table.dataset.scanner(
+        scanner = table.dataset.scanner(
             columns=list(columns),
             fragments=[fragment],
             filter=filter,
             batch_size=batch_size,
             blob_handling=table.blob_handling(columns),
-        ).to_batches()
+        )
+        yield from checked(scanner.to_batches())
 
 
 def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str | None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked, checkpoint, current
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest
@@ -25,6 +26,9 @@ from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transa
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
 from omnigraph.storage.lance.table_versions import restored, sync_version
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
+
+_BATCH_ROWS = 65_536
+"""Rows that Lance writes between two checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def stage(table: Table, change: TableWrite, properties: Mapping[str, str]) -> St
     try:
         transaction = _transaction(table, change)
     except lance_errors() as error:
+        checkpoint()  # An operation that stops makes Lance's reader of its rows fail.
         raise storage_failure(
             error, table.store.location, f"a change of table '{table.folder}' cannot be staged"
         ) from error
@@ -126,8 +131,20 @@ def _overwrite_transaction(table: Table, rows: pa.Table) -> lance.Transaction | 
 
 def _write_transaction(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
     return write_fragments(
-        table.aligned(rows), table.dataset, mode=mode, max_rows_per_file=FRAGMENT_ROWS, return_transaction=True
+        _checked_rows(table.aligned(rows)),
+        table.dataset,
+        mode=mode,
+        max_rows_per_file=FRAGMENT_ROWS,
+        return_transaction=True,
     )
+
+
+def _checked_rows(rows: pa.Table) -> pa.Table | pa.RecordBatchReader:
+    """Return rows to write; if the operation of this thread can be stopped, as a reader with checkpoints."""
+    operation = current.get()
+    if operation is None or not operation.limited or rows.num_rows <= _BATCH_ROWS:
+        return rows
+    return pa.RecordBatchReader.from_batches(rows.schema, checked(rows.to_batches(max_chunksize=_BATCH_ROWS)))
 
 
 def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | None:
@@ -158,9 +175,8 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
         rows = pa.concat_tables([rows, table.aligned(change.append)])
     fragments: list[FragmentMetadata] = []
     if rows.num_rows:
-        fragments = write_fragments(
-            rows.combine_chunks(), table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
-        )
+        written_rows = _checked_rows(rows.combine_chunks())
+        fragments = write_fragments(written_rows, table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS)
         row_ids = hits["_rowid"].take(pc.drop_null(position)).to_pylist()
         for written in fragments:
             kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]

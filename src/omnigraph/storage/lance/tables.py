@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from lance import Session  # type: ignore[attr-defined]
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.layout import manifest_file, manifest_name
@@ -252,7 +253,8 @@ class Table:
     ) -> pa.Table:
         """Return rows as one Arrow table; `filter` is SQL over the columns."""
         with self.reading():
-            return self._scanner(columns, filter=filter, limit=limit).to_table()
+            reader = self._scanner(columns, filter=filter, limit=limit).to_reader()
+            return pa.Table.from_batches(list(checked(reader)), reader.schema)
 
     def batches(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, fragments: Sequence[int] | None = None
@@ -260,12 +262,12 @@ class Table:
         """Yield rows as Arrow batches, for tables larger than memory; of all fragments, or of some by position."""
         with self.reading():
             if fragments is None:
-                yield from self._scanner(columns, filter=filter, limit=None).to_batches()
+                yield from checked(self._scanner(columns, filter=filter, limit=None).to_batches())
             elif fragments:
                 every = self.dataset.get_fragments()
                 chosen = [every[number] for number in fragments]
                 wanted = [*columns] if columns is not None else self.schema.names
-                yield from self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches()
+                yield from checked(self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches())
 
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checked
 from omnigraph.storage.lance.deletions import NO_OFFSETS, Offsets, parse_deletions
 from omnigraph.storage.lance.tables import Table, files_of, sql_text
 
@@ -102,7 +103,7 @@ class StoredRows:
         with self.table.reading():
             if part.offsets is None:
                 scanner = self._scanner(part, columns, within.sql())
-                yield from (pa.Table.from_batches([batch]) for batch in scanner.to_batches())
+                yield from (pa.Table.from_batches([batch]) for batch in checked(scanner.to_batches()))
             elif len(part.offsets) * _SCAN_ABOVE > part.fragment.count_rows():
                 yield from self._scan_rows(part, part.offsets, columns, within)
             else:
@@ -122,7 +123,7 @@ class StoredRows:
     ) -> Iterator[pa.Table]:
         """Scan the fragment and keep the requested rows."""
         wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
-        for batch in self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches():
+        for batch in checked(self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches()):
             rows = pa.Table.from_batches([batch])
             yield rows.filter(pc.is_in(rows["_rowaddr"], value_set=wanted))
 
@@ -133,13 +134,13 @@ class StoredRows:
         with_id = columns if "id" in columns or within == EVERYTHING else [*columns, "id"]
         if self.table.blob_handling(columns) is not None:
             base = int(_address_base(part.fragment))
-            for start in range(0, len(offsets), _BLOB_ROWS):
+            for start in checked(range(0, len(offsets), _BLOB_ROWS)):
                 addresses = ", ".join(str(base | offset) for offset in offsets[start : start + _BLOB_ROWS].tolist())
                 yield within.rows(self._scanner(part, with_id, f"_rowaddr IN ({addresses})").to_table())
             return
         # Lance counts live rows, not offsets.
         left = offsets - np.searchsorted(deleted_offsets(self.table, part.fragment), offsets)
-        for start in range(0, len(left), _TAKE_ROWS):
+        for start in checked(range(0, len(left), _TAKE_ROWS)):
             yield within.rows(part.fragment.take(left[start : start + _TAKE_ROWS].tolist(), columns=with_id))
 
 

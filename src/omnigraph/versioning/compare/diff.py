@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked, checkpoint
 from omnigraph.errors import Damaged
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
@@ -115,7 +116,7 @@ class TableChanges:
         """Yield the changes by id; only a few are Python objects at a time."""
         order = pc.array_sort_indices(self.ids).to_numpy()
         ends = np.cumsum([self.inserted.num_rows, self.deleted.num_rows])
-        for start in range(0, len(order), _SHOWN_ROWS):
+        for start in checked(range(0, len(order), _SHOWN_ROWS)):
             positions = order[start : start + _SHOWN_ROWS]
             part = _at(self.inserted, positions[positions < ends[0]])
             removed = _at(self.deleted, positions[(positions >= ends[0]) & (positions < ends[1])] - ends[0])
@@ -156,6 +157,7 @@ class TableDiff:
 
     def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
         """Return the changes in a range of ids."""
+        checkpoint()
         removed = _renamed(_read(self._before, self._after, within), self._names)
         added = _renamed(_read(self._after, self._before, within), self._after_names)
         return compare(self.key, removed, added)

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import paced
 from omnigraph.versioning.compare.diff import TableChanges, compare
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
 from omnigraph.versioning.compare.rows import from_dicts, to_dicts, to_plain
@@ -184,7 +185,7 @@ def merge_changes(
     ids = clashing.ids
     base = {row["id"]: row for rows in (theirs.old, theirs.deleted) for row in to_dicts(_among(rows, ids))}
     decisions = _RowDecisions(theirs.key, rule)
-    for change in clashing.rows():
+    for change in paced(clashing.rows()):
         decisions.resolve(change.id, base.get(change.id), change.before, change.after)
     return concat_merges([free, decisions.merge(schema)], schema)
 
@@ -197,7 +198,7 @@ def _merge_on(
     base = virtual(ids)
     rows = [{change.id: change for change in side.rows()} for side in (ours, theirs)]
     decisions = _RowDecisions(theirs.key, rule)
-    for id_ in sorted(ids.to_pylist()):
+    for id_ in paced(sorted(ids.to_pylist())):
         mine, yours = rows[0].get(id_), rows[1].get(id_)
         # A side that did not change the row since that base still has the row of that base.
         there = next(change.before for change in (mine, yours) if change is not None)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import CommitNotFound, Damaged
 from omnigraph.storage.lance.row_finder import RowFinder
 from omnigraph.versioning.compare.diff import Identity, row_op
@@ -142,6 +143,7 @@ class EntityHistory:
         queue = [(-self._commit(start).manifest_version, start)]
         seen = {start}
         while queue:
+            checkpoint()
             commit = self._commit(heapq.heappop(queue)[1])
             row = self.row(commit.id)
             parents = [parent for parent in commit.parents if self._known(parent)]
@@ -165,6 +167,7 @@ class EntityHistory:
         pending: dict[str, set[str]] = {start: set(row)}
         queue = [(-self._commit(start).manifest_version, start)]
         while queue:
+            checkpoint()
             commit = self._commit(heapq.heappop(queue)[1])
             left = pending.pop(commit.id)
             known = all(self._known(parent) for parent in commit.parents)

@@ -19,7 +19,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.cancellation import check_cancelled
+from omnigraph.cancellation import check_cancelled, ignore_cancellation
+from omnigraph.checkpoints import checked
 from omnigraph.errors import (
     Damaged,
     ExpectedVersionMismatch,
@@ -223,7 +224,7 @@ class Transaction:
         commit_id = new_ulid(now)
         staged = {
             key: made
-            for key, change in self._changes.items()
+            for key, change in checked(self._changes.items())
             if (made := stage(self._base(key), change, {COMMIT_PROPERTY: commit_id})) is not None
         }
         structural = bool(
@@ -237,7 +238,7 @@ class Transaction:
             if staged:
                 intent.write()
             written: dict[str, _WrittenTable] = {}
-            for key, made in staged.items():
+            for key, made in checked(staged.items()):
                 table, promoted = made.promote()
                 repository.tables.remember(table)
                 written[key] = self._written(key, table, promoted, indexes=False)
@@ -357,6 +358,7 @@ class Transaction:
             return Publication(put=(head_to_row(new_head), *tables), add=tuple(rows))
 
         self.repository.publish(decide, commit_id=commit_id)
+        ignore_cancellation()
         assert made is not None
         return made
 
