@@ -1,0 +1,224 @@
+"""The log of the server: one line per event on stderr, as text or JSON.
+
+    2027-01-31T09:26:53.589Z info request method=GET route=/branches status=200 ms=1.4 request_id=… actor=ana
+    {"at":"2027-01-31T09:26:53.589Z","level":"info","event":"request","method":"GET","route":"/branches",…}
+
+The event of a message of another library is `message`; such messages appear from `warn` on. A line is ASCII: control
+characters, line ends and other characters of a name or a header are escaped, so no caller can forge a line. Every line
+is masked (`masking`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
+
+from omnigraph.errors import InputError
+from omnigraph.server.observability.masking import is_suspect, mask
+
+if TYPE_CHECKING:
+    from omnigraph.policy.decide import PolicyDecision
+
+LogLevel = Literal["error", "warn", "info", "debug"]
+LogFormat = Literal["text", "json"]
+
+UVICORN: Mapping[str, Any] = {"log_config": None, "access_log": False}
+"""Arguments of uvicorn by which its messages reach this log and its access log is off."""
+
+_LEVELS: Mapping[str, int] = {
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+}
+_NAMES = {number: name for name, number in _LEVELS.items()} | {logging.CRITICAL: "error"}
+_OWN = "omnigraph"
+_UVICORN_LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.asgi", "uvicorn.access")
+_events = logging.getLogger("omnigraph.server")
+
+_PLAIN = re.compile(r"[!#-<>-\[\]-~]+")
+"""ASCII without spaces, quotes, `=` and backslashes."""
+_TRACEBACK = "exception"
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+Field = str | float | bool | None
+Fields = dict[str, Field]
+
+
+def configure(level: str = "info", format: str = "text", stream: TextIO | None = None) -> None:
+    """Send the log to a stream, by default stderr. A second call replaces the level and the format.
+
+    The values are those of OMNIGRAPH_LOG and OMNIGRAPH_LOG_FORMAT. Other libraries log from `warn`, whatever the level:
+    at `debug`, some log requests with credentials.
+    """
+    _check("OMNIGRAPH_LOG", level, get_args(LogLevel))
+    _check("OMNIGRAPH_LOG_FORMAT", format, get_args(LogFormat))
+    root = logging.getLogger()
+    for old in [handler for handler in root.handlers if isinstance(handler, _LineHandler)]:
+        root.removeHandler(old)
+    handler = _LineHandler(stream or sys.stderr)
+    handler.setFormatter(_JsonFormatter() if format == "json" else _TextFormatter())
+    root.addHandler(handler)
+    root.setLevel(max(_LEVELS[level], logging.WARNING))
+    logging.getLogger(_OWN).setLevel(_LEVELS[level])
+    logging.captureWarnings(True)
+    for name in _UVICORN_LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLogEntry:
+    """One executed query. Parameters are named; their values are never logged."""
+
+    request_id: str
+    actor: str | None
+    graph: str
+    branch: str | None
+    commit: str | None
+    query: str | None
+    """The name of the query; None if it has none."""
+    plan_hash: str | None
+    params: Iterable[str]
+    """The names of the parameters; a mapping gives its keys."""
+    rows: int
+    bytes: int | None = None
+    ms: Mapping[str, float]
+    """Milliseconds by phase, such as `queue`, `engine` and `encode`."""
+    cache: str | None = None
+    """State of the caches: `hit` or `miss`."""
+
+
+def log_request(method: str, route: str, status: int, ms: float, request_id: str, actor: str | None) -> None:
+    """Log one answered request at `info`; `route` is the template of the path, not the path."""
+    if _events.isEnabledFor(logging.INFO):
+        fields: Fields = {"method": method, "route": route, "status": status, "ms": round(ms, 3)}
+        _emit(logging.INFO, "request", {**fields, "request_id": request_id, "actor": actor})
+
+
+def log_decision(decision: PolicyDecision, request_id: str) -> None:
+    """Log one decision of the policy at `info`."""
+    if _events.isEnabledFor(logging.INFO):
+        fields: Fields = {
+            "request_id": request_id,
+            "actor": decision.actor,
+            "action": decision.action,
+            "branch": decision.branch,
+            "target_branch": decision.target_branch,
+            "allowed": decision.allowed,
+            "rule": decision.matched_rule,
+        }
+        _emit(logging.INFO, "decision", fields)
+
+
+def log_query(entry: QueryLogEntry) -> None:
+    """Log one executed query at `info`."""
+    if _events.isEnabledFor(logging.INFO):
+        fields: Fields = {name: getattr(entry, name) for name in QueryLogEntry.__slots__}
+        fields["params"] = ",".join(entry.params)
+        del fields["ms"]
+        fields.update((f"{phase}_ms", round(ms, 3)) for phase, ms in entry.ms.items())
+        _emit(logging.INFO, "query", fields)
+
+
+def log_event(event: str, level: LogLevel = "info", **fields: str | float | bool | None) -> None:
+    """Log another event of the server, such as its start: a word and fields in order."""
+    if _events.isEnabledFor(_LEVELS[level]):
+        _emit(_LEVELS[level], event, fields)
+
+
+class _EventRecord(logging.LogRecord):
+    """A record of an event; it is formatted from its fields."""
+
+    def __init__(self, level: int, event: str, fields: Fields) -> None:
+        super().__init__(_events.name, level, "", 0, event, None, None)
+        self.fields = fields
+
+
+def _emit(level: int, event: str, fields: Fields) -> None:
+    # `Logger.info` would search the stack for its caller, which costs more than the rest of the line.
+    _events.handle(_EventRecord(level, event, fields))
+
+
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """The handler of the log. A message that cannot be formatted is reported without its content."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (a method of logging)
+        """Report a failure; the standard report would print the unmasked message."""
+        with suppress(OSError, ValueError):  # stderr is closed: there is no place left to report to
+            self.stream.write(f"a message of logger {_word(record.name)} cannot be logged\n")
+
+
+class _LineFormatter(logging.Formatter, ABC):
+    """Base of both formats: a line is composed of raw texts, and composed again with masked ones if it is suspect."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+        level = _NAMES.get(record.levelno) or ("warn" if record.levelno > logging.INFO else "debug")
+        if isinstance(record, _EventRecord):
+            event, fields = record.msg, record.fields
+        else:
+            event, fields = "message", _message_fields(self, record)
+        line = self.compose(at, level, event, fields)
+        return self.compose(at, level, event, _masked(fields)) if is_suspect(line) else line
+
+    @abstractmethod
+    def compose(self, at: str, level: str, event: str, fields: Fields) -> str:
+        """Return one line."""
+
+
+class _JsonFormatter(_LineFormatter):
+    """One JSON object per line."""
+
+    def compose(self, at: str, level: str, event: str, fields: Fields) -> str:
+        return _encode({"at": at, "level": level, "event": event, **fields})
+
+
+class _TextFormatter(_LineFormatter):
+    """Time, level and event, then the fields as `name=value`; absent values are left out.
+
+    The lines of a traceback follow, each after a bar that no other line begins with.
+    """
+
+    def compose(self, at: str, level: str, event: str, fields: Fields) -> str:
+        words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != _TRACEBACK]
+        line = " ".join((at, level, event, *words))
+        if _TRACEBACK not in fields:
+            return line
+        return "\n".join((line, *(f"  | {_encode(text)[1:-1]}" for text in str(fields[_TRACEBACK]).splitlines())))
+
+
+def _message_fields(formatter: logging.Formatter, record: logging.LogRecord) -> Fields:
+    """Return the message of another logger, and its traceback, as fields."""
+    fields: Fields = {"logger": record.name, "message": record.getMessage()}
+    if record.exc_info:
+        fields[_TRACEBACK] = formatter.formatException(record.exc_info)
+    return fields
+
+
+def _masked(fields: Fields) -> Fields:
+    return {name: mask(value) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _word(value: Field) -> str:
+    """Return a value of a text line: a plain word as it is, other texts as JSON strings."""
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) else _encode(value)
+    return _encode(value) if isinstance(value, bool) else str(value)
+
+
+def _check(variable: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"{variable} is '{value}'; it must be one of {', '.join(allowed)}")
