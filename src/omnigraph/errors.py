@@ -15,13 +15,14 @@
     │  ├─ ChangeCursorRejected a token of the change feed is not valid here
     │  ├─ PageCursorRejected a cursor of query pages is not valid here
     │  ├─ PolicyInvalid     a policy file is not valid; lists every problem
+    │  ├─ RangeNotSatisfiable the range of a blob begins beyond its end
     │  ├─ LimitReached      a query exceeds its limit of rows or bytes; QueryTimeout: of time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
     │                       ChangeFeedGap, PageGone
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, TagExists, GraphExists, GraphReplaced, KeyConflict, KeyReused,
-    │                       MergeConflict (lists every conflict)
+    │                       ChangeDiffRefused, MergeConflict (lists every conflict)
     ├─ Unauthorized         the request has no valid token
     ├─ Denied               the policy denied the action, with its reasons
     ├─ Overloaded           a limit of the server is reached; nothing was executed, and a retry is safe
@@ -311,6 +312,18 @@ class EmbeddingMismatch(InputError):
         self.resolved = resolved
 
 
+class RangeNotSatisfiable(InputError):
+    """The range of a blob begins beyond its `length`; `end` is the last byte, None if the range has no end."""
+
+    default_code = "bad_range"
+
+    def __init__(self, start: int, end: int | None, length: int, *, hint: str | None = None) -> None:
+        super().__init__(f"the range begins at byte {start} of a value of {length} bytes", hint=hint)
+        self.start = start
+        self.end = end
+        self.length = length
+
+
 Resource = Literal["rows", "time", "bytes", "memory"]
 """What a limit bounds; time is in seconds, memory in bytes."""
 
@@ -539,6 +552,24 @@ class PolicyInvalid(InputError):
     def __init__(self, message: str, problems: Sequence[Any], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.problems = tuple(problems)
+
+
+class ChangeDiffRefused(Conflict):
+    """The changes of a commit cannot be listed row by row; `reason` is also the code."""
+
+    default_code = "change_diff_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Literal["parentless_commit", "schema_boundary"],
+        graph_commit_id: str,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=reason, hint=hint)
+        self.reason = reason
+        self.graph_commit_id = graph_commit_id
 
 
 class Unauthorized(OmniGraphError):

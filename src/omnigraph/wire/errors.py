@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from omnigraph.errors import (
+    ChangeDiffRefused,
     ChangeFeedGap,
     CompileError,
     Conflict,
@@ -40,6 +41,7 @@ from omnigraph.errors import (
     PolicyInvalid,
     PreconditionFailed,
     QueryTimeout,
+    RangeNotSatisfiable,
     RecordError,
     Resource,
     SchemaError,
@@ -224,6 +226,21 @@ class UnknownOutcome(Document):
     commit_id: str | None
 
 
+class DiffRefusal(Document):
+    """Fields of `ChangeDiffRefused`."""
+
+    reason: Literal["parentless_commit", "schema_boundary"]
+    graph_commit_id: str
+
+
+class BlobRange(Document):
+    """Fields of `RangeNotSatisfiable`."""
+
+    start: int
+    end: int | None
+    length: int
+
+
 class PolicyProblemDocument(Document, kw_only=True):
     """One problem of a policy file; it has the fields of the problem of `PolicyInvalid`."""
 
@@ -256,6 +273,8 @@ class ErrorDocument(Document, kw_only=True):
     page_gone: GonePage | UnsetType = UNSET
     resource_limit: ResourceLimit | UnsetType = UNSET
     outcome_unknown: UnknownOutcome | UnsetType = UNSET
+    change_diff_refusal: DiffRefusal | UnsetType = UNSET
+    blob_range: BlobRange | UnsetType = UNSET
     class_: str | UnsetType = field(name="class", default=UNSET)
     hints: Hints | UnsetType = UNSET
     idempotency_key: str | UnsetType = UNSET
@@ -277,6 +296,8 @@ _PARTICULARS: dict[type[OmniGraphError], tuple[str, type[Document]]] = {
     LimitReached: ("resource_limit", ResourceLimit),
     QueryTimeout: ("resource_limit", ResourceLimit),
     OutcomeUnknown: ("outcome_unknown", UnknownOutcome),
+    ChangeDiffRefused: ("change_diff_refusal", DiffRefusal),
+    RangeNotSatisfiable: ("blob_range", BlobRange),
 }
 """Error class → member of the error object and its type, whose fields are attributes of the error."""
 

@@ -70,6 +70,10 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
     errors.PageGone: errors.PageGone("01ARZ3"),
     errors.LimitReached: errors.LimitReached("too many rows", resource="rows", limit=5, actual=9, hint="narrow it"),
     errors.QueryTimeout: errors.QueryTimeout("too slow", resource="time", limit=2.5),
+    errors.ChangeDiffRefused: errors.ChangeDiffRefused(
+        "it changed the schema", reason="schema_boundary", graph_commit_id="01ARZ3", hint="compare the points"
+    ),
+    errors.RangeNotSatisfiable: errors.RangeNotSatisfiable(5, 9, 3),
     errors.OutcomeUnknown: errors.OutcomeUnknown("lost", commit_id="01ARZ3", hint="read the branch"),
     errors.ExpectedVersionMismatch: errors.ExpectedVersionMismatch("node:Person", expected=3, actual=4),
     errors.PreconditionFailed: errors.PreconditionFailed("main", expected="01A", actual=None),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import ChangeDiffRefused
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
 from omnigraph.versioning.compare.rows import to_plain
@@ -146,9 +146,10 @@ class CommitBlock:
 def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snapshot]:
     """Return the snapshots of a commit's first parent and of the commit."""
     if commit.parent_id is None:
-        raise Conflict(
+        raise ChangeDiffRefused(
             f"commit {commit.id} has no parent to compare with",
-            code="parentless_commit",
+            reason="parentless_commit",
+            graph_commit_id=commit.id,
             hint="read the first state of the graph with 'snapshot' or 'export'",
         )
     return repository.snapshot(at=commit.parent_id), repository.snapshot(at=commit.id)
@@ -187,8 +188,9 @@ def changes_schema(before: Snapshot, after: Snapshot) -> bool:
 def check_schema(before: Snapshot, after: Snapshot) -> None:
     """Refuse a commit that changed the schema: its rows before and after have different columns."""
     if changes_schema(before, after):
-        raise Conflict(
+        raise ChangeDiffRefused(
             f"commit {after.commit_id} changed the schema; its changes cannot be listed row by row",
-            code="schema_boundary",
+            reason="schema_boundary",
+            graph_commit_id=after.commit_id,
             hint="'diff' compares across schemas, and the feed continues after the commit",
         )

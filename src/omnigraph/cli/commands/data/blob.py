@@ -14,7 +14,7 @@ from omnigraph.cli.io.entity_arguments import RowId, TypeName
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import print_json
 from omnigraph.cli.io.points import At, open_at, point
-from omnigraph.errors import InputError
+from omnigraph.errors import RangeNotSatisfiable
 
 app = typer.Typer(
     cls=Group,
@@ -104,9 +104,5 @@ def _within(bounds: tuple[int | None, int | None], size: int) -> tuple[int, int]
     if first is None:
         first, last = max(size - (last or 0), 0), size - 1
     if first >= size:
-        raise InputError(
-            f"the range begins at byte {first} of a value of {size} bytes",
-            code="bad_range",
-            hint="'omnigraph blob stat' shows the size",
-        )
+        raise RangeNotSatisfiable(first, last, size, hint="'omnigraph blob stat' shows the size")
     return first, min(size - 1 if last is None else last, size - 1) - first + 1
