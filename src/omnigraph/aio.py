@@ -27,8 +27,10 @@ from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.graph_open import PolicySource
 from omnigraph.graph_open import open as open_graph
 from omnigraph.notebook.schema_view import SchemaText
+from omnigraph.operations.access import Access
 from omnigraph.operations.graph_context import Place
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -303,6 +305,10 @@ class AsyncGraph:
         """Return a handle of the same graph bound to another branch; it uses the same threads."""
         return AsyncGraph(await _await_read(self._pool, lambda: self.graph.on(branch)), _pool=self._pool)
 
+    async def with_access(self, access: Access) -> AsyncGraph:
+        """Return a handle that acts as the actor of an access and does only what it allows; it shares the threads."""
+        return AsyncGraph(self.graph.with_access(access), _pool=self._pool)
+
     snapshot = _read(Graph.snapshot)
     catalog = _read(Graph.catalog)
     plan_schema = _read(Graph.plan_schema)
@@ -366,6 +372,7 @@ async def aopen(
     sync: bool = True,
     blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
+    policy: PolicySource = None,
 ) -> AsyncGraph:
     """Open a graph as `open` does; at most `threads` calls run at a time."""
     pool = _Pool(threads)
@@ -379,6 +386,7 @@ async def aopen(
             sync=sync,
             blob_sources=blob_sources,
             environ=environ,
+            policy=policy,
         )
 
     try:

@@ -579,13 +579,16 @@ class Unauthorized(OmniGraphError):
 
 
 class Denied(OmniGraphError):
-    """The policy denied the action for `reasons`."""
+    """The policy denied the action for `reasons`. `rules` are the ids of the rules whose scope excludes the request."""
 
     default_code = "denied"
 
-    def __init__(self, message: str, reasons: Sequence[str] = (), *, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, reasons: Sequence[str] = (), *, rules: Sequence[str] = (), hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.reasons = tuple(reasons)
+        self.rules = tuple(rules)
 
 
 class Overloaded(OmniGraphError):

@@ -25,6 +25,7 @@ from omnigraph.graph_changes import GraphChanges
 from omnigraph.graph_queries import executor_of
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import Preformatted
+from omnigraph.operations.access import Access
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
 from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
@@ -66,9 +67,23 @@ class Graph(GraphChanges):
         return self._tables.html(self.snapshot(), f"{self.uri} on branch {self.branch}")
 
     def on(self, branch: str) -> Graph:
-        """Return a handle of the same graph bound to another branch."""
-        self._repository.state().get_head(branch)
-        return Graph(self._context, branch=branch, actor=self.actor)
+        """Return a handle of the same graph bound to another branch, with the same access.
+
+        An unknown branch raises `BranchNotFound`, unless the caller may not read a branch of that name.
+        """
+        name, access = self._name(branch), self._context.access
+        if access is None or access.decide("read", name).allowed:
+            self._repository.state().get_head(name)
+        return Graph(self._context, branch=name, actor=self.actor)
+
+    def with_access(self, access: Access) -> Graph:
+        """Return a handle of the same graph that acts as the actor of an access and does only what it allows.
+
+        The access of a handle cannot be replaced.
+        """
+        if self._context.access is not None:
+            raise InputError("the handle has an access already", hint="call with_access on the graph without one")
+        return Graph(replace(self._context, access=access), branch=self.branch)
 
     @property
     def schema(self) -> SchemaText:
@@ -94,8 +109,8 @@ class Graph(GraphChanges):
         message: str | None = None,
     ) -> SchemaApplyResult:
         """Replace the branch's schema and migrate its tables as one commit."""
+        options = self._options(branch, actor, message, action="schema_apply")
         source, name = read_source(text, "<schema>")
-        options = self._options(branch, actor, message)
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
     def query(
@@ -127,7 +142,7 @@ class Graph(GraphChanges):
         """
         query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
         paged, executor = PageRequest.of(page, after), executor_of(engine, spark)
-        return self._queries.read(ReadRequest(query, branch or self.branch, at, bounds, paged, executor, spark, watch))
+        return self._queries.read(ReadRequest(query, self._branch(branch), at, bounds, paged, executor, spark, watch))
 
     def pages(
         self,
@@ -145,7 +160,7 @@ class Graph(GraphChanges):
     ) -> Iterator[Result]:
         """Yield the pages of a query, all at the commit of the first; `timeout` applies to each page."""
         query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
-        request = ReadRequest(query, branch or self.branch, at, bounds, PageRequest.of(page, after))
+        request = ReadRequest(query, self._branch(branch), at, bounds, PageRequest.of(page, after))
         yield from self._queries.pages(request)
 
     def explain(
@@ -173,7 +188,7 @@ class Graph(GraphChanges):
     ) -> Preformatted:
         """Run a query and return its plan as text, with actual rows, milliseconds and methods of each operator."""
         query, bounds = QueryText.of(source, name, params), limits_of(None, timeout, cancel)
-        return self._queries.profile(ReadRequest(query, branch or self.branch, at, bounds, executor="pipeline"))
+        return self._queries.profile(ReadRequest(query, self._branch(branch), at, bounds, executor="pipeline"))
 
     def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
         """Check every query of a text or file against the branch's schema."""
@@ -210,6 +225,7 @@ class Graph(GraphChanges):
         with stoppable("analysis", cancel, timeout, writes=write is not None):
             if write is None:
                 return self._queries.analyze(request, self.snapshot(branch, at), bulk)
+            self._context.check("read", branch or self.branch)
             return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
 
     def mutate(
@@ -289,11 +305,13 @@ class Graph(GraphChanges):
     ) -> LoadResult:
         """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist."""
         # An empty name is invalid here; it does not select the branch of the handle.
-        options = replace(self._options(branch, actor, message, idempotency_key=job_id), branch=branch)
+        options = self._options(branch, actor, message, idempotency_key=job_id)
+        options = options if branch else replace(options, branch=branch)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
-        request = replace(request, from_branch=from_branch)
+        request = replace(request, from_branch=self._base(options.branch, from_branch))
         with stoppable("load", cancel, timeout, writes=True):
-            return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
+            result = self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
+        return replace(result, base_branch=from_branch.strip()) if request.from_branch is None else result
 
     def embed(
         self,
@@ -305,7 +323,7 @@ class Graph(GraphChanges):
         message: str | None = None,
     ) -> FillResult:
         """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
-        return self._io.embed(self._options(branch, actor, message), types=types, again=again)
+        return self._io.embed(self._options(branch, actor, message, action="maintain"), types=types, again=again)
 
     def export(
         self,
@@ -328,7 +346,7 @@ class Graph(GraphChanges):
         is one file per fragment. The job runs on the engine that a load of this size would use. `cancel` and `timeout`
         stop the export, an iterator while it is read; files of a stopped export are removed.
         """
-        snapshot = self.snapshot(branch, at)
+        snapshot = self._point("export", branch, at)
         if out is None:
             return stoppable_items("export", cancel, timeout, lambda: self._io.records(snapshot, types))
         request = ExportRequest(os.fspath(out), format, types, partitioned)
@@ -359,7 +377,7 @@ class Graph(GraphChanges):
     ) -> pa.Table:
         """Return all rows of a type as an Arrow table; by default all columns, ids first, then properties by name."""
         with stoppable("read", cancel, timeout):
-            return self._tables.to_arrow(self.snapshot(branch, at), type_name, columns)
+            return self._tables.to_arrow(self._point("export", branch, at), type_name, columns)
 
     def to_spark(
         self,
@@ -372,11 +390,11 @@ class Graph(GraphChanges):
         at: At = None,
     ) -> Any:
         """Return rows of a type as a DataFrame on the given or active session; SQL `filter` applies before Spark."""
-        return self._tables.to_spark(self.snapshot(branch, at), type_name, columns, filter, spark)
+        return self._tables.to_spark(self._point("export", branch, at), type_name, columns, filter, spark)
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
         """Return the graph as a `networkx.MultiDiGraph` of (type, id) nodes, with properties as attributes."""
-        return self._tables.to_networkx(self.snapshot(branch, at), types)
+        return self._tables.to_networkx(self._point("export", branch, at), types)
 
     def branches(self) -> list[str]:
         """Return every branch except internal heads: main first, then by name. The list prints as a table."""
@@ -384,10 +402,14 @@ class Graph(GraphChanges):
 
     def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
         """Create a branch at the head of another one, or at any point of its history; no data is copied."""
-        return self._repository.create_branch(name, from_branch=from_branch or self.branch, at=at, owner=self.actor)
+        name, base = self._name(name), self._branch(from_branch)
+        start = self._context.start_of_branch(name, base, at)
+        return self._repository.create_branch(name, from_branch=base, at=start, owner=self.actor)
 
     def branch_delete(self, name: str, *, force: bool = False) -> None:
         """Delete a branch, and with `force` also one with commits that are on no other branch and under no tag."""
+        name = self._name(name)
+        self._context.check("branch_delete", None, name)
         self._repository.delete_branch(name, force=force)
 
     def merge(
@@ -412,7 +434,10 @@ class Graph(GraphChanges):
         With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
         `cancel` and `timeout` are as in `load`.
         """
-        options = self._options(into, actor, message)
+        source = self._name(source)
+        options = self._options(into, actor, message, action="branch_merge", source=source)
+        if delete_branch:
+            self._context.check("branch_delete", None, source)
         with stoppable("merge", cancel, timeout, writes=True):
             return self._history.merge(
                 source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark
@@ -429,7 +454,7 @@ class Graph(GraphChanges):
     ) -> MergePlan:
         """Return the plan of a merge, with its conflicts; nothing is written."""
         with stoppable("preview", cancel, timeout):
-            return self._history.preview_merge(source, into or self.branch, resolve)
+            return self._history.preview_merge(self._name(source), self._branch(into), resolve)
 
     def revert(
         self,
@@ -461,11 +486,13 @@ class Graph(GraphChanges):
     ) -> MergePlan:
         """Return the plan of a revert, with its conflicts; nothing is written."""
         with stoppable("preview", cancel, timeout):
-            return self._history.preview_revert(commit_id, branch or self.branch, resolve)
+            return self._history.preview_revert(commit_id, self._branch(branch), resolve)
 
     def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
         """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag."""
-        return self._history.create_tag(name, self.snapshot(at=at), actor=actor or self.actor, message=message)
+        self._check_actor(actor)
+        snapshot = self._point("tag_create", None, at)
+        return self._history.create_tag(name, snapshot, actor=actor or self.actor, message=message)
 
     def tags(self) -> list[Tag]:
         """Return every tag, by name. The list prints as a table."""
@@ -477,11 +504,11 @@ class Graph(GraphChanges):
 
     def ensure_indices(self, branch: str | None = None) -> list[TableStats]:
         """Build the indexes that the schema declares and the tables lack."""
-        return self._maintenance.ensure_indices(branch or self.branch)
+        return self._maintenance.ensure_indices(self._branch(branch))
 
     def optimize(self, branch: str | None = None) -> list[TableStats]:
         """Compact the tables of a branch and update its indexes."""
-        return self._maintenance.optimize(branch or self.branch)
+        return self._maintenance.optimize(self._branch(branch))
 
     def cleanup(
         self, *, keep: int | None = None, older_than: timedelta | None = None, confirm: bool = False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine_choice import BulkOptions
 from omnigraph.graph_handle import GraphHandle
+from omnigraph.operations.authorized_points import hidden_commit
 from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.runner import Watch
@@ -25,7 +27,7 @@ class GraphChanges(GraphHandle):
 
     def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
         """Return the commits of a branch, newest first. The list prints as a table."""
-        return self._history.commits(branch or self.branch, limit)
+        return self._history.commits(self._branch(branch), limit)
 
     def commit(self, id: Point) -> Commit:
         """Return one commit, by its id or any other point."""
@@ -71,7 +73,7 @@ class GraphChanges(GraphHandle):
         `cancel` and `timeout` stop the job; its files are removed.
         """
         wanted = ChangeFilter.of(kinds, types, None).has_table
-        request = DiffRequest(*self._history.points(from_, to, self.branch), os.fspath(out), wanted)
+        request = DiffRequest(*self._history.points(from_, to, self.branch, "export"), os.fspath(out), wanted)
         with stoppable("diff", cancel, timeout):
             return self._io.export_diff(request, BulkOptions(engine, spark, watch))
 
@@ -94,7 +96,7 @@ class GraphChanges(GraphHandle):
         """
         wanted = ChangeFilter.of(kinds, types, ops)
         with stoppable("read", cancel, timeout):
-            return self._history.commit_changes(self.commit(id), wanted, changes_max=changes_max, page=page)
+            return self._history.commit_changes(self._known_commit(id), wanted, changes_max=changes_max, page=page)
 
     def changes(
         self,
@@ -120,7 +122,7 @@ class GraphChanges(GraphHandle):
         """
         limits = PageLimits(changes_max, bytes_max, commits_max)
         with stoppable("read", cancel, timeout):
-            feed = self._history.feed(branch or self.branch, ChangeFilter.of(kinds, types, ops))
+            feed = self._history.feed(self._branch(branch), ChangeFilter.of(kinds, types, ops))
             return self._history.poll(feed, limits, cursor=cursor, start=start, page=page)
 
     def changes_baseline(
@@ -135,7 +137,7 @@ class GraphChanges(GraphHandle):
     ) -> Iterator[dict[str, Any]]:
         """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
         wanted = ChangeFilter.of(kinds, types, ops)
-        records = self._history.baseline(branch or self.branch, wanted)
+        records = self._history.baseline(self._branch(branch), wanted)
         yield from stoppable_items("read", cancel, timeout, lambda: records)
 
     def history(
@@ -174,3 +176,10 @@ class GraphChanges(GraphHandle):
         snapshot = self.snapshot(branch, at)
         with stoppable("read", cancel, timeout):
             return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
+
+    def _known_commit(self, id: Point) -> Commit:
+        """Return a commit; one that the caller may not read does not differ from one that does not exist."""
+        access = self._context.access
+        if access is None:
+            return self.commit(id)
+        return hidden_commit(self._repository, access, partial(self.snapshot, at=id), id).commit

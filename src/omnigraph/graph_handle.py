@@ -1,4 +1,8 @@
-"""`GraphHandle`: the state of a `Graph` (its parts, branch and actor) and the resolution of points in time."""
+"""`GraphHandle`: the state of a `Graph` (its parts, branch, actor and access) and the resolution of points in time.
+
+Every public method of a graph asks the access of its handle before it reads or writes. A handle without an access asks
+nothing: each check is one test of an attribute.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from omnigraph.graph_maintenance import GraphMaintenance
 from omnigraph.graph_queries import GraphQueries
 from omnigraph.graph_tables import GraphTables
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.policy.rules import ACTIONS, branch_name
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At
@@ -17,7 +22,7 @@ from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class GraphHandle:
-    """The parts of one opened graph, a branch and an actor."""
+    """The parts of one opened graph, a branch and an actor, which an access in the context determines."""
 
     def __init__(self, context: GraphContext, *, branch: str = MAIN, actor: str | None = None) -> None:
         self._context = context
@@ -28,7 +33,7 @@ class GraphHandle:
         self._tables = GraphTables(context)
         self._maintenance = GraphMaintenance(context)
         self.branch = branch
-        self.actor = actor
+        self.actor = actor if context.access is None else context.access.actor
 
     @property
     def uri(self) -> str:
@@ -38,6 +43,7 @@ class GraphHandle:
     @property
     def newest_version(self) -> int:
         """The newest manifest version; every write to any branch increases it."""
+        self._context.check("read")
         return self._repository.state().version
 
     def snapshot(self, branch: str | None = None, at: At = None) -> Snapshot:
@@ -45,7 +51,52 @@ class GraphHandle:
 
         The first eight or more characters of a commit id name the commit if no other id begins with them.
         """
-        return self._repository.snapshot(branch or self.branch, at)
+        return self._context.snapshot(branch or self.branch, at)
 
-    def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
-        return WriteOptions(branch=branch or self.branch, actor=actor or self.actor, message=message, **more)
+    def _point(self, action: str, branch: str | None, at: At = None) -> Snapshot:
+        """Return the graph at a point on which the caller may perform an action."""
+        return self._context.snapshot(branch or self.branch, at, action)
+
+    def _branch(self, branch: str | None) -> str:
+        """Return the branch of a call: the given one, else that of the handle."""
+        return self._name(branch or self.branch)
+
+    def _name(self, branch: str) -> str:
+        """Return the name of a branch. With an access it is trimmed: what is judged is what is used."""
+        return branch if self._context.access is None else branch_name(branch)
+
+    def _options(
+        self,
+        branch: str | None,
+        actor: str | None,
+        message: str | None,
+        *,
+        action: str = "change",
+        source: str | None = None,
+        **more: Any,
+    ) -> WriteOptions:
+        """Return the options of a write that the caller may make; `source` is the branch that a merge reads."""
+        self._check_actor(actor)
+        name = self._branch(branch)
+        if ACTIONS[action] == "target_branch_scope":
+            self._context.check(action, source, name)
+        else:
+            self._context.check(action, name)
+        return WriteOptions(branch=name, actor=actor or self.actor, message=message, **more)
+
+    def _check_actor(self, actor: str | None) -> None:
+        """Refuse a call in the name of another actor than that of the access."""
+        if self._context.access is not None:
+            self._context.access.check_actor(actor)
+
+    def _base(self, branch: str, from_branch: str) -> str | None:
+        """Return the branch from which a load may create its own; None if it may not, because its own exists."""
+        access = self._context.access
+        if access is None:
+            return from_branch
+        base = branch_name(from_branch)
+        exists = self._repository.state().find_head(branch) is not None
+        decision = (
+            access.decide("branch_create", base, branch) if exists else access.check("branch_create", base, branch)
+        )
+        return base if decision.allowed else None

@@ -42,6 +42,7 @@ class GraphHistory:
 
     def branches(self) -> list[str]:
         """Return every branch: main first, then by name."""
+        self._context.check("read")
         return Listing(self._repository.branches(), self._describe_branch)
 
     def _describe_branch(self, name: str) -> dict[str, Any]:
@@ -50,6 +51,7 @@ class GraphHistory:
 
     def tags(self) -> list[Tag]:
         """Return every tag, by name."""
+        self._context.check("read")
         return Listing(self._repository.state().tags(), describe_tag)
 
     def create_tag(self, name: str, snapshot: Snapshot, *, actor: str | None, message: str | None) -> Tag:
@@ -58,12 +60,14 @@ class GraphHistory:
 
     def delete_tag(self, name: str) -> None:
         """Delete a tag."""
+        self._context.check_tag(name)
         delete_tag(self._repository, name)
 
     def commits(self, branch: str, limit: int | None) -> list[Commit]:
         """Return the commits of a branch, newest first."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InputError(f"the limit must be a non-negative integer (got {str(limit)[:40]!r})")
+        self._context.check("read", branch)
         return Listing(self._repository.commits(branch, limit), describe_commit)
 
     # -- merge and revert ------------------------------------------------------------------------
@@ -84,16 +88,19 @@ class GraphHistory:
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePlan:
         """Return the plan of a merge, with its conflicts; nothing is written."""
+        self._context.check_head(source)
+        self._context.check_head(into)
         return preview_merge(self._repository, source, into, resolve)
 
     def revert(self, commit_id: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
-        reverted = self._repository.snapshot(options.branch, commit_id).commit_id
+        reverted = self._context.snapshot(options.branch, commit_id).commit_id
         return revert_commit(self._repository, reverted, options, resolve=resolve)
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePlan:
         """Return the plan of a revert, with its conflicts; nothing is written."""
-        reverted = self._repository.snapshot(branch, commit_id).commit_id
+        self._context.check_head(branch)
+        reverted = self._context.snapshot(branch, commit_id).commit_id
         return preview_revert(self._repository, reverted, branch, resolve)
 
     # -- changes ---------------------------------------------------------------------------------
@@ -116,9 +123,9 @@ class GraphHistory:
             schema_difference(before.schema, after.schema),
         )
 
-    def points(self, from_: At, to: At, branch: str) -> tuple[Snapshot, Snapshot]:
+    def points(self, from_: At, to: At, branch: str, action: str = "read") -> tuple[Snapshot, Snapshot]:
         """Return the two snapshots of a diff; one text can name both as a range."""
-        snapshot = partial(self._repository.snapshot, branch)
+        snapshot = partial(self._context.snapshot, branch, action=action)
         found = read_range(from_)
         if found is None:
             return snapshot(from_), snapshot(to)
@@ -138,22 +145,30 @@ class GraphHistory:
         limits = PageLimits(changes=changes_max) if changes_max is not None else None
         return read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page)
 
-    def feed(self, branch: str, wanted: ChangeFilter) -> Feed:
+    def feed(self, branch: str, wanted: ChangeFilter, action: str = "read") -> Feed:
         """Return the change feed of a branch."""
+        self._context.check(action, branch)
         return Feed(self._repository, shown_names, branch, wanted)
 
     def poll(self, feed: Feed, limits: PageLimits, *, cursor: str | None, start: str, page: str | None) -> ChangePage:
-        """Return the next page of a change feed: at a page token, after a cursor, or from a start point."""
+        """Return the next page of a change feed: at a page token, after a cursor, or from a start point.
+
+        A feed contains the commits from which its branch was forked. The branch of each is judged.
+        """
         if page is not None:
-            return feed.next_page(page, limits)
-        if cursor is not None:
-            return feed.resume(cursor, limits)
-        return feed.start(start, limits)
+            found = feed.next_page(page, limits)
+        elif cursor is not None:
+            found = feed.resume(cursor, limits)
+        else:
+            found = feed.start(start, limits)
+        for name in dict.fromkeys(block.commit.branch for block in found.blocks):
+            self._context.check("read", name)
+        return found
 
     def baseline(self, branch: str, wanted: ChangeFilter) -> Iterator[dict[str, Any]]:
         """Yield the records of a branch's head, then a record with the cursor that continues from there."""
-        feed = self.feed(branch, wanted)
-        snapshot = self._repository.snapshot(branch, feed.head)
+        feed = self.feed(branch, wanted, "export")
+        snapshot = self._context.snapshot(branch, feed.head, "export")
         for type_ in self._context.catalogs.of(snapshot).tables():
             if wanted.has_table(type_.table_key):
                 yield from export_rows(snapshot, type_)

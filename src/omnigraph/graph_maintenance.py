@@ -28,24 +28,29 @@ class GraphMaintenance:
 
     def ensure_indices(self, branch: str) -> list[TableStats]:
         """Build the missing indexes of a branch."""
+        self._context.check("maintain", branch)
         catalog = self._context.catalogs.of(self._repository.snapshot(branch))
         return maintenance.ensure_indices(self._repository, branch, wanted_indexes(catalog))
 
     def optimize(self, branch: str) -> list[TableStats]:
         """Compact the tables of a branch and update its indexes."""
+        self._context.check("maintain", branch)
         catalog = self._context.catalogs.of(self._repository.snapshot(branch))
         return maintenance.optimize(self._repository, branch, wanted=wanted_indexes(catalog))
 
     def cleanup(self, *, keep: int | None, older_than: timedelta | None, confirm: bool) -> list[CleanupStats]:
         """Remove old table versions; without `confirm`, only report them."""
+        self._context.check("maintain")
         return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
 
     def recover(self) -> list[Recovered]:
         """Finish or undo the writes of crashed processes and remove the files of abandoned jobs."""
+        self._context.check("maintain")
         return [*recovery.recover(self._repository), *sweep(self._repository).problems]
 
     def verify(self, *, deep: bool) -> list[Problem]:
         """Return every violated invariant of the stored graph, and every damaged cache entry."""
+        self._context.check("maintain")
         cached = [
             Problem(f"cache entry {name}", f"is damaged ({reason}); it is ignored and rebuilt")
             for name, reason in disk_cache.find_damaged(self._context.cache.folder)

@@ -7,11 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from omnigraph.graph import Graph
+from omnigraph.operations.access import Access
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.graph_context import GraphContext, Place
+from omnigraph.policy.decide import Policy, load_policy
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write import recovery
 from omnigraph.versioning.write.repository import Repository
+
+PolicySource = str | os.PathLike[str] | Policy | None
+"""A policy file, a compiled policy, or none."""
 
 
 def init(
@@ -38,16 +43,19 @@ def open(
     sync: bool = True,
     blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
+    policy: PolicySource = None,
 ) -> Graph:
     """Open a graph; a writable one first recovers from crashed writers.
 
     `blob_sources` are the folders and `s3://` prefixes from which a write may copy the bytes of a Blob that is given as
     a reference; by default there are none.
+    With a `policy`, given as a file or compiled, the graph does only what the policy allows its actor; without an
+    actor, it does nothing.
     """
+    compiled = policy if policy is None or isinstance(policy, Policy) else load_policy(Path(policy))
     environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(GraphContext.of(repository, environ, blob_sources), branch=branch, actor=actor)
-    repository.state().get_head(branch)
-    return graph
+    graph = Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
+    return (graph if compiled is None else graph.with_access(Access(compiled, actor))).on(branch)

@@ -35,7 +35,7 @@ class GraphQueries:
         context = self._context
         if request.page is not None:
             return read_page(context, request)
-        snapshot = context.repository.snapshot(request.branch, request.at)
+        snapshot = context.snapshot(request.branch, request.at)
         if request.executor == "spark":
             from omnigraph.spark.reads import read_on_spark  # noqa: PLC0415 (PySpark is optional)
 
@@ -65,7 +65,7 @@ class GraphQueries:
 
     def profile(self, request: ReadRequest) -> Preformatted:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
-        snapshot = self._context.repository.snapshot(request.branch, request.at)
+        snapshot = self._context.snapshot(request.branch, request.at)
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
         explained = PlanExplainer(execution.prepared, snapshot, self._context.cache)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.policy import Policy, parse_rules
-from omnigraph.policy.rules import ACTIONS, SCOPES
+from omnigraph.policy.rules import GRAPH_ACTIONS, SCOPES
 from support.policies import evaluate
 
 NAMES = ["a", "b", 'c"\\', "é", "Omnigraph::Group", "x:read", "y\u2028\n"]
@@ -18,7 +18,7 @@ BRANCHES = ["main", "release/1", "draft", 'q"uote', "Main"]
 @st.composite
 def allows(draw: st.DrawFn, groups: list[str]) -> dict[str, object]:
     key = draw(st.sampled_from([None, "branch_scope", "target_branch_scope"]))
-    usable = [action for action, needed in ACTIONS.items() if key is None or needed == key]
+    usable = [action for action, needed in GRAPH_ACTIONS.items() if key is None or needed == key]
     allow: dict[str, object] = {
         "actors": {"group": draw(st.sampled_from(groups))},
         "actions": draw(st.lists(st.sampled_from(usable), min_size=1, max_size=4)),
@@ -39,7 +39,7 @@ def documents(draw: st.DrawFn) -> dict[str, object]:
 
 
 branches = st.none() | st.sampled_from([*BRANCHES, " main ", "draft\t"])
-requests = st.tuples(st.sampled_from([*NAMES, "stranger"]), st.sampled_from(list(ACTIONS)), branches, branches)
+requests = st.tuples(st.sampled_from([*NAMES, "stranger"]), st.sampled_from(list(GRAPH_ACTIONS)), branches, branches)
 
 
 @settings(max_examples=120)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.operations.access import Access
+from omnigraph.operations.authorized_points import authorized_snapshot
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import GraphEmbedder
 from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.values import Fetch
-from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.ref_names import check_text
+from omnigraph.versioning.write.repository import At, Repository
 
 Place = str | os.PathLike[str]
 
@@ -30,6 +36,8 @@ class GraphContext:
     environ: Mapping[str, str] = field(repr=False)
     fetch: Fetch | None = None
     """Reads the bytes of a Blob that is given as a reference; None if no source is permitted."""
+    access: Access | None = None
+    """The rights of the caller; None does not limit them."""
 
     @classmethod
     def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> GraphContext:
@@ -46,3 +54,41 @@ class GraphContext:
             environ,
             BlobSources(blob_sources, environ) if blob_sources else None,
         )
+
+    def check(self, action: str, branch: str | None = None, target: str | None = None) -> None:
+        """Raise `Denied` if the caller may not perform an action."""
+        if self.access is not None:
+            self.access.check(action, branch, target)
+
+    def check_head(self, branch: str) -> None:
+        """Raise `Denied` if the caller may not read the head of a branch."""
+        if self.access is not None:
+            self.snapshot(branch)
+
+    def check_tag(self, name: str) -> None:
+        """Raise `Denied` if the caller may not delete a tag; the branch on which its commit was made is judged."""
+        if self.access is None:
+            return
+        check_text(name, "tag")
+        tag = self.repository.state().find_tag(name.strip())
+        if tag is None:
+            self.check("tag_delete")
+        else:
+            self.snapshot(MAIN, tag.commit_id, "tag_delete")
+
+    def start_of_branch(self, name: str, base: str, at: At) -> Snapshot | At:
+        """Return the point at which the caller may create a branch; None is the head of `base`."""
+        access = self.access
+        if access is None:
+            return at
+        if at is None:
+            access.check("branch_create", base, name)
+            return None
+        judge = partial(access.check, "branch_create", target=name)
+        return authorized_snapshot(self.repository, access, judge, base, at)
+
+    def snapshot(self, branch: str, at: At = None, action: str = "read") -> Snapshot:
+        """Return the graph at a branch's head or at a point, or raise `Denied` if the caller may not use it so."""
+        if self.access is None:
+            return self.repository.snapshot(branch, at)
+        return authorized_snapshot(self.repository, self.access, partial(self.access.check, action), branch, at)

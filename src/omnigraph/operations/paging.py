@@ -25,7 +25,6 @@ from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.repository import Repository
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         )
     watch = request.limits.watch()
     cursor = _Cursor.read(page.after, request.branch) if page.after is not None else None
-    snapshot = _snapshot_of(context.repository, request, cursor)
+    snapshot = _snapshot_of(context, request, cursor)
     with watching(watch):
         watch.check()
         prepared = context.plans.get_read(snapshot, request.query)
@@ -110,20 +109,22 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=next_page)
 
 
-def _snapshot_of(repository: Repository, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:
+def _snapshot_of(context: GraphContext, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:
     """Return the snapshot of a page: that of the cursor, else the requested one."""
     if cursor is None:
-        return repository.snapshot(request.branch, request.at)
+        return context.snapshot(request.branch, request.at)
     if request.at is not None:
-        requested = repository.snapshot(request.branch, request.at)
+        requested = context.snapshot(request.branch, request.at)
         if requested.commit_id != cursor.commit_id:
             raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to that of 'at'")
-    return _snapshot_at(repository, cursor.commit_id)
+    return _snapshot_at(context, request.branch, cursor.commit_id)
 
 
-def _snapshot_at(repository: Repository, commit_id: str) -> Snapshot:
+def _snapshot_at(context: GraphContext, branch: str, commit_id: str) -> Snapshot:
+    """Return the snapshot of a cursor. A cursor is no authority: its commit is judged like any other."""
+    context.check("read", branch)
     try:
-        return repository.snapshot(at=commit_id)
+        return context.snapshot(branch, commit_id)
     except CommitNotFound as error:
         raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
 

@@ -27,8 +27,6 @@ def _actions(rules: PolicyRules) -> Iterator[str]:
         for action in rule.actions:
             if action in WITHOUT_EFFECT:
                 yield f"rule '{rule.id}': action '{action}' grants nothing; remove it"
-            elif action == "admin":
-                yield f"rule '{rule.id}': action 'admin' is reserved; no operation requires it"
 
 
 def _scoped_reads(rules: PolicyRules) -> Iterator[str]:
@@ -40,5 +38,5 @@ def _scoped_reads(rules: PolicyRules) -> Iterator[str]:
         if found.isdisjoint({None, "any"}):
             yield (
                 f"group '{group}' may read only with a scope other than 'any'; requests without a branch "
-                "(the schema, lists of branches and commits) are denied"
+                "(lists of branches and tags) are denied"
             )

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.errors import MissingPackage, OmniGraphError, PolicyInvalid
-from omnigraph.policy.rules import ACTIONS, WITHOUT_EFFECT, PolicyRule, PolicyRules
-from omnigraph.policy.yaml_nodes import PolicyProblem
+from omnigraph.policy.rules import ACTIONS_OF, WITHOUT_EFFECT, PolicyKind, PolicyRule, PolicyRules
 
 _NAMESPACE = "Omnigraph"
 _FLAGS = ("has_branch", "branch_is_protected", "has_target_branch", "target_branch_is_protected")
 _TEXTS = ("branch", "target_branch")
+_NO_MEMBERS: dict[str, Any] = {"attrs": {}, "parents": []}
 _CONDITIONS = {
     "branch_scope": ("has_branch", "branch_is_protected"),
     "target_branch_scope": ("has_target_branch", "target_branch_is_protected"),
@@ -27,7 +27,7 @@ _CONDITIONS = {
 
 
 class CedarPolicies:
-    """The compiled policies of one graph.
+    """The compiled policies of one graph, or of the server.
 
     A decision evaluates only the permits that name the action and a group of the actor: no other permit can match,
     because its scope names another action or group. Of several permits that differ only in their ids, one is
@@ -37,7 +37,7 @@ class CedarPolicies:
     def __init__(self, rules: PolicyRules, graph: str) -> None:
         cedarpy = _cedarpy()
         self._rules = rules
-        self._graph = graph
+        self._resource = _uid("Graph", graph) if rules.kind == "graph" else _uid("Server", "root")
         permits: dict[str, Any] = {}
         representatives: dict[tuple[object, ...], str] = {}
         self._permits: dict[tuple[str, str], dict[str, Any]] = {}
@@ -47,13 +47,13 @@ class CedarPolicies:
                 if action in WITHOUT_EFFECT:
                     continue
                 permit_id = f"{rule.id}:{action}"
-                permits[permit_id] = permit = _permit(rule, action, graph)
+                permits[permit_id] = permit = _permit(rule, action, self._resource)
                 evaluated = representatives.setdefault((action, rule.group, rule.scope), permit_id)
                 self._permits.setdefault((action, rule.group), {}).setdefault(evaluated, permit)
                 self._rule_ids.setdefault(evaluated, []).append(rule.id)
         try:
-            self._schema = cedarpy.Schema.from_json_str(json.dumps(_schema()))
-            self._entities = cedarpy.Entities.from_json_str(json.dumps(_entities(rules, graph)), self._schema)
+            self._schema = cedarpy.Schema.from_json_str(json.dumps(_schema(rules.kind)))
+            self._entities = cedarpy.Entities.from_json_str(json.dumps(self._all_entities()), self._schema)
             everything = _policy_set(cedarpy, [permits])
             found = cedarpy.validate_policies(str(everything), self._schema)
         except ValueError as error:
@@ -69,21 +69,23 @@ class CedarPolicies:
         """The policies as Cedar text."""
         return self._text
 
-    def matches(self, actor: str, action: str, branch: str | None, target_branch: str | None) -> tuple[str, ...]:
+    def matches(
+        self, actor: str, groups: tuple[str, ...], action: str, branch: str | None, target_branch: str | None
+    ) -> tuple[str, ...]:
         """Return the ids of all rules that allow a request, in code point order; empty if it is denied.
 
-        A failure of the evaluation raises an error with the code `policy_failed`. It never allows a request.
+        `groups` are all groups of the actor: those of the policy, and those of the caller's token. A failure of the
+        evaluation raises an error with the code `policy_failed`. It never allows a request.
         """
-        groups = self._rules.groups_of.get(actor, ())
         request = {
             "principal": _uid("Actor", actor),
             "action": _uid("Action", action),
-            "resource": _uid("Graph", self._graph),
+            "resource": self._resource,
             "context": self._context(branch, target_branch),
         }
         try:
             subset = self._subset(action, groups)
-            result = _cedarpy().is_authorized(request, subset, self._entities, self._schema)
+            result = _cedarpy().is_authorized(request, subset, self._entities_of(actor, groups), self._schema)
             failures, allowed, permits = result.diagnostics.errors, result.allowed, result.diagnostics.reasons
         except Exception as error:
             raise _failed(str(error)) from error
@@ -104,6 +106,19 @@ class CedarPolicies:
             "target_branch": target_branch or "",
             "target_branch_is_protected": target_branch in protected,
         }
+
+    def _all_entities(self) -> list[dict[str, Any]]:
+        rules = self._rules
+        found = [_entity("Actor", actor, groups) for actor, groups in rules.groups_of.items()]
+        return [*found, *(_entity("Group", group) for group in rules.groups), {**_NO_MEMBERS, "uid": self._resource}]
+
+    def _entities_of(self, actor: str, groups: tuple[str, ...]) -> Any:
+        """Return entities with an actor in these groups; those of the policy unless a token adds a group."""
+        if groups == self._rules.groups_of.get(actor, ()):
+            return self._entities
+        members = [_entity("Actor", actor, groups), *(_entity("Group", group) for group in groups)]
+        text = json.dumps([*members, {**_NO_MEMBERS, "uid": self._resource}])
+        return _cedarpy().Entities.from_json_str(text, self._schema)
 
     def _subset(self, action: str, groups: tuple[str, ...]) -> Any:
         found = self._subsets.get((action, groups))
@@ -134,12 +149,12 @@ def _uid(kind: str, name: str) -> dict[str, str]:
     return {"type": f"{_NAMESPACE}::{kind}", "id": name}
 
 
-def _permit(rule: PolicyRule, action: str, graph: str) -> dict[str, Any]:
+def _permit(rule: PolicyRule, action: str, resource: dict[str, str]) -> dict[str, Any]:
     return {
         "effect": "permit",
         "principal": {"op": "in", "entity": _uid("Group", rule.group)},
         "action": {"op": "==", "entity": _uid("Action", action)},
-        "resource": {"op": "==", "entity": _uid("Graph", graph)},
+        "resource": {"op": "==", "entity": resource},
         "conditions": _conditions(rule),
     }
 
@@ -153,20 +168,16 @@ def _conditions(rule: PolicyRule) -> list[dict[str, Any]]:
     return [{"kind": "when", "body": {"&&": {"left": present, "right": right}}}]
 
 
-def _schema() -> dict[str, Any]:
+def _schema(kind: PolicyKind) -> dict[str, Any]:
     attributes = {name: {"type": "Boolean"} for name in _FLAGS} | {name: {"type": "String"} for name in _TEXTS}
     applies = {
         "principalTypes": ["Actor"],
-        "resourceTypes": ["Graph"],
+        "resourceTypes": ["Graph" if kind == "graph" else "Server"],
         "context": {"type": "Record", "attributes": attributes},
     }
-    types: dict[str, Any] = {"Actor": {"memberOfTypes": ["Group"]}, "Group": {}, "Graph": {}}
-    return {_NAMESPACE: {"entityTypes": types, "actions": {action: {"appliesTo": applies} for action in ACTIONS}}}
-
-
-def _entities(rules: PolicyRules, graph: str) -> list[dict[str, Any]]:
-    found = [_entity("Actor", actor, groups) for actor, groups in rules.groups_of.items()]
-    return [*found, *(_entity("Group", group) for group in rules.groups), _entity("Graph", graph)]
+    types: dict[str, Any] = {"Actor": {"memberOfTypes": ["Group"]}, "Group": {}, "Graph": {}, "Server": {}}
+    actions = {action: {"appliesTo": applies} for action in ACTIONS_OF[kind]}
+    return {_NAMESPACE: {"entityTypes": types, "actions": actions}}
 
 
 def _entity(kind: str, name: str, groups: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -174,6 +185,8 @@ def _entity(kind: str, name: str, groups: tuple[str, ...] = ()) -> dict[str, Any
 
 
 def _rejected(rules: PolicyRules, messages: list[str]) -> PolicyInvalid:
+    from omnigraph.policy.yaml_nodes import PolicyProblem  # noqa: PLC0415 (imports YAML)
+
     problems = [PolicyProblem("", f"Cedar rejects the policy: {message}") for message in messages]
     text = "\n".join(f"  {problem.message}" for problem in problems)
     return PolicyInvalid(f"'{rules.source}' is not a valid policy:\n{text}", problems)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from omnigraph.errors import Denied, InputError
 from omnigraph.policy.cedar import CedarPolicies
-from omnigraph.policy.rules import WITHOUT_EFFECT, PolicyRule, PolicyRules, action_name, branch_name
-from omnigraph.policy.yaml import read_rules
+from omnigraph.policy.rules import (
+    FILE_KEYS,
+    WITHOUT_EFFECT,
+    PolicyKind,
+    PolicyRule,
+    PolicyRules,
+    action_name,
+    branch_name,
+    other_kind,
+)
 from omnigraph.suggestions import listing
 
 CACHE_MAX = 16_384
 """Number of decisions that a policy keeps."""
 
 Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope"]
-Key = tuple[str | None, str, str | None, str | None]
+Key = tuple[str | None, str, str | None, str | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,20 @@ class PolicyDecision:
     message: str
     reasons: tuple[str, ...] = ()
     """Why the request is denied; empty if it is allowed."""
+    nearest_rules: tuple[str, ...] = ()
+    """The ids of the rules that list the action for the actor, and whose scope excludes the request."""
+    name: str | None = None
+    """The name of the stored query, for `invoke_query`; version 1 of a policy does not read it."""
 
     @property
     def matched_rule(self) -> str | None:
         """The first of `matched_rules`, or None."""
         return self.matched_rules[0] if self.matched_rules else None
+
+    def raise_denied(self) -> None:
+        """Raise `Denied` if the request is denied."""
+        if not self.allowed:
+            raise Denied(self.message, self.reasons, rules=self.nearest_rules)
 
 
 @dataclass(frozen=True)
@@ -57,8 +74,8 @@ class ConsideredRule:
 class Policy:
     """A compiled policy. It is immutable apart from its cache and can be shared by threads.
 
-    The cache maps (actor, action, branch, target branch) to a decision. It belongs to this object, so a reloaded
-    policy starts with an empty cache. When it is full, the oldest entry is removed.
+    The cache maps (actor, action, branch, target branch, groups) to a decision. It belongs to this object, so a
+    reloaded policy starts with an empty cache. When it is full, the oldest entry is removed.
     """
 
     rules: PolicyRules
@@ -83,14 +100,24 @@ class Policy:
         return len(self._decisions)
 
     def decide(
-        self, actor: str | None, action: str, branch: str | None = None, target_branch: str | None = None
+        self,
+        actor: str | None,
+        action: str,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        *,
+        groups: tuple[str, ...] = (),
     ) -> PolicyDecision:
-        """Return the decision on a request.
+        """Return the decision on a request. `groups` are added to those in which the policy lists the actor.
 
         Without an actor, every request is denied. An unknown action and a blank branch name are an `InputError`.
         """
-        key = (actor, action, branch, target_branch)
-        found = self._decisions.get(key)
+        key = (actor, action, branch, target_branch, groups)
+        try:
+            found = self._decisions.get(key)
+        except TypeError:
+            _check_types(key)
+            raise
         return found if found is not None else self._decide_and_keep(key)
 
     def check(
@@ -98,8 +125,7 @@ class Policy:
     ) -> PolicyDecision:
         """Return the decision on an allowed request; raises `Denied` with the reasons otherwise."""
         decision = self.decide(actor, action, branch, target_branch)
-        if not decision.allowed:
-            raise Denied(decision.message, decision.reasons)
+        decision.raise_denied()
         return decision
 
     def consider(self, decision: PolicyDecision) -> list[ConsideredRule]:
@@ -116,46 +142,58 @@ class Policy:
             self._decisions[key] = decision
         return decision
 
-    def _decide(self, actor: str | None, action: str, branch: str | None, target_branch: str | None) -> PolicyDecision:
+    def _decide(
+        self, actor: str | None, action: str, branch: str | None, target_branch: str | None, groups: tuple[str, ...]
+    ) -> PolicyDecision:
         action = action_name(action)
         branch = branch_name(branch) if branch is not None else None
         target = branch_name(target_branch) if target_branch is not None else None
-        groups = self._groups(actor)
+        groups = self._groups(actor, groups)
         # An actor without groups can match no permit; Cedar has no entity for it.
-        decidable = actor is not None and groups and action not in WITHOUT_EFFECT
-        matched = self._cedar.matches(actor or "", action, branch, target) if decidable else ()
-        request = _request(action, branch, target)
+        undecidable = action in WITHOUT_EFFECT or other_kind(action, self.rules.kind) is not None
+        decidable = actor is not None and groups and not undecidable
+        matched = self._cedar.matches(actor or "", groups, action, branch, target) if decidable else ()
+        request = describe_request(action, branch, target)
         if matched:
             message = f"rule '{matched[0]}' allows {request} for actor '{actor}'"
             return PolicyDecision(True, actor, action, branch, target, matched, message)
         decision = PolicyDecision(False, actor, action, branch, target, (), "")
-        reasons = tuple(self._reasons(decision, groups))
-        if actor is None or not groups:
+        near = tuple(rule for rule in self.rules.rules if _why(rule, decision, groups) == "scope")
+        reasons = tuple(self._reasons(decision, groups, near))
+        if actor is None or not groups or undecidable:
             message = f"{request} is denied: {reasons[0]}"
         else:
             message = f"no rule allows {request} for actor '{actor}'"
-        return PolicyDecision(False, actor, action, branch, target, (), message, reasons)
+        return replace(decision, message=message, reasons=reasons, nearest_rules=tuple(rule.id for rule in near))
 
-    def _groups(self, actor: str | None) -> tuple[str, ...]:
-        return self.rules.groups_of.get(actor, ()) if actor is not None else ()
+    def _groups(self, actor: str | None, more: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the groups of an actor; a group that the policy does not define has no effect."""
+        if actor is None:
+            return ()
+        listed = self.rules.groups_of.get(actor, ())
+        if not more:
+            return listed
+        return tuple(dict.fromkeys((*listed, *(group for group in more if group in self.rules.groups))))
 
-    def _reasons(self, decision: PolicyDecision, groups: tuple[str, ...]) -> list[str]:
+    def _reasons(self, decision: PolicyDecision, groups: tuple[str, ...], near: tuple[PolicyRule, ...]) -> list[str]:
         """Return why a request is denied: one sentence per rule that fails only because of its scope."""
         actor, action = decision.actor, decision.action
+        other = other_kind(action, self.rules.kind)
         if actor is None:
             return ["no actor was given"]
+        if other is not None:
+            return [f"rules for action '{action}' are in the {other} policy ('{FILE_KEYS[other]}')"]
         if not groups:
             return [f"actor '{actor}' is unknown to the policy: no group lists it"]
         if action in WITHOUT_EFFECT:
             return [f"action '{action}' has no effect and is always denied"]
-        near = [rule for rule in self.rules.rules if _why(rule, decision, groups) == "scope"]
         if not near:
             return [f"no rule lists action '{action}' for a group of actor '{actor}' ({listing(groups)})"]
         return [_scope_reason(rule, decision) for rule in near]
 
 
 def _check_types(key: tuple[object, ...]) -> None:
-    for name, value in zip(("actor", "action", "branch", "target_branch"), key, strict=True):
+    for name, value in zip(("actor", "action", "branch", "target_branch"), key, strict=False):
         if not isinstance(value, str) and (value is not None or name == "action"):
             raise InputError(f"'{name}' must be a string (got {value!r})")
 
@@ -184,7 +222,8 @@ def _scope_reason(rule: PolicyRule, decision: PolicyDecision) -> str:
     return f"rule '{rule.id}' allows '{decision.action}' on {scope} {plural} only; {found}"
 
 
-def _request(action: str, branch: str | None, target: str | None) -> str:
+def describe_request(action: str, branch: str | None, target: str | None) -> str:
+    """Return a request as words, for messages."""
     parts = [f"action '{action}'"]
     if branch is not None:
         parts.append(f"on branch '{branch}'")
@@ -194,5 +233,16 @@ def _request(action: str, branch: str | None, target: str | None) -> str:
 
 
 def load_policy(path: Path | str, *, graph: str = "graph") -> Policy:
-    """Read and compile a policy file; raises `PolicyInvalid` with all problems."""
-    return Policy(read_rules(path), graph)
+    """Read and compile the policy of a graph; raises `PolicyInvalid` with all problems."""
+    return Policy(_read_rules(path, "graph"), graph)
+
+
+def load_server_policy(path: Path | str) -> Policy:
+    """Read and compile the policy of a server, which decides on the actions of `SERVER_ACTIONS` only."""
+    return Policy(_read_rules(path, "server"), "server")
+
+
+def _read_rules(path: Path | str, kind: PolicyKind) -> PolicyRules:
+    from omnigraph.policy.yaml import read_rules  # noqa: PLC0415 (a graph without a policy reads no YAML)
+
+    return read_rules(path, kind)

@@ -12,10 +12,12 @@ from omnigraph.suggestions import did_you_mean
 
 ScopeKey = Literal["branch_scope", "target_branch_scope"]
 BranchScope = Literal["any", "protected", "unprotected"]
+PolicyKind = Literal["graph", "server"]
+"""What a policy file governs: one graph, or the server."""
 
 SCOPE_KEYS: tuple[ScopeKey, ...] = ("branch_scope", "target_branch_scope")
 SCOPES: tuple[BranchScope, ...] = ("any", "protected", "unprotected")
-ACTIONS: Mapping[str, ScopeKey | None] = {
+GRAPH_ACTIONS: Mapping[str, ScopeKey | None] = {
     "read": "branch_scope",
     "export": "branch_scope",
     "change": "branch_scope",
@@ -23,11 +25,21 @@ ACTIONS: Mapping[str, ScopeKey | None] = {
     "branch_create": "target_branch_scope",
     "branch_delete": "target_branch_scope",
     "branch_merge": "target_branch_scope",
+    "tag_create": "branch_scope",
+    "tag_delete": "branch_scope",
+    "maintain": "branch_scope",
+    "invoke_query": None,
     "run_publish": "target_branch_scope",
     "run_abort": "target_branch_scope",
     "admin": None,
 }
+SERVER_ACTIONS: Mapping[str, ScopeKey | None] = {"graph_list": None, "audit_read": None, "admin": None}
+ACTIONS: Mapping[str, ScopeKey | None] = {**GRAPH_ACTIONS, **SERVER_ACTIONS}
 """Action → the key that can limit it to some branches."""
+
+ACTIONS_OF: Mapping[PolicyKind, Mapping[str, ScopeKey | None]] = {"graph": GRAPH_ACTIONS, "server": SERVER_ACTIONS}
+FILE_KEYS: Mapping[PolicyKind, str] = {"graph": "policy.file", "server": "server.policy.file"}
+"""Kind of a policy → the configuration key that names its file."""
 
 WITHOUT_EFFECT = frozenset({"run_publish", "run_abort"})
 """Actions of older policies. They are accepted in a file and grant nothing."""
@@ -62,6 +74,7 @@ class PolicyRules:
     rules: tuple[PolicyRule, ...]
     source: str = "policy.yaml"
     """The file, for messages."""
+    kind: PolicyKind = "graph"
 
     @cached_property
     def groups_of(self) -> Mapping[str, tuple[str, ...]]:
@@ -85,11 +98,20 @@ def action_name(name: str) -> str:
     return folded
 
 
+def other_kind(action: str, kind: PolicyKind) -> PolicyKind | None:
+    """Return the kind of policy that an action belongs to if it is not `kind`; None otherwise."""
+    if action in ACTIONS_OF[kind] or action not in ACTIONS:
+        return None
+    return "server" if kind == "graph" else "graph"
+
+
 def branch_name(name: str) -> str:
     """Return a branch name without surrounding whitespace; the operation must use the returned name.
 
     A name that is blank or not valid Unicode is an `InputError`.
     """
+    if not isinstance(name, str):
+        raise InputError(f"the name of a branch is a str, not {type(name).__name__}", code="bad_branch_name")
     trimmed = name.strip()
     if not trimmed:
         raise InputError(f"a branch name must not be blank (got {name!r})", code="bad_branch_name")

@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.policy.rules import ACTIONS, SCOPE_KEYS, SCOPES, BranchScope, PolicyRule, PolicyRules, ScopeKey
+from omnigraph.policy.rules import (
+    ACTIONS,
+    ACTIONS_OF,
+    FILE_KEYS,
+    SCOPE_KEYS,
+    SCOPES,
+    BranchScope,
+    PolicyKind,
+    PolicyRule,
+    PolicyRules,
+    ScopeKey,
+    other_kind,
+)
 from omnigraph.policy.yaml_nodes import ProblemLog, YamlList, YamlMap, YamlNode, join, parse_yaml, read_policy_text
 from omnigraph.suggestions import did_you_mean, listing
 
-_KEYS = ("version", "groups", "protected_branches", "rules")
+_KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
+    "graph": ("version", "groups", "protected_branches", "rules"),
+    "server": ("version", "groups", "rules"),
+}
 _RULE_KEYS = ("id", "allow")
 _ALLOW_KEYS = ("actors", "actions", *SCOPE_KEYS)
 
 
-def read_rules(path: Path | str) -> PolicyRules:
+def read_rules(path: Path | str, kind: PolicyKind = "graph") -> PolicyRules:
     """Return the rules of a file; raises `PolicyInvalid` with all problems."""
-    return parse_rules(read_policy_text(Path(path)), str(path))
+    return parse_rules(read_policy_text(Path(path)), str(path), kind)
 
 
-def parse_rules(text: str, source: str = "policy.yaml") -> PolicyRules:
+def parse_rules(text: str, source: str = "policy.yaml", kind: PolicyKind = "graph") -> PolicyRules:
     """Return the rules of a text; raises `PolicyInvalid` with all problems."""
-    log = ProblemLog(source, "policy")
-    members = log.expect_root(parse_yaml(text, log), _KEYS)
+    log = ProblemLog(source, "policy" if kind == "graph" else "server policy")
+    members = log.expect_root(parse_yaml(text, log), _KEYS[kind])
     groups = _groups(members.get("groups"), log)
     protected = _protected(members.get("protected_branches"), log)
-    rules = _rules(members.get("rules"), groups, log)
+    rules = _RuleReader(groups, kind, log).rules(members.get("rules"))
     log.raise_any()
-    return PolicyRules(groups, protected, rules, source)
+    return PolicyRules(groups, protected, rules, source, kind)
 
 
 def _groups(node: YamlNode | None, log: ProblemLog) -> dict[str, tuple[str, ...]]:
@@ -56,86 +72,95 @@ def _protected(node: YamlNode | None, log: ProblemLog) -> frozenset[str]:
     return frozenset(name.strip() for name in names if name is not None)
 
 
-def _rules(node: YamlNode | None, groups: Mapping[str, tuple[str, ...]], log: ProblemLog) -> tuple[PolicyRule, ...]:
-    items = log.expect_list(node, "rules") if node is not None else []
-    found = []
-    lines: dict[str, int] = {}
-    for index, item in enumerate(items):
-        path = f"rules[{index}]"
-        members = log.expect_map(item, path, _RULE_KEYS)
-        if not isinstance(item, YamlMap):
-            continue
-        id_node = members.get("id")
-        rule_id = log.expect_text(id_node, join(path, "id")) if id_node is not None else None
-        if id_node is None:
-            log.add(join(path, "id"), "is missing", item.line, hint="give the rule a unique id")
-        if rule_id is not None and rule_id in lines:
-            message = f"rule id '{rule_id}' is repeated; it is also on line {lines[rule_id]}"
-            log.add(join(path, "id"), message, item.line, rule=rule_id)
-        lines.setdefault(rule_id or "", item.line)
-        rule = _allow(members.get("allow"), rule_id or "", f"{path}.allow", groups, log, item.line)
-        if rule is not None:
-            found.append(rule)
-    return tuple(found)
+@dataclass(frozen=True)
+class _RuleReader:
+    """Reads the rules of one file."""
 
+    groups: Mapping[str, tuple[str, ...]]
+    kind: PolicyKind
+    log: ProblemLog
 
-def _allow(
-    node: YamlNode | None, rule: str, path: str, groups: Mapping[str, tuple[str, ...]], log: ProblemLog, line: int
-) -> PolicyRule | None:
-    if node is None:
-        log.add(path, "is missing", line, rule=rule, hint="a rule has 'allow' with 'actors' and 'actions'")
-        return None
-    members = log.expect_map(node, path, _ALLOW_KEYS, rule=rule)
-    if not isinstance(node, YamlMap):
-        return None
-    group = _group(members.get("actors"), rule, f"{path}.actors", groups, log, node.line)
-    actions = _actions(members.get("actions"), rule, f"{path}.actions", log, node.line)
-    scopes = {key: _scope(members[key], rule, join(path, key), log) for key in SCOPE_KEYS if key in members}
-    if len(scopes) == 2:
-        message = f"rule '{rule}' has both branch_scope and target_branch_scope"
-        log.add(path, message, node.lines["target_branch_scope"], rule=rule, hint="write two rules")
-    else:
-        for key in scopes:
-            _check_scope(key, actions, rule, join(path, key), log, node.lines[key])
-    return PolicyRule(rule, group or "", actions, scopes.get("branch_scope"), scopes.get("target_branch_scope"))
+    def rules(self, node: YamlNode | None) -> tuple[PolicyRule, ...]:
+        log = self.log
+        items = log.expect_list(node, "rules") if node is not None else []
+        found = []
+        lines: dict[str, int] = {}
+        for index, item in enumerate(items):
+            path = f"rules[{index}]"
+            members = log.expect_map(item, path, _RULE_KEYS)
+            if not isinstance(item, YamlMap):
+                continue
+            id_node = members.get("id")
+            rule_id = log.expect_text(id_node, join(path, "id")) if id_node is not None else None
+            if id_node is None:
+                log.add(join(path, "id"), "is missing", item.line, hint="give the rule a unique id")
+            if rule_id is not None and rule_id in lines:
+                message = f"rule id '{rule_id}' is repeated; it is also on line {lines[rule_id]}"
+                log.add(join(path, "id"), message, item.line, rule=rule_id)
+            lines.setdefault(rule_id or "", item.line)
+            rule = self._allow(members.get("allow"), rule_id or "", f"{path}.allow", item.line)
+            if rule is not None:
+                found.append(rule)
+        return tuple(found)
 
-
-def _group(
-    node: YamlNode | None, rule: str, path: str, groups: Mapping[str, tuple[str, ...]], log: ProblemLog, line: int
-) -> str | None:
-    if node is None:
-        log.add(path, "is missing", line, rule=rule, hint="write: actors: { group: NAME }")
-        return None
-    members = log.expect_map(node, path, ("group",), rule=rule)
-    if not isinstance(node, YamlMap):
-        return None
-    if "group" not in members:
-        log.add(f"{path}.group", "is missing", node.line, rule=rule, hint="write: actors: { group: NAME }")
-        return None
-    name = log.expect_text(members["group"], f"{path}.group", rule=rule)
-    if name is not None and name not in groups:
-        hint = did_you_mean(name, groups) or f"the groups are {listing(groups) or 'none'}"
-        log.add(f"{path}.group", f"rule '{rule}': there is no group '{name}'", node.line, rule=rule, hint=hint)
-    return name
-
-
-def _actions(node: YamlNode | None, rule: str, path: str, log: ProblemLog, line: int) -> tuple[str, ...]:
-    known = f"the actions are {', '.join(ACTIONS)}"
-    items = log.expect_list(node, path, rule=rule) if node is not None else []
-    if node is None or (isinstance(node, YamlList) and not items):
-        log.add(path, f"rule '{rule}' has no actions", line, rule=rule, hint=known)
-    names = []
-    for index, item in enumerate(items):
-        name = log.expect_text(item, f"{path}[{index}]", rule=rule)
-        if name is None:
-            continue
-        if name in ACTIONS:
-            names.append(name)
+    def _allow(self, node: YamlNode | None, rule: str, path: str, line: int) -> PolicyRule | None:
+        log = self.log
+        if node is None:
+            log.add(path, "is missing", line, rule=rule, hint="a rule has 'allow' with 'actors' and 'actions'")
+            return None
+        members = log.expect_map(node, path, _ALLOW_KEYS, rule=rule)
+        if not isinstance(node, YamlMap):
+            return None
+        group = self._group(members.get("actors"), rule, f"{path}.actors", node.line)
+        actions = self._actions(members.get("actions"), rule, f"{path}.actions", node.line)
+        scopes = {key: _scope(members[key], rule, join(path, key), log) for key in SCOPE_KEYS if key in members}
+        if len(scopes) == 2:
+            message = f"rule '{rule}' has both branch_scope and target_branch_scope"
+            log.add(path, message, node.lines["target_branch_scope"], rule=rule, hint="write two rules")
         else:
-            near = did_you_mean(name, ACTIONS)
-            hint = f"{near} {known}" if near else known
-            log.add(f"{path}[{index}]", f"rule '{rule}': there is no action '{name}'", item.line, rule=rule, hint=hint)
-    return tuple(dict.fromkeys(names))
+            for key in scopes:
+                _check_scope(key, actions, rule, join(path, key), log, node.lines[key])
+        return PolicyRule(rule, group or "", actions, scopes.get("branch_scope"), scopes.get("target_branch_scope"))
+
+    def _group(self, node: YamlNode | None, rule: str, path: str, line: int) -> str | None:
+        log = self.log
+        if node is None:
+            log.add(path, "is missing", line, rule=rule, hint="write: actors: { group: NAME }")
+            return None
+        members = log.expect_map(node, path, ("group",), rule=rule)
+        if not isinstance(node, YamlMap):
+            return None
+        if "group" not in members:
+            log.add(f"{path}.group", "is missing", node.line, rule=rule, hint="write: actors: { group: NAME }")
+            return None
+        name = log.expect_text(members["group"], f"{path}.group", rule=rule)
+        if name is not None and name not in self.groups:
+            hint = did_you_mean(name, self.groups) or f"the groups are {listing(self.groups) or 'none'}"
+            log.add(f"{path}.group", f"rule '{rule}': there is no group '{name}'", node.line, rule=rule, hint=hint)
+        return name
+
+    def _actions(self, node: YamlNode | None, rule: str, path: str, line: int) -> tuple[str, ...]:
+        log, known = self.log, ACTIONS_OF[self.kind]
+        every = f"the actions are {', '.join(known)}"
+        items = log.expect_list(node, path, rule=rule) if node is not None else []
+        if node is None or (isinstance(node, YamlList) and not items):
+            log.add(path, f"rule '{rule}' has no actions", line, rule=rule, hint=every)
+        names = []
+        for index, item in enumerate(items):
+            name = log.expect_text(item, f"{path}[{index}]", rule=rule)
+            if name is None:
+                continue
+            if name in known:
+                names.append(name)
+                continue
+            near = did_you_mean(name, known)
+            message, hint = f"rule '{rule}': there is no action '{name}'", f"{near} {every}" if near else every
+            other = other_kind(name, self.kind)
+            if other is not None:
+                message = f"rule '{rule}': '{name}' is an action of a {other} policy, and this is a {self.kind} policy"
+                hint = f"move it to the file of '{FILE_KEYS[other]}'"
+            log.add(f"{path}[{index}]", message, item.line, rule=rule, hint=hint)
+        return tuple(dict.fromkeys(names))
 
 
 def _scope(node: YamlNode, rule: str, path: str, log: ProblemLog) -> BranchScope | None:

@@ -194,6 +194,7 @@ class Denial(Document):
     """Fields of `Denied`."""
 
     reasons: tuple[str, ...]
+    rules: tuple[str, ...] = ()
 
 
 class Overload(Document):
@@ -319,7 +320,7 @@ _CODE_CLASSES: dict[str, type[OmniGraphError]] = {
     "too_many_requests": Overloaded,
 }
 
-_ABSENT: dict[str, Any] = {"reasons": (), "scope": "server", "retry_after_s": 1}
+_ABSENT: dict[str, Any] = {"reasons": (), "rules": (), "scope": "server", "retry_after_s": 1}
 """Values of fields that an error object lacks, if not None."""
 
 

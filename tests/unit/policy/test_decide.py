@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.errors import Denied, InputError, OmniGraphError
 from omnigraph.policy import Policy, parse_rules
-from omnigraph.policy.rules import ACTIONS, SCOPES
+from omnigraph.policy.rules import GRAPH_ACTIONS, SCOPES
 from support.policies import EXAMPLE, evaluate
 
 
@@ -42,11 +42,11 @@ def test_decision_table_of_the_specification(policy, actor, action, branch, targ
 
 @pytest.mark.parametrize(
     ("action", "scope"),
-    [(action, scope) for action, key in ACTIONS.items() for scope in (None, *(SCOPES if key else ()))],
+    [(action, scope) for action, key in GRAPH_ACTIONS.items() for scope in (None, *(SCOPES if key else ()))],
 )
 @pytest.mark.parametrize("name", [None, "main", "draft"])
 def test_every_action_scope_and_branch(action, scope, name):
-    key = ACTIONS[action]
+    key = GRAPH_ACTIONS[action]
     limit = f", {key}: {scope}" if scope else ""
     policy = policy_of(f"{{id: r, allow: {{actors: {{group: g}}, actions: [{action}]{limit}}}}}")
     branch, target = (name, None) if key == "branch_scope" else ("main", name)
@@ -54,13 +54,13 @@ def test_every_action_scope_and_branch(action, scope, name):
     holds = scope in (None, "any") or (name is not None and (name == "main") == (scope == "protected"))
     assert decision.allowed == (holds and action not in ("run_publish", "run_abort"))
     assert decision.matched_rules == evaluate(policy.rules, "ana", action, branch, target)
-    for other in ACTIONS:
+    for other in GRAPH_ACTIONS:
         assert other == action or not policy.decide("ana", other, branch, target).allowed
 
 
 def test_empty_policy_denies_everything():
     policy = Policy(parse_rules("version: 1"))
-    assert not any(policy.decide("ana", action, "main", "main").allowed for action in ACTIONS)
+    assert not any(policy.decide("ana", action, "main", "main").allowed for action in GRAPH_ACTIONS)
 
 
 @pytest.mark.parametrize("actor", [None, "", " ", "g", "ana ", "ANA", 'ana" || true || "'])
@@ -206,7 +206,7 @@ def test_threads_share_a_policy():
 
 def test_failed_evaluation_allows_nothing():
     policy = policy_of("{id: r, allow: {actors: {group: g}, actions: [read]}}")
-    policy._cedar._graph = None
+    policy._cedar._resource = None
     for _ in range(2):
         with pytest.raises(OmniGraphError) as caught:
             policy.decide("ana", "read", "main")

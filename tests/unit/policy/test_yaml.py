@@ -191,11 +191,10 @@ def test_warnings():
     assert warnings_of(rules) == [
         "no rule uses group 'b'",
         "actor 'bo' is only in groups that no rule uses; all its requests are denied",
-        "rule 'r': action 'admin' is reserved; no operation requires it",
         "rule 't': action 'run_publish' grants nothing; remove it",
         "rule 't': action 'run_abort' grants nothing; remove it",
         "group 'a' may read only with a scope other than 'any'; requests without a branch "
-        "(the schema, lists of branches and commits) are denied",
+        "(lists of branches and tags) are denied",
     ]
 
 

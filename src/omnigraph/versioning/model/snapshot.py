@@ -59,6 +59,11 @@ class Snapshot:
         return self._repository.get_commit(self.commit_id)
 
     @cached_property
+    def made_on(self) -> str:
+        """The branch on which the commit was made; a branch without commits of its own reads those of another."""
+        return self.commit.branch
+
+    @cached_property
     def schema(self) -> SchemaRecord:
         """The schema at the commit."""
         return self._repository.schema(self.schema_hash)

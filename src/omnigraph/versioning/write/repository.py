@@ -330,7 +330,7 @@ class Repository:
         state = self.state()
         if isinstance(at, str):
             if at.startswith("manifest:"):
-                branch, at = _read_snapshot_id(at)
+                branch, at = read_snapshot_id(at)
             else:
                 found = self.find_point(at, state)
                 if found is None:
@@ -370,6 +370,8 @@ class Repository:
         head = state.get_head(branch)
         tables = self._pinned(state, head.commit_id, head.pins)
         made = Snapshot(self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables)
+        if head.commit_id != head.fork_commit_id:
+            made.made_on = branch
         with self._lock:
             if self._snapshots_of is state:
                 self._snapshots[branch] = made
@@ -394,10 +396,12 @@ class Repository:
         """Return the names of all branches: main first, then by name. Internal heads are not listed."""
         return self.state().branches()
 
-    def create_branch(self, name: str, *, from_branch: str = MAIN, at: At = None, owner: str | None = None) -> Head:
+    def create_branch(
+        self, name: str, *, from_branch: str = MAIN, at: At | Snapshot = None, owner: str | None = None
+    ) -> Head:
         """Create a branch at the head of another one or at any point of history; no data is copied."""
         name = check_branch_name(name)
-        start = self.snapshot(from_branch, at) if at is not None else None
+        start = at if at is None or isinstance(at, Snapshot) else self.snapshot(from_branch, at)
         now = self.clock()
         incarnation = new_ulid(now)
         made: Head | None = None
@@ -523,7 +527,8 @@ def check_stamp(version: ManifestVersion, location: Location) -> None:
         )
 
 
-def _read_snapshot_id(text: str) -> tuple[str, int]:
+def read_snapshot_id(text: str) -> tuple[str, int]:
+    """Return the branch and version of a snapshot id, `manifest:<branch>:v<number>`."""
     branch, separator, version = text.removeprefix("manifest:").rpartition(":v")
     if not separator or not version.isdecimal():
         raise InputError(f"'{text}' is not a snapshot id", hint="write a commit id, or manifest:<branch>:v<number>")

@@ -1,0 +1,168 @@
+"""`Access`: what one caller may do. `Graph` asks it before every call.
+
+An `Access` is a policy, an actor, and the limits of the actor's token. What the policy does not allow is denied. A
+failure of the evaluation is an error of its own, never a decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from typing import Any, Literal
+
+from omnigraph.errors import Denied
+from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
+from omnigraph.policy.rules import ACTIONS, action_name, branch_name
+from omnigraph.suggestions import listing
+
+Default = Literal["deny", "allow", "read"]
+"""What is allowed without a policy: nothing, everything, or the action `read`."""
+
+_VISIBLE = "everything"
+_ALLOWED = "no policy is configured; every action is allowed"
+_READ_ALLOWED = "no policy is configured; 'read' is allowed"
+_ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
+_ONLY_READ_HINT = "set 'policy.file' in the configuration of the server to allow more"
+_NOTHING = "no policy is configured, and nothing is allowed without one"
+
+
+@dataclass(frozen=True)
+class Only:
+    """Limits of a token. It narrows what a policy allows; None does not limit.
+
+    Branches are glob patterns, in which `*` also matches `/`. A token that is limited to some branches cannot make a
+    request that concerns all branches, such as a list of branches.
+    """
+
+    actions: tuple[str, ...] | None = None
+    graphs: tuple[str, ...] | None = None
+    branches: tuple[str, ...] | None = None
+    _branches: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.branches is not None:
+            pattern = "|".join(map(translate, self.branches)) or r"(?!)"
+            object.__setattr__(self, "_branches", re.compile(pattern))
+
+    def excludes(self, decision: PolicyDecision, graph: str | None) -> str | None:
+        """Return why the token does not permit a request; None if it does."""
+        if self.actions is not None and decision.action not in self.actions:
+            return f"the token is limited to {_listed('action', self.actions)}"
+        if self.graphs is not None and graph not in self.graphs:
+            return f"the token is limited to {_listed('graph', self.graphs)}"
+        if self._branches is None or ACTIONS[decision.action] is None:
+            return None
+        names = [name for name in (decision.branch, decision.target_branch) if name is not None]
+        for name in names:
+            if self._branches.match(name) is None:
+                return f"the token is limited to {_listed('branch', self.branches or ())}, not '{name}'"
+        if not names:
+            return f"the token is limited to {_listed('branch', self.branches or ())}; the request names no branch"
+        return None
+
+
+class Access:
+    """The rights of one caller. `decisions` collects every decision, so an object serves one request or program.
+
+    With a policy, the policy decides; without one, `default`. `groups` are added to those in which the policy lists the
+    actor. `only` limits what is then allowed. `graph` is the id that `only.graphs` is compared with.
+    """
+
+    __slots__ = ("_default", "_groups", "actor", "attributes", "decisions", "graph", "only", "policy")
+
+    def __init__(
+        self,
+        policy: Policy | None,
+        actor: str | None,
+        *,
+        groups: Iterable[str] = (),
+        only: Only | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        default: Default = "deny",
+        graph: str | None = None,
+    ) -> None:
+        self.policy = policy
+        self.actor = actor
+        self.only = only
+        self.attributes = attributes or {}
+        self.graph = graph
+        self.decisions: list[PolicyDecision] = []
+        self._default: Default = default
+        self._groups = tuple(sorted(set(groups)))
+
+    def __repr__(self) -> str:
+        return f"Access(actor={self.actor!r})"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the caller brings, in addition to those of the policy."""
+        return self._groups
+
+    @property
+    def digest(self) -> str:
+        """The visibility digest: equal for callers that see the same data. A policy of version 1 hides no rows."""
+        return _VISIBLE
+
+    def check(
+        self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
+    ) -> PolicyDecision:
+        """Return the decision on an allowed request; raises `Denied` otherwise.
+
+        The decision contains the trimmed names of the branches; the operation must use them.
+        """
+        decision = self.decide(action, branch, target, name)
+        self.decisions.append(decision)
+        if not decision.allowed:
+            hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
+            raise Denied(decision.message, decision.reasons, rules=decision.nearest_rules, hint=hint)
+        return decision
+
+    def decide(
+        self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
+    ) -> PolicyDecision:
+        """Return the decision on a request without recording it."""
+        if self.policy is not None:
+            decision = self.policy.decide(self.actor, action, branch, target, groups=self._groups)
+        else:
+            decision = self._by_default(action, branch, target)
+        if self.only is not None and decision.allowed:
+            decision = self._narrow(decision, self.only)
+        return decision if name is None else replace(decision, name=name)
+
+    def check_actor(self, actor: str | None) -> None:
+        """Refuse a call that names another actor than that of this access."""
+        if actor is None or actor == self.actor:
+            return
+        mine = "the caller has no actor" if self.actor is None else f"the caller is '{self.actor}'"
+        reason = f"a call cannot name another actor: {mine}"
+        message = f"the actor '{actor}' is denied: {reason}"
+        self.decisions.append(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
+        raise Denied(message, (reason,), hint="leave 'actor' out")
+
+    def _by_default(self, action: str, branch: str | None, target: str | None) -> PolicyDecision:
+        action = action_name(action)
+        branch = branch_name(branch) if branch is not None else None
+        target = branch_name(target) if target is not None else None
+        if self._default == "allow" or (self._default == "read" and action == "read"):
+            message = _ALLOWED if self._default == "allow" else _READ_ALLOWED
+            return PolicyDecision(True, self.actor, action, branch, target, (), message)
+        reason = _ONLY_READ if self._default == "read" else _NOTHING
+        message = f"{describe_request(action, branch, target)} is denied: {reason}"
+        return PolicyDecision(False, self.actor, action, branch, target, (), message, (reason,))
+
+    def _narrow(self, decision: PolicyDecision, only: Only) -> PolicyDecision:
+        reason = only.excludes(decision, self.graph)
+        if reason is None:
+            return decision
+        request = describe_request(decision.action, decision.branch, decision.target_branch)
+        message = f"{request} is denied: {reason}"
+        return replace(decision, allowed=False, matched_rules=(), message=message, reasons=(reason,))
+
+
+def _listed(word: str, names: tuple[str, ...]) -> str:
+    if not names:
+        return f"no {word}"
+    plural = f"{word}es" if word == "branch" else f"{word}s"
+    return f"the {word if len(names) == 1 else plural} {listing(names)}"

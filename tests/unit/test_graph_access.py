@@ -1,0 +1,184 @@
+"""Policy enforcement by `Graph`: every public method asks, and judges the branch of the resolved commit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import CommitNotFound, Denied, OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.operations.access import Access
+from omnigraph.policy import Policy, parse_rules
+from omnigraph.policy.rules import GRAPH_ACTIONS
+from support.writes import SHELVES, beside, new_graph, shelf
+
+ALL = "match { $s: Shelf } return { $s.code } order { $s.code }"
+numbers = itertools.count()
+
+Call = Callable[[Graph, Graph], Any]
+
+
+def fresh(raw: Graph) -> str:
+    """A new branch."""
+    name = f"b{next(numbers)}"
+    raw.branch_create(name, "draft")
+    return name
+
+
+def commit_of(raw: Graph) -> str:
+    return raw.mutate(f'insert Shelf {{ code: "c{next(numbers)}" }}').commit_id
+
+
+def tagged(raw: Graph) -> str:
+    return raw.tag_create(f"t{next(numbers)}").name
+
+
+CALLS: dict[str, tuple[set[str], Call]] = {
+    "newest_version": ({"read"}, lambda g, _: g.newest_version),
+    "schema": ({"read"}, lambda g, _: g.schema),
+    "snapshot": ({"read"}, lambda g, _: g.snapshot()),
+    "catalog": ({"read"}, lambda g, _: g.catalog()),
+    "plan_schema": ({"read"}, lambda g, _: g.plan_schema(SHELVES)),
+    "apply_schema": ({"schema_apply"}, lambda g, _: g.apply_schema(SHELVES)),
+    "query": ({"read"}, lambda g, _: g.query(ALL)),
+    "pages": ({"read"}, lambda g, _: g.pages(ALL, page=1)),
+    "explain": ({"read"}, lambda g, _: g.explain(ALL)),
+    "profile": ({"read"}, lambda g, _: g.profile(ALL)),
+    "lint": ({"read"}, lambda g, _: g.lint(f"query q() {{ {ALL} }}")),
+    "analyze": ({"read"}, lambda g, _: g.analyze("degrees")),
+    "mutate": ({"change"}, lambda g, _: g.mutate("delete Shelf where code = 'none'")),
+    "load": ({"change"}, lambda g, _: g.load([shelf("l")], mode="merge")),
+    "ingest": (
+        {"branch_create", "change"},
+        lambda g, _: g.ingest([shelf("l")], branch=f"i{next(numbers)}", from_branch="draft"),
+    ),
+    "embed": ({"maintain"}, lambda g, _: g.embed()),
+    "export": ({"export"}, lambda g, _: g.export()),
+    "get": ({"read"}, lambda g, _: g.get("Shelf", "a")),
+    "entity_at": ({"read"}, lambda g, _: g.entity_at("Shelf", "a", "draft")),
+    "blob": ({"read"}, lambda g, _: g.blob("Shelf", "a", "note")),
+    "to_arrow": ({"export"}, lambda g, _: g.to_arrow("Shelf")),
+    "to_spark": ({"export"}, lambda g, _: g.to_spark("Missing")),
+    "to_networkx": ({"export"}, lambda g, _: g.to_networkx()),
+    "branches": ({"read"}, lambda g, _: g.branches()),
+    "branch_create": ({"branch_create"}, lambda g, _: g.branch_create(f"n{next(numbers)}")),
+    "branch_delete": ({"branch_delete"}, lambda g, raw: g.branch_delete(fresh(raw))),
+    "merge": ({"branch_merge"}, lambda g, raw: g.merge("draft", fresh(raw))),
+    "merge_preview": ({"read"}, lambda g, _: g.merge_preview("draft", "main")),
+    "revert": ({"change", "read"}, lambda g, raw: g.revert(commit_of(raw))),
+    "revert_preview": ({"read"}, lambda g, raw: g.revert_preview(commit_of(raw))),
+    "tag_create": ({"tag_create"}, lambda g, _: g.tag_create(f"t{next(numbers)}")),
+    "tags": ({"read"}, lambda g, _: g.tags()),
+    "tag_delete": ({"tag_delete"}, lambda g, raw: g.tag_delete(tagged(raw))),
+    "commits": ({"read"}, lambda g, _: g.commits()),
+    "commit": ({"read"}, lambda g, raw: g.commit(raw.snapshot().commit_id)),
+    "diff": ({"read"}, lambda g, _: g.diff("main", "draft")),
+    "export_diff": ({"export"}, lambda g, _: g.export_diff("main", "draft", "/nonexistent/folder/out")),
+    "commit_changes": ({"read"}, lambda g, raw: g.commit_changes(raw.snapshot("draft").commit_id)),
+    "changes": ({"read"}, lambda g, _: g.changes(start="beginning", branch="draft")),
+    "changes_baseline": ({"export"}, lambda g, _: g.changes_baseline()),
+    "history": ({"read"}, lambda g, _: g.history("Shelf", "a")),
+    "blame": ({"read"}, lambda g, _: g.blame("Shelf", "a")),
+    "ensure_indices": ({"maintain"}, lambda g, _: g.ensure_indices()),
+    "optimize": ({"maintain"}, lambda g, _: g.optimize()),
+    "cleanup": ({"maintain"}, lambda g, _: g.cleanup(keep=1000)),
+    "recover": ({"maintain"}, lambda g, _: g.recover()),
+    "verify": ({"maintain"}, lambda g, _: g.verify()),
+}
+"""Public method or property of `Graph` → the actions it requires, and a call."""
+
+UNCHECKED = {
+    "uri": "the caller knows it",
+    "on": "returns a handle; what is done with it is checked",
+    "with_access": "only on a handle without an access",
+}
+VARIANTS: dict[str, tuple[set[str], Call]] = {
+    "analyze with write": (
+        {"read", "change"},
+        lambda g, _: g.analyze("degrees", write={"degree": "cap"}),
+    ),
+    "merge and delete": (
+        {"branch_merge", "branch_delete"},
+        lambda g, raw: g.merge(fresh(raw), "draft", delete_branch=True),
+    ),
+    "ingest into a branch that exists": (
+        {"change"},
+        lambda g, _: g.ingest([shelf("l")], branch="draft", from_branch="main"),
+    ),
+    "branch_create at a point": (
+        {"branch_create"},
+        lambda g, raw: g.branch_create(f"n{next(numbers)}", at=raw.snapshot().commit_id),
+    ),
+    "export to a file": ({"export"}, lambda g, _: g.export("/nonexistent/folder/out.jsonl")),
+    "html": ({"read"}, lambda g, _: g._repr_html_()),
+}
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory) -> Graph:
+    """A graph with commits on main and on draft, opened without a policy."""
+    graph = new_graph(tmp_path_factory.mktemp("graph"), SHELVES, shelf("a"), shelf("b"), beside("a", "b", id_="e"))
+    graph.branch_create("draft")
+    graph.load([shelf("d")], mode="merge", branch="draft")
+    return graph
+
+
+def policy_of(*rules: tuple[Iterable[str], str | None]) -> Policy:
+    lines = []
+    for index, (actions, scope) in enumerate(rules):
+        for key in ("branch_scope", "target_branch_scope", None):
+            mine = [action for action in actions if GRAPH_ACTIONS[action] == key]
+            limit = f", {key}: {scope}" if scope is not None and key is not None else ""
+            if mine:
+                allow = f"{{actors: {{group: g}}, actions: [{', '.join(mine)}]{limit}}}"
+                lines.append(f"  - {{id: r{index}-{key}, allow: {allow}}}\n")
+    text = f"version: 1\ngroups: {{ g: [ana] }}\nprotected_branches: [main]\nrules:\n{''.join(lines)}"
+    return Policy(parse_rules(text))
+
+
+def consume(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def attempt(call: Call, graph: Graph, raw: Graph) -> Any:
+    """Run a call to its end; a failure that is not a denial is a result."""
+    try:
+        return consume(call(graph, raw))
+    except Denied:
+        raise
+    except OmniGraphError as error:
+        return error
+
+
+# -- every method --------------------------------------------------------------------------------------
+
+
+def test_every_public_method_is_in_the_table():
+    public = {name for name in dir(Graph) if not name.startswith("_")}
+    assert public == CALLS.keys() | UNCHECKED.keys()
+
+
+@pytest.mark.parametrize("name", [*CALLS, *VARIANTS])
+def test_every_method_is_denied_without_a_rule(raw, name):
+    _, call = (CALLS | VARIANTS)[name]
+    denies_all = policy_of((GRAPH_ACTIONS, None))
+    for access in (Access(denies_all, "guest"), Access(denies_all, None), Access(None, "ana")):
+        with pytest.raises(CommitNotFound if name == "commit_changes" else Denied):
+            consume(call(raw.with_access(access), raw))
+        assert access.decisions
+        assert not any(decision.allowed for decision in access.decisions)
+
+
+@pytest.mark.parametrize("name", [*CALLS, *VARIANTS])
+def test_every_method_requires_exactly_its_actions(raw, name):
+    required, call = (CALLS | VARIANTS)[name]
+    access = Access(policy_of((required, None)), "ana")
+    attempt(call, raw.with_access(access), raw)
+    assert {decision.action for decision in access.decisions} == required
+    for missing in required:
+        others = set(GRAPH_ACTIONS) - {missing}
+        with pytest.raises(CommitNotFound if name == "commit_changes" else Denied):
+            consume(call(raw.with_access(Access(policy_of((others, None)), "ana")), raw))
