@@ -19,8 +19,9 @@ from datetime import datetime
 from typing import Any
 
 from omnigraph.errors import InputError
+from omnigraph.operations.access import Only
 from omnigraph.policy.rules import ACTIONS
-from omnigraph.server.auth.tokens import Only, Principal, TokenEntry, token_digest
+from omnigraph.server.auth.tokens import Principal, TokenEntry, token_digest
 from omnigraph.suggestions import did_you_mean
 
 MEMBERS = ("actor", "sha256", "token", "name", "not_after", "groups", "attributes", "only")

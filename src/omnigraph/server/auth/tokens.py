@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.errors import InputError, Unauthorized
+from omnigraph.operations.access import Only
 
 PREFIX = "og_"
 TOKEN_PATTERN = re.compile(r"og_[0-9A-Za-z_-]{43,}")
@@ -30,15 +31,6 @@ _TOKEN = re.compile(r"og_([0-9A-Za-z_-]{43})([0-9A-Za-z_-]{6})")
 _KEY = secrets.token_bytes(32)
 _NO_DIGEST = bytes(32)
 _CHALLENGE = "send the header 'Authorization: Bearer TOKEN'"
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """What a token is limited to; None does not limit. Branches are glob patterns."""
-
-    actions: tuple[str, ...] | None = None
-    graphs: tuple[str, ...] | None = None
-    branches: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import InputError
+from omnigraph.operations.access import Only
 from omnigraph.server.auth.token_document import parse_tokens
-from omnigraph.server.auth.tokens import Only, Principal, token_digest
+from omnigraph.server.auth.tokens import Principal, token_digest
 
 SECRET = "canary-token-value"
 HASH = token_digest("abc").hex()
