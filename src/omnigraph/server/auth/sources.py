@@ -123,7 +123,7 @@ class TokenSources:
         entries: list[TokenEntry] = []
         for document, origin in self._documents():
             entries += document.entries
-            if document.plain_count and self.file is not None and origin == _file_origin(self.file):
+            if document.plain_count and self.file is not None and origin == file_origin(self.file):
                 tokens = "1 token" if document.plain_count == 1 else f"{document.plain_count} tokens"
                 warnings.append(
                     f"{origin} contains {tokens} in plain text; 'omnigraph token create' stores hashes instead"
@@ -142,7 +142,7 @@ class TokenSources:
         if self.aws_secret is not None:
             texts.append((f"the AWS secret '{self.aws_secret}'", partial(read_secret, self.aws_secret)))
         if self.file is not None:
-            texts.append((_file_origin(self.file), partial(read_file, self.file)))
+            texts.append((file_origin(self.file), partial(read_file, self.file)))
         if self.literal is not None:
             texts.append((LITERAL_VARIABLE, partial(str, self.literal)))
         if self.command is not None:
@@ -213,7 +213,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _file_origin(path: Path) -> str:
+def file_origin(path: Path) -> str:
+    """Return the name of a file of tokens for messages."""
     return f"the token file '{path}'"
 
 
