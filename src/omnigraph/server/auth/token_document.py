@@ -26,7 +26,6 @@ from omnigraph.suggestions import did_you_mean
 
 MEMBERS = ("actor", "sha256", "token", "name", "not_after", "groups", "attributes", "only")
 ONLY_MEMBERS = ("actions", "graphs", "branches")
-KNOWN_ACTIONS = (*ACTIONS, "graph_list", "audit_read")
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 
 
@@ -170,10 +169,10 @@ def _only(value: Any, place: str) -> Only | None:
     _refuse_unknown(value, ONLY_MEMBERS, f"{place}: only")
     only = Only(*(_names(value.get(key), f"only.{key}", place) for key in ONLY_MEMBERS))
     for action in only.actions or ():
-        if action not in KNOWN_ACTIONS:
+        if action not in ACTIONS:
             raise _invalid(
                 f"{place}: 'only.actions' has the unknown action '{action}'",
-                did_you_mean(action, KNOWN_ACTIONS) or f"the actions are {', '.join(KNOWN_ACTIONS)}",
+                did_you_mean(action, ACTIONS) or f"the actions are {', '.join(ACTIONS)}",
             )
     return only
 

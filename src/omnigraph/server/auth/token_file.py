@@ -19,7 +19,7 @@ from typing import Any
 from omnigraph.errors import InputError, NotFound
 from omnigraph.server.auth.sources import file_origin, read_file
 from omnigraph.server.auth.token_document import TokenDocument, parse_tokens
-from omnigraph.server.auth.tokens import Only, Principal, TokenEntry, TokenSet, new_token, token_digest
+from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, new_token, only_members, token_digest
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,6 @@ def _member(token: str, principal: Principal, not_after: datetime | None) -> dic
         "only": only_members(principal.only),
     }
     return {key: value for key, value in members.items() if value not in (None, [], {})}
-
-
-def only_members(only: Only | None) -> dict[str, list[str]]:
-    """Return the JSON form of the limits of a token."""
-    limits = {} if only is None else {"actions": only.actions, "graphs": only.graphs, "branches": only.branches}
-    return {key: list(values) for key, values in limits.items() if values is not None}
 
 
 def _read(path: Path) -> TokenDocument:

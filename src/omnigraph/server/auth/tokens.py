@@ -16,7 +16,7 @@ import time
 import zlib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -159,10 +159,19 @@ def _keyed(sha256: bytes) -> bytes:
     return hmac.digest(_KEY, sha256, "sha256")
 
 
+def only_members(only: Only | None) -> dict[str, list[str]]:
+    """Return the JSON form of the limits of a token."""
+    limits = {} if only is None else {"actions": only.actions, "graphs": only.graphs, "branches": only.branches}
+    return {key: list(values) for key, values in limits.items() if values is not None}
+
+
 def _digest(entries: Iterable[TokenEntry]) -> str:
     """Return a digest of all entries; equal in every process with the same tokens."""
-    lines = sorted(
-        json.dumps([entry.sha256.hex(), str(entry.not_after), asdict(entry.principal)], sort_keys=True)
-        for entry in entries
-    )
+    lines = sorted(map(_line, entries))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _line(entry: TokenEntry) -> str:
+    owner = entry.principal
+    rights = [owner.actor, owner.token_name, owner.groups, owner.attributes, only_members(owner.only)]
+    return json.dumps([entry.sha256.hex(), str(entry.not_after), owner.only is None, *rights], sort_keys=True)

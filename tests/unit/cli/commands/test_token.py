@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.operations.access import Only
 from omnigraph.server.auth.sources import TokenSources
-from omnigraph.server.auth.tokens import Only, Principal
+from omnigraph.server.auth.tokens import Principal
 from support.commands import Cli, document
 
 TOKEN = re.compile(r"og_[A-Za-z0-9_-]{49}\n")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import InputError, NotFound
+from omnigraph.operations.access import Only
 from omnigraph.server.auth.sources import TokenSources
 from omnigraph.server.auth.token_file import create_token, list_tokens, revoke_tokens
-from omnigraph.server.auth.tokens import Only, Principal
+from omnigraph.server.auth.tokens import Principal
 
 
 def accepted(path: Path, token: str) -> Principal:

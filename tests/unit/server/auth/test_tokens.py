@@ -143,9 +143,10 @@ def test_ambiguous_sets_are_refused(entries: list[TokenEntry], message: str) -> 
 def test_digest_depends_on_content_not_on_order() -> None:
     first, second = entry("ana", "a"), entry("ben", "b")
     assert TokenSet.of([first, second]).digest == TokenSet.of([second, first]).digest
-    narrowed = TokenEntry(first.sha256, Principal("ana", only=Only(actions=("read",))))
-    digests = {TokenSet.of(entries).digest for entries in ([], [first], [second], [narrowed])}
-    assert len(digests) == 4
+    limits = [Only(), Only(actions=("read",)), Only(branches=("mcp/*",)), Only(branches=())]
+    limited = [TokenEntry(first.sha256, Principal("ana", only=only)) for only in limits]
+    digests = {TokenSet.of(entries).digest for entries in ([], [first], [second], *([each] for each in limited))}
+    assert len(digests) == 7
 
 
 def test_empty_set_accepts_nothing() -> None:

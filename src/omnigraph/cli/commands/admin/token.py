@@ -63,8 +63,9 @@ def create_command(
 
     omnigraph token create --actor ana --expires 90d tokens.json
     """
+    from omnigraph.operations.access import Only
     from omnigraph.server.auth.token_file import create_token, rfc3339
-    from omnigraph.server.auth.tokens import Only, Principal
+    from omnigraph.server.auth.tokens import Principal
 
     limits = [tuple(values) if values else None for values in (only_action, only_graph, only_branch)]
     only = Only(*limits) if any(limits) else None
@@ -132,7 +133,8 @@ def revoke_command(
 
 
 def _description(listed: ListedToken) -> dict[str, Any]:
-    from omnigraph.server.auth.token_file import only_members, rfc3339
+    from omnigraph.server.auth.token_file import rfc3339
+    from omnigraph.server.auth.tokens import only_members
 
     principal, not_after = listed.entry.principal, listed.entry.not_after
     return {
