@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
@@ -144,7 +145,7 @@ def _check_text(text: str) -> None:
 
 def _refuse_unknown(what: _Input, members: Mapping[str, Any]) -> None:
     """Refuse names that the input does not have, at any level that has a fixed set of names."""
-    for path, type_, names in _objects(what.type, members, ""):
+    for path, type_, names in _objects([what.type], members, ""):
         known = _fields(type_)
         for name in names:
             if name not in known:
@@ -153,9 +154,9 @@ def _refuse_unknown(what: _Input, members: Mapping[str, Any]) -> None:
                 raise InputError(f"there is no {what.noun} {_shown(name)}{place}", code="unknown_member", hint=hint)
 
 
-def _objects(type_: Any, value: Any, path: str) -> Iterator[tuple[str, type[Request], Mapping[str, Any]]]:
+def _objects(choices: list[Any], value: Any, path: str) -> Iterator[tuple[str, type[Request], Mapping[str, Any]]]:
     """Yield the path, type and members of each object of a request type."""
-    for choice in _choices(type_):
+    for choice in choices:
         if isinstance(choice, type) and issubclass(choice, Request) and isinstance(value, Mapping):
             yield path, choice, value
             for name, inner in _fields(choice).items():
@@ -163,12 +164,13 @@ def _objects(type_: Any, value: Any, path: str) -> Iterator[tuple[str, type[Requ
                     yield from _objects(inner, value[name], f"{path}.{name}" if path else name)
         elif get_origin(choice) is list and isinstance(value, list):
             for index, item in enumerate(value):
-                yield from _objects(get_args(choice)[0], item, f"{path}[{index}]")
+                yield from _objects(_choices(get_args(choice)[0]), item, f"{path}[{index}]")
 
 
-def _fields(type_: type[Request]) -> dict[str, Any]:
-    """Return the types of the members by name."""
-    return {field.encode_name: field.type for field in msgspec.structs.fields(type_)}
+@cache
+def _fields(type_: type[Request]) -> dict[str, list[Any]]:
+    """Return the alternatives of the type of each member, by name."""
+    return {field.encode_name: _choices(field.type) for field in msgspec.structs.fields(type_)}
 
 
 def _choices(type_: Any) -> list[Any]:
@@ -181,8 +183,7 @@ def _choices(type_: Any) -> list[Any]:
     return [type_]
 
 
-def _query_value(name: str, type_: Any, values: Sequence[str]) -> Any:
-    choices = _choices(type_)
+def _query_value(name: str, choices: list[Any], values: Sequence[str]) -> Any:
     if any(get_origin(choice) is list for choice in choices):
         return list(values)
     if len(values) != 1:
@@ -213,10 +214,10 @@ def _explained(what: _Input, text: str, given: dict[str, Any]) -> tuple[str, str
     if missing:
         inside = f" in '{path}'" if path else ""
         return f"the {what.noun} '{missing[1]}' is missing{inside}", None
-    value, type_ = _at(what.type, given, path)
+    value, choices = _at(what.type, given, path)
     shown = f" is {_shown(value)}" if value is not msgspec.UNSET else ""
     if wrong.startswith("Invalid enum value"):
-        names = [name for choice in _choices(type_) if get_origin(choice) is Literal for name in get_args(choice)]
+        names = [name for choice in choices if get_origin(choice) is Literal for name in get_args(choice)]
         hint = f"the values are {listing(names)}" if names else None
         return f"{place}{shown}, which is not one of its values", hint
     return f"{place}{shown}; {_required(wrong)}", None
@@ -233,20 +234,20 @@ def _nouns(match: re.Match[str]) -> str:
     return " or ".join(_article(_WORDS.get(name, name)) for name in names)
 
 
-def _at(type_: Any, value: Any, path: str) -> tuple[Any, Any]:
-    """Return the value at a path and its type; `UNSET` if the path does not say which value it is."""
+def _at(type_: type[Request], value: Any, path: str) -> tuple[Any, list[Any]]:
+    """Return the value at a path and the alternatives of its type; `UNSET` for a member of a free object."""
+    choices: list[Any] = [type_]
     for name, index in _STEP.findall(path):
         if index == "...":
-            return msgspec.UNSET, None
+            return msgspec.UNSET, []
+        value = value[name] if name else value[int(index)]
         if name:
-            value = value.get(name, msgspec.UNSET) if isinstance(value, Mapping) else msgspec.UNSET
-            structs = [each for each in _choices(type_) if isinstance(each, type) and issubclass(each, Request)]
-            type_ = _fields(structs[0]).get(name) if structs else None
+            (struct,) = [each for each in choices if isinstance(each, type) and issubclass(each, Request)]
+            choices = _fields(struct)[name]
         else:
-            value = value[int(index)] if isinstance(value, Sequence) and int(index) < len(value) else msgspec.UNSET
-            lists = [each for each in _choices(type_) if get_origin(each) is list]
-            type_ = get_args(lists[0])[0] if lists else None
-    return value, type_
+            (array,) = [each for each in choices if get_origin(each) is list]
+            choices = _choices(get_args(array)[0])
+    return value, choices
 
 
 def _shown(value: Any) -> str:
