@@ -14,8 +14,11 @@ import msgspec
 import pytest
 
 from omnigraph import wire
+from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.migrate import SchemaApplyResult
+from omnigraph.policy.decide import ConsideredRule
+from omnigraph.policy.tests import CaseOutcome, PolicyCase
 from omnigraph.query.lint import lint
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.migrate import plan_between
@@ -49,7 +52,15 @@ from omnigraph.wire.component_names import component_name
 from omnigraph.wire.document import Document, plain
 from omnigraph.wire.errors import ConflictDocument, ErrorDocument
 from omnigraph.wire.graph_state import SnapshotDocument, StatusDocument, VersionDocument
-from omnigraph.wire.loads import EmbedDocument, IngestDocument, LoadDocument
+from omnigraph.wire.loads import (
+    EmbedDocument,
+    IngestDocument,
+    LoadAnswerDocument,
+    LoadDocument,
+    LoadTarget,
+    RejectedRecordDocument,
+    load_answer,
+)
 from omnigraph.wire.maintenance import (
     CleanedTableDocument,
     CleanupDocument,
@@ -59,6 +70,7 @@ from omnigraph.wire.maintenance import (
     RecoveredWriteDocument,
     VerifyDocument,
 )
+from omnigraph.wire.policies import ConsideredRuleDocument, PolicyCaseDocument
 from omnigraph.wire.queries import AnalysisDocument, ChangeDocument, QueryDocument, QueryMetadataDocument
 from omnigraph.wire.schemas import (
     LintDocument,
@@ -169,6 +181,9 @@ RESULTS: list[tuple[type[Document], dict[str, object]]] = [
     (CleanedTableDocument, CleanupStats("node:A", "tables/a", 2, 100, "in use").to_json()),
     (RecoveredWriteDocument, Recovered("i", "rolled_back", "01A", "main", "ana", (STEP,), "died").to_json()),
     (RecoveredWriteDocument, Recovered("i", "unreadable", detail="not an intent").to_json()),
+    (RejectedRecordDocument, Reject("a.jsonl", 3, "Person", "age", "type", "not a number", {"age": "x"}).to_json()),
+    (PolicyCaseDocument, CaseOutcome(PolicyCase("a", "ana", "read", None, None, "allow"), "deny", None).to_json()),
+    (ConsideredRuleDocument, ConsideredRule("readers", "action_not_listed").to_json()),
     (ConflictDocument, ConflictDetail("schema", None, "schema_conflict", "two schemas").to_json()),
     (
         LintDocument,
@@ -181,6 +196,28 @@ RESULTS: list[tuple[type[Document], dict[str, object]]] = [
 def test_document_has_every_member_of_a_result(cls: type[Document], members: dict[str, object]) -> None:
     assert json.dumps(cls.of(members).to_json()) == json.dumps(members)
     jsonschema_rs.validate(msgspec.json.schema(cls), cls.of(members).to_json())
+
+
+def test_answer_to_a_load_lists_the_rejected_records() -> None:
+    reject = RejectedRecordDocument.of(Reject(None, 1, None, None, "json", "not valid JSON", "{").to_json())
+    tables = (("node:Person", 2), ("edge:Knows", 1))
+    result = LoadResult("draft", "merge", "01A", tables, branch_created=True, rejected_count=1)
+    target = LoadTarget("g", "draft", "merge", "ana")
+    answer = load_answer(target, "main", result, None, [reject], embeds=False).to_json()
+    assert answer == {
+        "uri": "g",
+        "branch": "draft",
+        "base_branch": "main",
+        "branch_created": True,
+        "mode": "merge",
+        "tables": [{"table_key": "edge:Knows", "rows_loaded": 1}, {"table_key": "node:Person", "rows_loaded": 2}],
+        "actor_id": "ana",
+        "commit": None,
+        "rejected": [reject.to_json()],
+        "repeated": False,
+        "notes": [],
+    }
+    jsonschema_rs.validate(msgspec.json.schema(LoadAnswerDocument), answer)
 
 
 def all_documents() -> list[type[Document]]:
