@@ -163,14 +163,19 @@ class Config:
 
 def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
     """Return the configuration in effect: the given file, that of `OMNIGRAPH_CONFIG`, `./omnigraph.yaml`, or none."""
-    named = explicit if explicit is not None else environ.get(VARIABLE, "").strip() or None
-    path = Path(named) if named is not None else Path(FILE_NAME)
-    config = read_config(path) if named is not None or path.is_file() else Config()
+    path, named = config_path(explicit, environ)
+    config = read_config(path) if named or path.is_file() else Config()
     own = home(environ) / OPERATOR_FILE
     if not own.is_file():
         return config
     operator = read_config(own, OPERATOR_KEYS)
     return replace(config, operator=operator, warnings=(*config.warnings, *operator.warnings))
+
+
+def config_path(explicit: str | None, environ: Mapping[str, str]) -> tuple[Path, bool]:
+    """Return the path of the configuration file, and whether it was named; only a named file must exist."""
+    named = explicit if explicit is not None else environ.get(VARIABLE, "").strip() or None
+    return (Path(named), True) if named is not None else (Path(FILE_NAME), False)
 
 
 def home(environ: Mapping[str, str]) -> Path:

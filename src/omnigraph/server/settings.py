@@ -283,12 +283,6 @@ def _check(settings: ServerSettings) -> None:
         raise InputError("'server.tls.client_ca' requires 'server.tls.cert'", code="bad_setting")
     if "*" in settings.cors.origins:
         raise InputError("'server.cors.origins' must name origins, not '*'", code="bad_setting")
-    if settings.local and not settings.is_loopback:
-        raise InputError(
-            f"single-user mode requires a loopback address or a Unix socket, not '{settings.bind}'",
-            code="bad_setting",
-            hint="give --bind 127.0.0.1:8080 or --bind unix:PATH",
-        )
 
 
 def keep_fixed(settings: ServerSettings, running: ServerSettings) -> ReadSettings:

@@ -135,12 +135,6 @@ def test_loopback_addresses(bind: str, loopback: bool):
     assert default_settings(bind=bind).is_loopback == loopback
 
 
-def test_single_user_mode_requires_loopback():
-    with pytest.raises(InputError, match="requires a loopback address or a Unix socket"):
-        read_settings(Config(), {}, {"local": True, "bind": "0.0.0.0:8080"})
-    assert read_settings(Config(), {}, {"local": True, "bind": "unix:/tmp/x"}).settings.local
-
-
 def test_reload_keeps_values_that_need_a_restart():
     running = default_settings(workers=2)
     new = default_settings(workers=3, hide_uri=True, limits__body_bytes=5)

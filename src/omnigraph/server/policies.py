@@ -1,0 +1,96 @@
+"""The policies of a server: loading, their tests, and reuse of unchanged ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.errors import InputError
+from omnigraph.policy.decide import Policy
+from omnigraph.policy.rules import PolicyKind
+from omnigraph.policy.tests import parse_cases, run_cases
+from omnigraph.policy.yaml import parse_rules
+from omnigraph.policy.yaml_nodes import read_policy_text
+from omnigraph.server.graphs import GraphEntry
+from omnigraph.server.watched_files import WatchedFiles
+from omnigraph.suggestions import listing
+
+SERVER_ID = "server"
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """A compiled policy and the digest of its text."""
+
+    policy: Policy
+    digest: str
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The policies of the graphs and that of the server."""
+
+    graphs: Mapping[str, LoadedPolicy]
+    server: LoadedPolicy | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """A digest of all texts; None without a policy."""
+        if not self.graphs and self.server is None:
+            return None
+        lines = [f"{graph_id} {found.digest}" for graph_id, found in sorted(self.graphs.items())]
+        lines.append(f"{SERVER_ID}: {self.server.digest if self.server else ''}")
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def load_policies(
+    entries: tuple[GraphEntry, ...], server_file: Path | None, files: WatchedFiles, running: Policies | None
+) -> Policies:
+    """Compile the policies of all graphs and run their tests; an unchanged policy is kept with its decisions."""
+    known = running.graphs if running is not None else {}
+    found = {
+        entry.graph_id: _load(entry.policy_file, entry.tests_file, entry.graph_id, files, known.get(entry.graph_id))
+        for entry in entries
+        if entry.policy_file is not None
+    }
+    if server_file is None:
+        return Policies(found)
+    known_server = running.server if running is not None else None
+    tests = server_file.with_name(f"{server_file.stem}.tests.yaml")
+    return Policies(found, _load(server_file, tests, SERVER_ID, files, known_server, kind="server"))
+
+
+def _load(
+    path: Path,
+    tests: Path | None,
+    name: str,
+    files: WatchedFiles,
+    running: LoadedPolicy | None,
+    *,
+    kind: PolicyKind = "graph",
+) -> LoadedPolicy:
+    files.note(path, tests)
+    text = read_policy_text(path)
+    cases = read_policy_text(tests) if tests is not None and tests.is_file() else ""
+    digest = hashlib.sha256(f"{len(text)} {text}{cases}".encode()).hexdigest()
+    if running is not None and running.digest == digest:
+        return running
+    policy = Policy(parse_rules(text, str(path), kind), name)
+    if cases:
+        _check_cases(policy, cases, path, str(tests))
+    return LoadedPolicy(policy, digest)
+
+
+def _check_cases(policy: Policy, cases: str, path: Path, source: str) -> None:
+    """Refuse a policy that contradicts its own tests."""
+    failed = [outcome for outcome in run_cases(policy, parse_cases(cases, source)) if not outcome.ok]
+    if failed:
+        first = failed[0]
+        raise InputError(
+            f"the policy '{path}' fails {len(failed)} of its tests in '{source}': "
+            f"{listing(outcome.case.id for outcome in failed)}; case '{first.case.id}' expects {first.case.expect}",
+            code="policy_tests_failed",
+            hint="run 'omnigraph policy test'",
+        )

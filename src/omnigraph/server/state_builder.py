@@ -1,0 +1,137 @@
+"""Construction of the state of a server from configuration, variables, options, tokens, graphs and policies.
+
+The order of the steps is that of the start: configuration, tokens, mode, graphs, policies, audit log. The first failure
+raises; nothing of the running state was changed by then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omnigraph.config import Config, config_path, find_config, read_env_file
+from omnigraph.config_keys import SERVER_SETTINGS
+from omnigraph.errors import StorageError
+from omnigraph.server.audit import AuditLog
+from omnigraph.server.auth.modes import LOCAL_ACTOR, start_mode
+from omnigraph.server.auth.sources import LoadedTokens, TokenSources
+from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, token_digest
+from omnigraph.server.certificates import check_certificate
+from omnigraph.server.graphs import GraphList, ServedGraph, list_graphs, open_graphs
+from omnigraph.server.policies import load_policies
+from omnigraph.server.settings import ServerSettings, keep_fixed, read_settings
+from omnigraph.server.state import Digests, ServerState
+from omnigraph.server.watched_files import WatchedFiles
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """The arguments of the program; a worker process receives the same ones."""
+
+    uris: tuple[str, ...] = ()
+    config: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Keys without `server.` and the values of their options."""
+    local_token: str | None = field(default=None, repr=False)
+    """The generated token of single-user mode."""
+    environ: Mapping[str, str] | None = field(default=None, repr=False)
+    """The environment; None means that of the process."""
+
+
+def build_state(options: StartOptions, files: WatchedFiles, running: ServerState | None = None) -> ServerState:
+    """Read everything and return a new state; what did not change is taken from the running one."""
+    config, environ = _read_config(options, files)
+    read = read_settings(config, environ, options.flags)
+    warnings = [*config.warnings, *read.warnings]
+    settings = read.settings
+    if running is not None:
+        kept = keep_fixed(settings, running.settings)
+        settings, warnings = kept.settings, [*warnings, *kept.warnings]
+    listed = list_graphs(config, settings, options.uris)
+    check_certificate(settings.tls, files)
+    sources = TokenSources.of(environ, settings.auth.tokens)
+    files.note(sources.file)
+    loaded = _local_tokens(options.local_token) if options.local_token is not None else sources.load()
+    has_policy = any(entry.policy_file is not None for entry in listed.entries) or settings.policy.file is not None
+    mode = start_mode(
+        has_tokens=loaded.tokens is not None,
+        has_policy=has_policy,
+        bind=settings.bind,
+        is_loopback=settings.is_loopback,
+        unauthenticated=settings.unauthenticated,
+        local=settings.local,
+    )
+    graphs = open_graphs(listed.entries, environ, running.graphs if running is not None else None)
+    _check_graphs(graphs, settings)
+    policies = load_policies(listed.entries, settings.policy.file, files, running.policies if running else None)
+    return ServerState(
+        settings=settings,
+        tokens=loaded.tokens,
+        token_source=loaded.source,
+        mode=mode,
+        graphs={
+            graph_id: replace(graph, policy=policies.graphs[graph_id].policy if graph_id in policies.graphs else None)
+            for graph_id, graph in graphs.items()
+        },
+        graph_list=listed,
+        policies=policies,
+        audit=running.audit if running is not None else _open_audit(settings),
+        digests=Digests(
+            _config_digest(settings, listed), policies.digest, loaded.tokens.digest if loaded.tokens else None
+        ),
+        sources=sources,
+        warnings=(*warnings, *loaded.warnings),
+    )
+
+
+def read_start_settings(options: StartOptions) -> ServerSettings:
+    """Return the settings that decide how the process starts."""
+    config, environ = _read_config(options, WatchedFiles())
+    return read_settings(config, environ, options.flags).settings
+
+
+def _read_config(options: StartOptions, files: WatchedFiles) -> tuple[Config, Mapping[str, str]]:
+    """Return the configuration, and the environment with the assignments of `auth.env_file` below it."""
+    environ = os.environ if options.environ is None else options.environ
+    files.note(config_path(options.config, environ)[0])
+    config = find_config(options.config, environ)
+    named = config.get("auth.env_file")
+    if not named:
+        return config, environ
+    files.note(config.resolve(named))
+    return config, {**read_env_file(config.resolve(named)), **environ}
+
+
+def _local_tokens(token: str) -> LoadedTokens:
+    entry = TokenEntry(token_digest(token), Principal(LOCAL_ACTOR))
+    return LoadedTokens(TokenSet.of([entry]), "generated")
+
+
+def _check_graphs(graphs: Mapping[str, ServedGraph], settings: ServerSettings) -> None:
+    """Refuse to serve without a readable graph, or with a quarantined one if all are required."""
+    failed = [graph for graph in graphs.values() if graph.failure is not None]
+    if not failed or (len(failed) < len(graphs) and not settings.require_all_graphs):
+        return
+    first = failed[0]
+    assert first.failure is not None
+    others = f" ({len(failed)} of {len(graphs)} graphs cannot be opened)" if len(graphs) > 1 else ""
+    raise StorageError(
+        f"graph '{first.graph_id}' cannot be opened: {first.failure.message}{others}", code=first.failure.code
+    )
+
+
+def _open_audit(settings: ServerSettings) -> AuditLog | None:
+    audit = settings.audit
+    if audit.dir is None:
+        return None
+    return AuditLog(audit.dir, required=audit.required, reads="all" if audit.reads == "all" else "none")
+
+
+def _config_digest(settings: ServerSettings, listed: GraphList) -> str:
+    values = {setting.key: str(settings.get(setting.key)) for setting in SERVER_SETTINGS}
+    graphs = [[entry.graph_id, entry.uri, str(entry.policy_file), entry.read_only] for entry in listed.entries]
+    return hashlib.sha256(json.dumps([values, graphs], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,155 @@
+"""Several processes on one listening socket.
+
+The first process binds the socket and starts the workers. It tells them through a pipe to reload and to stop; workers
+ignore the signals themselves, because a terminal or a service manager sends a signal to all processes at once. A worker
+whose pipe is closed stops. A worker that ends unexpectedly is replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Literal
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.server.lifecycle import RELOAD_SIGNAL, STOP_SIGNALS, Lifecycle, end_process
+from omnigraph.server.state_builder import StartOptions
+
+Message = Literal["stop", "reload"]
+RESTART_S = 1.0
+"""The time between the end of a worker and the start of its replacement."""
+_READY = "ready"
+_TICK_S = 0.1
+_log = logging.getLogger(__name__)
+StartWorker = Callable[[StartOptions, socket.socket | None], Lifecycle]
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection[Any, Any]
+
+    def send(self, message: Message) -> None:
+        try:
+            self.pipe.send(message)
+        except OSError:
+            _log.debug("worker %s has ended", self.process.pid)
+
+
+class Supervisor:
+    """Starts workers, passes signals on to them, and replaces those that end."""
+
+    def __init__(self, start: StartWorker, options: StartOptions, listener: socket.socket, count: int) -> None:
+        self._start = start
+        self._options = options
+        self._listener = listener
+        self._count = count
+        self._workers: list[_Worker] = []
+        self._stops = 0
+        self._reloads = 0
+        self._code = 0
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Serve until a stop signal; return the exit code. A failure of the first worker to start is raised."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._note_stop)
+        if RELOAD_SIGNAL is not None:
+            signal.signal(RELOAD_SIGNAL, self._note_reload)
+        self._workers.append(self._new_worker())
+        self._wait_for(self._workers[0])
+        self._workers += [self._new_worker() for _ in range(self._count - 1)]
+        on_ready()
+        self._supervise()
+        return self._shut_down()
+
+    def _note_stop(self, *_: object) -> None:
+        self._stops += 1
+
+    def _note_reload(self, *_: object) -> None:
+        self._reloads += 1
+
+    def _new_worker(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=run_worker, args=(self._start, self._options, self._listener, theirs), name="omnigraph-worker"
+        )
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _wait_for(self, worker: _Worker) -> None:
+        """Wait until a worker serves; raises the error that keeps it from starting."""
+        while not self._stops:
+            if not worker.pipe.poll(_TICK_S):
+                continue
+            try:
+                message = worker.pipe.recv()
+            except EOFError:
+                message = OmniGraphError("a worker ended while it started", code="worker_failed")
+            if isinstance(message, OmniGraphError):
+                worker.process.join()
+                raise message
+            return
+
+    def _supervise(self) -> None:
+        while not self._stops:
+            wait([worker.process.sentinel for worker in self._workers], _TICK_S)
+            if self._reloads:
+                self._reloads = 0
+                self._tell("reload")
+            for index, worker in enumerate(self._workers):
+                if not worker.process.is_alive():
+                    _log.error("worker %s ended with exit code %s", worker.process.pid, worker.process.exitcode)
+                    time.sleep(RESTART_S)
+                    self._workers[index] = self._new_worker()
+
+    def _tell(self, message: Message) -> None:
+        for worker in self._workers:
+            worker.send(message)
+
+    def _shut_down(self) -> int:
+        self._tell("stop")
+        alive = self._workers
+        while alive and self._stops == 1:
+            wait([worker.process.sentinel for worker in alive], _TICK_S)
+            alive = [worker for worker in alive if worker.process.is_alive()]
+        if alive:
+            for worker in alive:
+                worker.process.kill()
+            return 1
+        return max((1 for worker in self._workers if worker.process.exitcode), default=0)
+
+
+def run_worker(start: StartWorker, options: StartOptions, listener: socket.socket, pipe: Connection[Any, Any]) -> None:
+    """Serve in a worker process and obey the messages of the supervisor."""
+    for number in (*STOP_SIGNALS, *([RELOAD_SIGNAL] if RELOAD_SIGNAL is not None else [])):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        lifecycle = start(options, listener)
+    except OmniGraphError as error:
+        pipe.send(error)
+        end_process(1)
+
+    def obey() -> None:
+        while True:
+            try:
+                message: Message = pipe.recv()
+            except (EOFError, OSError):
+                message = "stop"
+            if message == "reload":
+                lifecycle.reload()
+                continue
+            lifecycle.stop()
+            return
+
+    threading.Thread(target=obey, name="omnigraph-supervisor", daemon=True).start()
+    end_process(lifecycle.run(lambda: pipe.send(_READY), with_signals=False))
