@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from omnigraph.cli.commands.admin import (
+    audit,
     cleanup,
     completion,
     config,
@@ -102,6 +103,7 @@ app.command("recover", rich_help_panel=OPERATE)(recover.recover_command)
 app.command("verify", rich_help_panel=OPERATE)(verify.verify_command)
 app.add_typer(policy.app, name="policy", rich_help_panel=OPERATE)
 app.add_typer(token.app, name="token", rich_help_panel=OPERATE)
+app.add_typer(audit.app, name="audit", rich_help_panel=OPERATE)
 app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(version.version_command)

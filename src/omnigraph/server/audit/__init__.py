@@ -12,8 +12,18 @@ recompute a whole chain, so copies elsewhere are what proves its age.
 """
 
 from omnigraph.server.audit.audit_log import AuditLog
-from omnigraph.server.audit.audit_reader import AuditFilter, AuditReader, read
+from omnigraph.server.audit.audit_reader import AuditFilter, AuditReader, read, read_time
 from omnigraph.server.audit.chain_check import AuditProblem, AuditReport, verify
 from omnigraph.wire.audit import AuditRecord
 
-__all__ = ["AuditFilter", "AuditLog", "AuditProblem", "AuditReader", "AuditRecord", "AuditReport", "read", "verify"]
+__all__ = [
+    "AuditFilter",
+    "AuditLog",
+    "AuditProblem",
+    "AuditReader",
+    "AuditRecord",
+    "AuditReport",
+    "read",
+    "read_time",
+    "verify",
+]

@@ -99,6 +99,17 @@ class AuditReader(Iterator[AuditRecord]):
                     yield chain, record
 
 
+def read_time(text: str) -> datetime:
+    """Parse a time or a date in ISO 8601; without a zone it is UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"'{text}' is not a time", code="bad_time", hint="write 2027-01-31 or 2027-01-31T12:00:00Z"
+        ) from None
+
+
 def _stamp(time: datetime) -> str:
     """Return a time in the form of `AuditRecord.at`."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
