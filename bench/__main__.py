@@ -8,11 +8,12 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import compile_query, compile_schema, merge, pipeline, start, storage, write
+from bench import authenticate, compile_query, compile_schema, merge, pipeline, start, storage, write
 from bench.read import side_by_side
 from bench.search import side_by_side as search
 
 BENCHMARKS = {
+    "authenticate": authenticate.figures,
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
     "merge": merge.figures,

@@ -113,7 +113,6 @@ def test_revoked_token_is_refused_after_the_next_load(tmp_path: Path) -> None:
     sources = TokenSources(file=path)
     first = sources.load()
     revoke_tokens(path, actor="ana")
-    assert sources.stamp() != first.stamp
     second = sources.load()
     assert first.tokens is not None
     assert second.tokens is not None

@@ -64,6 +64,7 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
         is_loopback=settings.is_loopback,
         unauthenticated=settings.unauthenticated,
         local=settings.local,
+        running=running.mode if running is not None else None,
     )
     graphs = open_graphs(listed.entries, environ, running.graphs if running is not None else None)
     _check_graphs(graphs, settings)

@@ -188,6 +188,18 @@ def test_variables_of_the_env_file_are_read(site: Site):
     assert site.holder().current.mode == "default_deny"
 
 
+def test_a_reload_without_tokens_does_not_open_the_server(site: Site):
+    site.write(".env", "OMNIGRAPH_SERVER_BEARER_TOKEN=abc\n")
+    site.config(more="auth: {env_file: .env}")
+    holder = site.holder()
+    state = holder.current
+    site.write(".env", "# nothing\n")
+    assert holder.due() is not None
+    report = holder.reload("test")
+    assert (report.ok, report.code) == (False, "unsafe_start")
+    assert holder.current is state
+
+
 def test_a_reload_replaces_tokens_policies_settings_and_graphs(site: Site):
     site.tokens()
     holder = site.holder()

@@ -17,10 +17,10 @@ from typing import Literal, assert_never
 
 from omnigraph.errors import InputError
 from omnigraph.server.auth.sources import FILE_VARIABLE, SINGLE_VARIABLE
-from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, new_token, token_digest
 
 Mode = Literal["open", "default_deny", "policy", "local"]
 LOCAL_ACTOR = "local"
+"""The actor of the generated token of single-user mode."""
 _SET_TOKENS = f"set {FILE_VARIABLE} or {SINGLE_VARIABLE}"
 
 
@@ -32,10 +32,12 @@ def start_mode(
     is_loopback: bool,
     unauthenticated: bool = False,
     local: bool = False,
+    running: Mode | None = None,
 ) -> Mode:
     """Return the mode of a server. A combination that must not serve is an `InputError` whose hint names the remedy.
 
-    `is_loopback` says that only this machine can connect to `bind`: a loopback address or a Unix socket.
+    `is_loopback` says that only this machine can connect to `bind`: a loopback address or a Unix socket. `running` is
+    the mode of the running server at a reload; a server that has tokens does not become open.
     """
     if local:
         return _local(bind, is_loopback=is_loopback, unauthenticated=unauthenticated)
@@ -46,6 +48,12 @@ def start_mode(
             "a policy is set and no token: every request would be refused as unauthorized",
             code="unsafe_start",
             hint=f"{_SET_TOKENS}, or remove the policy",
+        )
+    if running not in (None, "open"):
+        raise InputError(
+            "no source of tokens is set any more: every request would be allowed",
+            code="unsafe_start",
+            hint=f"{_SET_TOKENS}, or restart the server without tokens",
         )
     if not is_loopback and not unauthenticated:
         raise InputError(
@@ -85,9 +93,3 @@ def start_warning(mode: Mode, *, bind: str, is_loopback: bool) -> str | None:
             return None
         case _:
             assert_never(mode)
-
-
-def local_tokens() -> tuple[str, TokenSet]:
-    """Return the generated token of single-user mode, and the set that accepts it."""
-    token = new_token()
-    return token, TokenSet.of([TokenEntry(token_digest(token), Principal(LOCAL_ACTOR))])

@@ -61,8 +61,6 @@ class LoadedTokens:
     source: str
     """Where the tokens come from, for the log: `none`, `env-or-file`, `command` or `aws-secrets-manager`."""
     warnings: tuple[str, ...] = ()
-    stamp: object = None
-    """`TokenSources.stamp` before the tokens were read."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +101,10 @@ class TokenSources:
         """True if a source does not show its changes and must be read again every `server.auth.tokens.refresh_s`."""
         return self.aws_secret is not None or self.command is not None
 
-    def stamp(self) -> object:
-        """Return a value that changes when the file changes; None without a file or if the file is missing."""
-        if self.file is None:
-            return None
-        try:
-            found = self.file.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
-
     def load(self) -> LoadedTokens:
         """Read and validate all tokens; a failure raises `InputError` or `MissingPackage`."""
         if self.name == "none":
             return LoadedTokens(None, self.name)
-        stamp = self.stamp()
         winner = AWS_VARIABLE if self.aws_secret is not None else f"the file '{self.file}'"
         warnings = [f"{name} has no effect beside {winner}" for name in self.ignored]
         entries: list[TokenEntry] = []
@@ -134,7 +121,7 @@ class TokenSources:
             )
         if not entries:
             warnings.append(f"no token is accepted: the tokens of {self.name} are empty")
-        return LoadedTokens(TokenSet.of(entries), self.name, tuple(warnings), stamp)
+        return LoadedTokens(TokenSet.of(entries), self.name, tuple(warnings))
 
     def _documents(self) -> Iterator[tuple[TokenDocument, str]]:
         """Read the sources that contain JSON; yields each document with its name for messages."""

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from omnigraph.errors import InputError, Unauthorized
-from omnigraph.server.auth.modes import LOCAL_ACTOR, Mode, local_tokens, start_mode, start_warning
+from omnigraph.errors import InputError
+from omnigraph.server.auth.modes import Mode, start_mode, start_warning
 
 LOOPBACK, PUBLIC = ("127.0.0.1:8080", True), ("0.0.0.0:8080", False)
 Bind = tuple[str, bool]
@@ -81,9 +81,14 @@ def test_warnings() -> None:
     assert start_warning("local", bind=LOOPBACK[0], is_loopback=True) is None
 
 
-def test_local_token_is_new_at_each_start() -> None:
-    token, tokens = local_tokens()
-    other, _ = local_tokens()
-    assert tokens.find(f"Bearer {token}").actor == LOCAL_ACTOR
-    with pytest.raises(Unauthorized):
-        tokens.find(f"Bearer {other}")
+@pytest.mark.parametrize("running", ["default_deny", "policy", "local"])
+def test_reload_does_not_open_a_server_that_has_tokens(running: Mode) -> None:
+    with pytest.raises(InputError) as caught:
+        start_mode(has_tokens=False, has_policy=False, bind=LOOPBACK[0], is_loopback=True, running=running)
+    assert caught.value.code == "unsafe_start"
+
+
+@pytest.mark.parametrize(("has_tokens", "mode"), [(False, "open"), (True, "default_deny")])
+def test_reload_of_an_open_server(has_tokens: bool, mode: Mode) -> None:
+    found = start_mode(has_tokens=has_tokens, has_policy=False, bind=LOOPBACK[0], is_loopback=True, running="open")
+    assert found == mode
