@@ -25,14 +25,18 @@ class Document(msgspec.Struct):
         return data
 
 
-def plain(value: Any) -> Any:
-    """Convert documents, containers and values to dicts, lists and scalars."""
-    return msgspec.to_builtins(value, enc_hook=_base_value)
-
-
 def _base_value(value: Any) -> Any:
     """Convert an instance of a subclass of a scalar type, such as `TableKey`, to the scalar type."""
     for scalar in (str, int, float):
         if isinstance(value, scalar):
             return scalar(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON form")
+
+
+encoder = msgspec.json.Encoder(enc_hook=_base_value)
+"""Encodes documents and plain values as JSON."""
+
+
+def plain(value: Any) -> Any:
+    """Convert documents, containers and values to dicts, lists and scalars."""
+    return msgspec.to_builtins(value, enc_hook=_base_value)

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from omnigraph.cli.io.output import json_text, plural
 from omnigraph.config_keys import FORMATS
-from omnigraph.engine.ingest.csv_text import csv_line
 from omnigraph.text_table import TableStyle, cell, compact, table_lines
 
 if TYPE_CHECKING:
@@ -35,11 +34,14 @@ class ReadTarget:
 
 def text_lines(result: Result, target: ReadTarget, format_: str, style: TableStyle) -> Iterator[str]:
     """Yield the lines of a result in a text format."""
+    if format_ == "csv":
+        from omnigraph.engine.result.csv_rows import csv_rows
+
+        yield from csv_rows(result)
+        return
     columns = result.to_columns()
     if format_ in ("json", "jsonl"):
         yield from json_lines(result, target, format_, columns)
-    elif format_ == "csv":
-        yield from csv_lines(result.columns, columns)
     else:
         yield f"{plural(len(result), 'row')} from {target} via {result.query_name}"
         if format_ == "kv":
@@ -59,13 +61,6 @@ def json_lines(result: Result, target: ReadTarget, format_: str, columns: list[l
     yield compact(query_metadata(result, read).to_json())
     for row in row_objects(result.columns, columns):
         yield compact(row)
-
-
-def csv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:
-    """Yield a header and one record per row; null is an empty cell, the empty string is `""`."""
-    yield csv_line(names)
-    for row in zip(*columns, strict=True):
-        yield csv_line([None if value is None else cell(value) for value in row])
 
 
 def kv_lines(names: list[str], columns: list[list[Any]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.errors import UsageFault
+from omnigraph.versioning.model.point_text import parse_point
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -32,17 +33,4 @@ def open_at(run: Invocation, branch: str | None, at: str | None) -> Graph:
 
 def point(text: str | None) -> str | int | datetime | None:
     """Parse a point: a version number, a time, or else a commit id or name."""
-    return None if text is None else commit_point(text)
-
-
-def commit_point(text: str) -> str | int | datetime:
-    """Parse a point that must be given."""
-    if text.isdecimal():
-        return int(text)
-    if len(text) >= 10 and text[4:5] == "-" and text[7:8] == "-":
-        try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            return text
-        return time if time.tzinfo else time.astimezone()
-    return text
+    return None if text is None else parse_point(text)

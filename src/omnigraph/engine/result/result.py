@@ -193,10 +193,14 @@ class Result:
     def json_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows as JSON values: dates as text, integers beyond the range of JavaScript as strings."""
         names = self.columns
-        for batch in self.batches(tuning.current.result_batch_rows):
-            columns = [_json_column(column) for column in batch.columns]
+        for columns in self.json_columns():
             for row in zip(*columns, strict=True):
                 yield dict(zip(names, row, strict=True))
+
+    def json_columns(self) -> Iterator[list[list[Any]]]:
+        """Yield the JSON values of one batch after another, column by column."""
+        for batch in self.batches(tuning.current.result_batch_rows):
+            yield [_json_column(column) for column in batch.columns]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return `json_rows` as a list."""

@@ -10,8 +10,8 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph
 from omnigraph.cli.io.change_output import Kinds, Limit, Ops, Types, check_filters, print_block
 from omnigraph.cli.io.output import commit_note, print_json, utc
-from omnigraph.cli.io.points import commit_point
 from omnigraph.text_table import cell
+from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.wire.json_values import json_value
 
 app = command_group("List and show commits.")
@@ -43,7 +43,7 @@ def list_command(
 @takes_graph
 def show_command(run: Invocation, id_: CommitPoint, as_json: Json = False) -> None:
     """Show one commit."""
-    document = run.open(read_only=True).commit(commit_point(id_)).to_json()
+    document = run.open(read_only=True).commit(parse_point(id_)).to_json()
     if as_json:
         from omnigraph.wire.commits import CommitDocument
 
@@ -69,7 +69,7 @@ def changes_command(
     """Show the changes of one commit relative to its first parent."""
     check_filters(kinds, ops)
     graph = run.open(read_only=True)
-    block = graph.commit_changes(commit_point(id_), kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
+    block = graph.commit_changes(parse_point(id_), kinds=kinds, types=types, ops=ops, changes_max=limit, page=page)
     if as_json:
         from omnigraph.wire.changes import CommitChangesDocument
 

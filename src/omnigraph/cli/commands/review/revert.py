@@ -9,7 +9,7 @@ import typer
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
 from omnigraph.cli.io.output import print_json
-from omnigraph.cli.io.points import commit_point
+from omnigraph.versioning.model.point_text import parse_point
 
 
 @takes_graph
@@ -31,7 +31,7 @@ def revert_command(
     address = run.storage()
     if preview:
         graph = run.open(address, branch=on, read_only=True)
-        commit_id = graph.snapshot(at=commit_point(id_)).commit_id
+        commit_id = graph.snapshot(at=parse_point(id_)).commit_id
         plan = graph.revert_preview(commit_id, resolve=how)
         if as_json:
             from omnigraph.wire.branches import RevertPreviewDocument
@@ -41,7 +41,7 @@ def revert_command(
             print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
         return
     run.announce(address)
-    result = run.open(address, branch=on).revert(commit_point(id_), message=message, resolve=how)
+    result = run.open(address, branch=on).revert(parse_point(id_), message=message, resolve=how)
     if as_json:
         from omnigraph.wire.branches import RevertDocument
 

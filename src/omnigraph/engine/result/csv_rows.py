@@ -1,0 +1,17 @@
+"""The rows of a result as CSV: a cell is the JSON form of the value, but a string is not quoted as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from omnigraph.engine.ingest.csv_text import csv_line
+from omnigraph.engine.result.result import Result
+from omnigraph.text_table import cell
+
+
+def csv_rows(result: Result) -> Iterator[str]:
+    """Yield a header and one record per row; null is an empty cell, the empty string is `""`."""
+    yield csv_line(result.columns)
+    for columns in result.json_columns():
+        for row in zip(*columns, strict=True):
+            yield csv_line([None if value is None else cell(value) for value in row])

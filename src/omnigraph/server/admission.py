@@ -1,0 +1,172 @@
+"""Admission: limits on concurrent work, by actor and for the whole process.
+
+A request passes the limits of its actor first, then waits for a slot of its lane. Within a lane, actors take turns, and
+the requests of one actor run in order of arrival; an actor with a thousand waiting requests delays another actor by one
+request. Everything here runs on the event loop, so that a reservation is a plain assignment and needs no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from omnigraph.errors import Overloaded
+
+ANONYMOUS = "anonymous"
+"""Actor of requests without authentication."""
+
+_WRITE_RETRY_S = 60
+
+
+@dataclass
+class ActorUsage:
+    """The work of one actor that is running or waiting."""
+
+    reads: int = 0
+    writes: int = 0
+    write_bytes: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """True if the actor has no work."""
+        return not (self.reads or self.writes)
+
+
+class Lane:
+    """A bounded number of slots with one queue per actor."""
+
+    def __init__(self, name: str, slots: int) -> None:
+        self.name = name
+        self.slots = slots
+        self.running = 0
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @property
+    def waiting(self) -> int:
+        """The number of waiting requests."""
+        return sum(map(len, self._waiting.values()))
+
+    async def enter(self, actor: str, queue_s: float) -> None:
+        """Take a slot; raise `Overloaded` if none becomes free within `queue_s` seconds."""
+        if self.running < self.slots and not self._waiting:
+            self.running += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(actor, deque()).append(turn)
+        try:
+            async with asyncio.timeout(queue_s):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                # The slot was assigned at the moment of the timeout or the cancellation.
+                self.leave()
+            else:
+                self._forget(actor, turn)
+            if not isinstance(error, TimeoutError):
+                raise
+            raise Overloaded(
+                f"the server has {self.slots} slots for {self.name}, and none became free within {queue_s:g} s; "
+                "nothing was executed",
+                scope="server",
+                retry_after_s=1,
+                limit=self.name,
+                value=self.slots,
+                actual=self.running + self.waiting,
+            ) from None
+
+    def leave(self) -> None:
+        """Return a slot: the next actor takes it."""
+        while self._waiting:
+            actor, turns = self._waiting.popitem(last=False)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[actor] = turns
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.running -= 1
+
+    def _forget(self, actor: str, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting.get(actor)
+        if turns is not None and turn in turns:
+            turns.remove(turn)
+            if not turns:
+                del self._waiting[actor]
+
+
+@dataclass(frozen=True)
+class ActorLimits:
+    """Limits of each actor in this process."""
+
+    reads: int
+    writes: int
+    write_bytes: int
+
+
+class Admission:
+    """The work of all actors in this process."""
+
+    def __init__(self) -> None:
+        self._actors: dict[str, ActorUsage] = {}
+
+    @property
+    def actors(self) -> int:
+        """The number of actors with running or waiting work."""
+        return len(self._actors)
+
+    def read(self, actor: str, limits: ActorLimits) -> Callable[[], None]:
+        """Count a read of an actor while it waits and runs; the returned function ends it."""
+        usage = self._actors.get(actor) or ActorUsage()
+        if usage.reads >= limits.reads:
+            raise _actor_full("reads_per_actor", limits.reads, usage.reads, retry_after_s=1)
+        self._actors[actor] = usage
+        usage.reads += 1
+
+        def release() -> None:
+            usage.reads -= 1
+            self._drop_idle(actor, usage)
+
+        return release
+
+    def write(self, actor: str, size: int, limits: ActorLimits) -> Callable[[], None]:
+        """Count a write of an actor and its estimated bytes; the returned function ends it."""
+        usage = self._actors.get(actor) or ActorUsage()
+        if usage.writes >= limits.writes:
+            raise _actor_full("writes_per_actor", limits.writes, usage.writes, retry_after_s=_WRITE_RETRY_S)
+        if usage.write_bytes + size > limits.write_bytes:
+            asked = usage.write_bytes + size
+            raise _actor_full("bytes_per_actor", limits.write_bytes, asked, retry_after_s=_WRITE_RETRY_S)
+        self._actors[actor] = usage
+        usage.writes += 1
+        usage.write_bytes += size
+
+        def release() -> None:
+            usage.writes -= 1
+            usage.write_bytes -= size
+            self._drop_idle(actor, usage)
+
+        return release
+
+    def _drop_idle(self, actor: str, usage: ActorUsage) -> None:
+        if usage.idle:
+            self._actors.pop(actor, None)
+
+
+_LIMITS = {
+    "reads_per_actor": "concurrent reads",
+    "writes_per_actor": "concurrent writes",
+    "bytes_per_actor": "bytes of concurrent writes",
+}
+
+
+def _actor_full(limit: str, value: int, actual: int, *, retry_after_s: int) -> Overloaded:
+    return Overloaded(
+        f"an actor may have {value:,} {_LIMITS[limit]} in one server process (now {actual:,}); nothing was executed",
+        scope="actor",
+        retry_after_s=retry_after_s,
+        limit=limit,
+        value=value,
+        actual=actual,
+    )

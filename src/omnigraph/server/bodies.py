@@ -1,0 +1,118 @@
+"""Request bodies: read within a limit, into memory or into a temporary file."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from omnigraph.server.errors import RequestFault
+
+
+@dataclass
+class SpooledBody:
+    """A body on disk; the file is removed with `discard`."""
+
+    path: Path
+    size: int
+    media_type: str
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def media_type(content_type: str | None) -> str:
+    """Return the media type of a body, without parameters; empty if there is none."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
+def check_length(length: str | None, limit: int) -> None:
+    """Refuse a body whose declared length exceeds the limit, before any of it is read."""
+    if length is not None and length.isdigit() and int(length) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> RequestFault:
+    """Return the error for a body that exceeds its limit."""
+    return RequestFault(
+        f"the request body exceeds the limit of {limit:,} bytes of this route",
+        status=413,
+        code="body_too_large",
+        hint="load large data by POST /load/ndjson or /load/arrow, or in several requests",
+    )
+
+
+async def read_body(receive: Receive, limit: int, encoding: str | None = None) -> bytes:
+    """Return a body; refuse it as soon as it exceeds the limit."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in _parts(receive, encoding, limit):
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def spool_body(receive: Receive, limit: int, kind: str, suffix: str, encoding: str | None = None) -> SpooledBody:
+    """Write a body to a temporary file; refuse it as soon as it exceeds the limit."""
+    file = tempfile.NamedTemporaryFile(prefix="omnigraph-body-", suffix=suffix, delete=False)  # noqa: SIM115
+    body = SpooledBody(Path(file.name), 0, kind)
+    try:
+        with file:
+            async for part in _parts(receive, encoding, limit):
+                body.size += len(part)
+                if body.size > limit:
+                    raise too_large(limit)
+                file.write(part)
+    except BaseException:
+        body.discard()
+        raise
+    return body
+
+
+async def _parts(receive: Receive, encoding: str | None, limit: int) -> AsyncIterator[bytes]:
+    if encoding in (None, "", "identity"):
+        async for part in _raw_parts(receive):
+            yield part
+        return
+    if encoding != "gzip":
+        raise RequestFault(
+            f"the content encoding {encoding!r} is not supported",
+            status=415,
+            code="unsupported_media_type",
+            hint="send the body as it is, or compressed with gzip",
+        )
+    async for part in _inflated(receive, limit):
+        yield part
+
+
+async def _raw_parts(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        if message.get("body"):
+            yield message["body"]
+        if not message.get("more_body", False):
+            return
+
+
+async def _inflated(receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """Yield the decompressed body in parts of bounded size, so that a small body cannot expand without limit."""
+    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        async for part in _raw_parts(receive):
+            while part and not inflater.eof:
+                yield inflater.decompress(part, min(limit + 1, 1 << 20))
+                part = inflater.unconsumed_tail
+    except zlib.error:
+        raise RequestFault("the body is not valid gzip data", code="bad_encoding") from None
+    if not inflater.eof:
+        raise RequestFault("the gzip data of the body is incomplete", code="bad_encoding")

@@ -1,0 +1,90 @@
+"""`Caller`: the actor, the graph handle and the options of one request, as a route function sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.engine.exec.context import Limits
+from omnigraph.graph import Graph
+from omnigraph.operations.access import Access
+from omnigraph.server.auth.tokens import Principal
+from omnigraph.server.bodies import SpooledBody
+from omnigraph.server.content_negotiation import DEFAULT, Negotiated
+from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.state import ServerState
+from omnigraph.wire.commits import CommitDocument
+
+if TYPE_CHECKING:
+    from omnigraph.server.app import Server
+
+
+@dataclass
+class Caller:
+    """One request. `graph` enforces the policy with the access of the actor."""
+
+    server: Server
+    state: ServerState
+    """The state at the start of the request; a reload does not change it."""
+    request_id: str
+    method: str = "GET"
+    remote: str = "local"
+    principal: Principal | None = None
+    access: Access | None = None
+    served: ServedGraph | None = None
+    opened: Graph | None = None
+    cancel: Cancellation = field(default_factory=Cancellation)
+    timeout_s: float = 30.0
+    negotiated: Negotiated = DEFAULT
+    headers: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    if_commit: str | None = None
+    body: SpooledBody | None = None
+    url: str = ""
+    """The path prefix of the graph: empty for the default graph, `/graphs/ID` for a named one."""
+    fingerprint: str = ""
+    """A hash of the request, its form and what the actor may see: one part of `ETag`."""
+    etag: str = ""
+    audit: dict[str, Any] = field(default_factory=dict)
+    """Members of the audit record that only the route function knows, such as the number of rows."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the request."""
+        assert self.opened is not None, "the route is not graph-scoped"
+        return self.opened
+
+    @property
+    def actor(self) -> str | None:
+        """The authenticated actor; None in open mode."""
+        return self.principal.actor if self.principal is not None else None
+
+    @property
+    def uri(self) -> str:
+        """The address of the graph in answers: its id if addresses are hidden."""
+        assert self.served is not None, "the route is not graph-scoped"
+        return self.served.graph_id if self.state.settings.hide_uri else self.served.uri
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a read."""
+        bounds = self.state.settings.limits
+        return Limits(
+            rows_max=bounds.rows_max,
+            timeout_s=self.timeout_s,
+            cancellation=self.cancel,
+            bytes_max=bounds.query_bytes,
+        )
+
+    def commit_document(self, commit_id: str | None) -> CommitDocument | None:
+        """Return the commit that this request made; the right to write suffices to see it."""
+        assert self.served is not None
+        assert self.served.graph is not None
+        return CommitDocument.of(self.served.graph.commit(commit_id).to_json()) if commit_id is not None else None
+
+
+def source_text(text: str) -> str:
+    """Return a query or schema text that `Graph` never takes for the name of a file."""
+    return text if text.endswith("\n") else f"{text}\n"

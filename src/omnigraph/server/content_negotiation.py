@@ -1,0 +1,252 @@
+"""Content negotiation: the form of an answer by `Accept`, and the encoding of answers in each form.
+
+Encoding runs in the thread of the call. Rows as NDJSON, Arrow and CSV are encoded batch by batch while they are sent;
+JSON is one document and therefore bounded by `json_rows` and `json_bytes`.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import pyarrow as pa
+
+from omnigraph.engine.result.csv_rows import csv_rows
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import LimitReached
+from omnigraph.server.answers import Rows
+from omnigraph.server.errors import RequestFault
+from omnigraph.wire.document import encoder
+from omnigraph.wire.json_lines import EndDocument
+from omnigraph.wire.queries import query_document, query_metadata
+
+Form = Literal["json", "ndjson", "arrow", "csv", "events", "problem", "octets"]
+MEDIA_TYPES: dict[Form, str] = {
+    "json": "application/json",
+    "ndjson": "application/x-ndjson",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "csv": "text/csv",
+    "events": "text/event-stream",
+    "problem": "application/problem+json",
+    "octets": "application/octet-stream",
+}
+_FORMS = {media: form for form, media in MEDIA_TYPES.items()}
+CONTENT_TYPES: dict[Form, str] = {
+    **MEDIA_TYPES,
+    "json": "application/json; charset=utf-8",
+    "ndjson": "application/x-ndjson; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "events": "text/event-stream; charset=utf-8",
+}
+CHUNK_BYTES = 64 * 1024
+"""Largest size of an NDJSON or CSV chunk; an Arrow chunk is one batch."""
+GZIP_MIN_BYTES = 8 * 1024
+BATCH_ROWS = 16_384
+_CODECS = ("zstd", "lz4")
+_GZIP_FORMS = frozenset({"json", "ndjson"})
+
+
+@dataclass(frozen=True)
+class Negotiated:
+    """The chosen form of an answer, the codec of an Arrow stream, and whether the body may be compressed."""
+
+    form: Form
+    codec: str | None = None
+    gzip: bool = False
+
+    def compresses(self, size: int | None) -> bool:
+        """Return True if a body of this size (None: unknown) is compressed."""
+        return self.gzip and self.form in _GZIP_FORMS and (size is None or size >= GZIP_MIN_BYTES)
+
+
+DEFAULT = Negotiated("json")
+
+
+def negotiate(accept: str | None, encoding: str | None, forms: Sequence[Form]) -> Negotiated:
+    """Choose the form of an answer; a route that offers no requested form answers 406."""
+    gzip = encoding is not None and _accepts_gzip(encoding)
+    if accept is None or accept in ("*/*", "application/json"):
+        return Negotiated(forms[0] if accept != "application/json" or "json" not in forms else "json", None, gzip)
+    for media, parameters in _by_preference(accept):
+        form = _match(media, forms)
+        if form is not None:
+            codec = parameters.get("codec") if form == "arrow" else None
+            if codec is not None and codec not in _CODECS:
+                raise RequestFault(
+                    f"there is no codec '{codec}' for Arrow streams; the codecs are {', '.join(_CODECS)}",
+                    status=406,
+                    code="not_acceptable",
+                )
+            return Negotiated(form, codec, gzip)
+        if media == MEDIA_TYPES["problem"] and "json" in forms:
+            return Negotiated("json", None, gzip)
+    offered = ", ".join(MEDIA_TYPES[form] for form in forms)
+    raise RequestFault(
+        f"this route does not answer in the form {accept!r}; it offers {offered}", status=406, code="not_acceptable"
+    )
+
+
+def wants_problem(accept: str | None) -> bool:
+    """Return True if an error is to be answered as `application/problem+json`."""
+    return accept is not None and MEDIA_TYPES["problem"] in accept
+
+
+def _match(media: str, forms: Sequence[Form]) -> Form | None:
+    if media in ("*/*", "application/*") and forms[0] != "csv":
+        return forms[0]
+    if media == "text/*":
+        return next((form for form in forms if MEDIA_TYPES[form].startswith("text/")), None)
+    form = _FORMS.get(media)
+    return form if form in forms else None
+
+
+def _by_preference(accept: str) -> list[tuple[str, dict[str, str]]]:
+    found: list[tuple[float, int, str, dict[str, str]]] = []
+    for number, item in enumerate(accept.split(",")):
+        media, *rest = (part.strip() for part in item.split(";"))
+        parameters = {
+            name.strip().lower(): value.strip().strip('"') for name, _, value in (p.partition("=") for p in rest)
+        }
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        if quality > 0 and media:
+            found.append((-quality, number, media.lower(), parameters))
+    return [(media, parameters) for _, _, media, parameters in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _accepts_gzip(encoding: str) -> bool:
+    for item in encoding.lower().split(","):
+        name, _, weight = item.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+@dataclass(frozen=True)
+class JsonBounds:
+    """Largest number of rows and bytes of one JSON document."""
+
+    rows: int
+    bytes: int
+
+
+def json_body(rows: Rows, bounds: JsonBounds) -> bytes:
+    """Return the rows of a query as one JSON document; raise `LimitReached` if it is too large."""
+    result = rows.result
+    _check_json("rows", len(result), bounds.rows)
+    document = query_document(result, rows.target, result.to_columns())
+    document.elapsed_ms = round(result.elapsed_ms, 3)
+    body = encoder.encode(document)
+    _check_json("bytes", len(body), bounds.bytes)
+    return body
+
+
+def _check_json(resource: Literal["rows", "bytes"], actual: int, limit: int) -> None:
+    if actual > limit:
+        raise LimitReached(
+            f"the result has {actual:,} {resource}; a JSON document has at most {limit:,}",
+            code="json_too_large",
+            hint="request application/x-ndjson or application/vnd.apache.arrow.stream, or pages with 'page'",
+            resource=resource,
+            limit=limit,
+            actual=actual,
+        )
+
+
+def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[bytes]:
+    """Yield the rows of a query as chunks of the chosen form."""
+    match chosen.form:
+        case "ndjson":
+            return split_blocks(_ndjson_blocks(rows))
+        case "csv":
+            return joined_lines(line.encode() for line in csv_rows(rows.result))
+        case "arrow":
+            return arrow_chunks(
+                rows.result.schema, rows.result.batches(BATCH_ROWS), chosen, _arrow_metadata(rows.result)
+            )
+        case "json" | "events" | "problem" | "octets":
+            raise AssertionError(f"rows have no streamed form {chosen.form}")
+        case _:
+            assert_never(chosen.form)
+
+
+def _ndjson_blocks(rows: Rows) -> Iterator[bytes]:
+    result = rows.result
+    names = result.columns
+    metadata = query_metadata(result, rows.target)
+    metadata.columns, metadata.graph_commit_id = names, result.commit_id
+    yield encoder.encode(metadata) + b"\n"
+    count = 0
+    for columns in result.json_columns():
+        objects = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        count += len(objects)
+        yield encoder.encode_lines(objects)
+    yield encoder.encode(EndDocument(rows=count, graph_commit_id=result.commit_id)) + b"\n"
+
+
+def split_blocks(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Split blocks into chunks of at most 64 KiB."""
+    for block in blocks:
+        for start in range(0, len(block), CHUNK_BYTES):
+            yield block[start : start + CHUNK_BYTES]
+
+
+def joined_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Join lines to chunks of about 64 KiB; a longer line is a chunk of its own."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        if size and size + len(line) >= CHUNK_BYTES:
+            yield b"\n".join(waiting) + b"\n"
+            waiting, size = [], 0
+        waiting.append(line)
+        size += len(line) + 1
+    if waiting:
+        yield b"\n".join(waiting) + b"\n"
+
+
+def _arrow_metadata(result: Result) -> dict[str, str]:
+    members = {"query_name": result.query_name, "graph_commit_id": result.commit_id}
+    return members if result.next is None else {**members, "next": result.next}
+
+
+def arrow_chunks(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], chosen: Negotiated, metadata: dict[str, str]
+) -> Iterator[bytes]:
+    """Yield an Arrow IPC stream, one chunk per batch; the end-of-stream marker is in the last chunk."""
+    sink = io.BytesIO()
+    schema = schema.with_metadata({**(schema.metadata or {}), **metadata})
+    options = pa.ipc.IpcWriteOptions(compression=chosen.codec)
+    writer = pa.ipc.new_stream(sink, schema, options=options)
+    try:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield _taken(sink)
+    finally:
+        writer.close()
+    yield _taken(sink)
+
+
+def _taken(sink: io.BytesIO) -> bytes:
+    data = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return data
+
+
+def gzip_bytes(body: bytes) -> bytes:
+    """Compress a body."""
+    return zlib.compress(body, 1, wbits=zlib.MAX_WBITS | 16)
+
+
+def gzip_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Compress a stream; every chunk can be decompressed when it arrives."""
+    compressor = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
+    for chunk in chunks:
+        yield compressor.compress(chunk) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    yield compressor.flush()

@@ -1,0 +1,99 @@
+"""Encoding of replies: from the return value of a route function to status, headers and bytes or chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from omnigraph.server.answers import Answer, Chunks, Events, Reply, Rows
+from omnigraph.server.caller import Caller
+from omnigraph.server.content_negotiation import (
+    CONTENT_TYPES,
+    JsonBounds,
+    gzip_bytes,
+    gzip_chunks,
+    json_body,
+    row_chunks,
+)
+from omnigraph.server.request import matches_none
+from omnigraph.wire.document import Document, encoder
+
+
+@dataclass
+class Encoded:
+    """An encoded reply: a body, or chunks, or a function that is polled for events."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    chunks: Iterator[bytes] | None = None
+    poll: Callable[[], bytes | None] | None = None
+    commit: str | None = None
+
+
+def encode(caller: Caller, reply: Reply) -> Encoded:
+    """Encode the reply of a route function."""
+    match reply:
+        case Rows():
+            return _rows(caller, reply)
+        case Answer():
+            return _document(caller, reply.document, reply.status, reply.commit, dict(reply.headers))
+        case Document():
+            return _document(caller, reply, 200, None, {})
+        case Chunks():
+            headers = {"Content-Type": reply.media_type, **reply.headers}
+            chunks = _compressed(caller, headers, reply.chunks)
+            return Encoded(reply.status, headers, chunks=chunks, commit=reply.commit)
+        case Events():
+            headers = {"Content-Type": CONTENT_TYPES["events"]}
+            return Encoded(200, headers, body=reply.poll() or b"", poll=reply.poll, commit=reply.commit)
+        case _:
+            assert_never(reply)
+
+
+def etag_of(commit: str, fingerprint: str) -> str:
+    """Return the tag of an answer: the commit that it shows, and the hash of the request."""
+    return f'"{commit}.{fingerprint}"'
+
+
+def is_not_modified(caller: Caller, body: Any) -> Encoded | None:
+    """Return the answer 304 if the client already has this answer; nothing else runs then."""
+    commit = caller.graph.snapshot(getattr(body, "branch", None), getattr(body, "at", None)).commit_id
+    caller.etag = etag_of(commit, caller.fingerprint)
+    if not matches_none(caller.headers, caller.etag):
+        return None
+    return Encoded(304, {"ETag": caller.etag}, commit=commit)
+
+
+def _rows(caller: Caller, rows: Rows) -> Encoded:
+    chosen, limits, result = caller.negotiated, caller.state.settings.limits, rows.result
+    caller.audit["rows"] = len(result)
+    headers = {"Content-Type": CONTENT_TYPES[chosen.form], "ETag": etag_of(result.commit_id, caller.fingerprint)}
+    if chosen.form == "json":
+        body = json_body(rows, JsonBounds(limits.json_rows, limits.json_bytes))
+        return Encoded(200, headers, _compressed_body(caller, headers, body), commit=result.commit_id)
+    chunks = _compressed(caller, headers, row_chunks(rows, chosen))
+    return Encoded(200, headers, chunks=chunks, commit=result.commit_id)
+
+
+def _document(caller: Caller, document: Document, status: int, commit: str | None, headers: dict[str, str]) -> Encoded:
+    headers = {"Content-Type": CONTENT_TYPES["json"], **headers}
+    if caller.etag:
+        headers["ETag"] = caller.etag
+    body = _compressed_body(caller, headers, encoder.encode(document))
+    return Encoded(status, headers, body, commit=commit)
+
+
+def _compressed_body(caller: Caller, headers: dict[str, str], body: bytes) -> bytes:
+    if not caller.negotiated.compresses(len(body)):
+        return body
+    headers["Content-Encoding"] = "gzip"
+    return gzip_bytes(body)
+
+
+def _compressed(caller: Caller, headers: dict[str, str], chunks: Iterator[bytes]) -> Iterator[bytes]:
+    if not caller.negotiated.compresses(None):
+        return chunks
+    headers["Content-Encoding"] = "gzip"
+    return gzip_chunks(chunks)

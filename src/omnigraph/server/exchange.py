@@ -1,0 +1,396 @@
+"""One request from its headers to its response.
+
+The order is that of the specification: authentication, headers and body, policy, admission, engine. Each step refuses
+with an error; `handle` turns every error into one form of answer, writes the audit record before the answer is sent,
+and logs one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.server import request as read
+from omnigraph.server.admission import ANONYMOUS, ActorLimits
+from omnigraph.server.audit_records import audit_record, is_recorded
+from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
+from omnigraph.server.caller import Caller
+from omnigraph.server.content_negotiation import CONTENT_TYPES, negotiate, wants_problem
+from omnigraph.server.encoding import Encoded, encode, is_not_modified
+from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
+from omnigraph.server.execution import Stream, watching_disconnect
+from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.observability.log import log_decision, log_request
+from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
+from omnigraph.server.route_table import Route
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.decoding import decode_body, decode_query
+from omnigraph.wire.document import encoder
+from omnigraph.wire.problem_details import problem_details
+
+if TYPE_CHECKING:
+    from omnigraph.server.app import Server
+
+MIN_COMMIT_WAIT_S = 2.0
+ERROR_PAGE = "/docs/errors"
+"""The page that explains error codes, relative to the server."""
+_MIN_COMMIT_POLL_S = 0.05
+_WRITE_BYTES = 256
+"""Estimated bytes of a write without a body."""
+_SUFFIXES = {"application/x-ndjson": ".jsonl", "application/vnd.apache.arrow.stream": ".arrows"}
+_COMMON = {
+    "Cache-Control": "private, no-cache",
+    "Vary": "Authorization, Accept",
+    "X-Content-Type-Options": "nosniff",
+}
+_log = logging.getLogger("omnigraph.server")
+
+
+class Exchange:
+    """One request on one route."""
+
+    def __init__(self, server: Server, route: Route, scope: Scope, receive: Receive) -> None:
+        self._server = server
+        self._route = route
+        self._scope = scope
+        self._receive = receive
+        self._started = time.perf_counter()
+        self._timing: dict[str, float] = {}
+        self._headers = read.headers_of(scope)
+        self._state = server.holder.current
+        client = scope.get("client")
+        self._caller = Caller(
+            server,
+            self._state,
+            read.request_id_of(self._headers),
+            method=scope["method"],
+            remote=client[0] if client else "local",
+            headers=self._headers,
+        )
+        self._raw = b""
+        self._input: Any = None
+        self._commit: str | None = None
+        self._disconnected = False
+
+    async def handle(self, send: Send) -> None:
+        """Answer the request."""
+        response: AnyResponse
+        try:
+            response = await self._respond()
+        except ClientDisconnect:
+            self._log(CLIENT_CLOSED)
+            return
+        except Exception as error:
+            response = self._failure(error)
+        response = await self._audit(response)
+        if isinstance(response, Response) and response.status == CLIENT_CLOSED:
+            self._log(CLIENT_CLOSED)
+            return
+        complete = await response.send(send, self._common_headers(), self._receive)
+        self._log(response.status if complete else CLIENT_CLOSED)
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    async def _respond(self) -> AnyResponse:
+        route, caller = self._route, self._caller
+        if route.scope != "public":
+            await self._authenticate()
+        path = {name: read.path_parameter(value) for name, value in self._scope.get("path_params", {}).items()}
+        self._select_graph(path.pop("graph_id", None))
+        self._read_headers()
+        if route.body != "json":
+            self._decode_query()
+        if route.body == "json":
+            await self._read_json()
+        elif route.body == "stream":
+            self._gate(path)
+            await self._spool()
+        try:
+            if route.body != "stream":
+                self._gate(path)
+            await self._wait_for_commit()
+            return await self._admit(path)
+        finally:
+            if caller.body is not None:
+                await self._server.execution.call("reads", caller.body.discard)
+
+    async def _authenticate(self) -> None:
+        tokens = self._state.tokens
+        if tokens is None:
+            return
+        try:
+            self._caller.principal = tokens.find(self._headers.get("authorization"))
+        except Unauthorized:
+            tries = self._server.failed_tries
+            tries.record(self._caller.remote)
+            await asyncio.sleep(tries.delay_for(self._caller.remote))
+            raise
+
+    def _select_graph(self, graph_id: str | None) -> None:
+        caller, state = self._caller, self._state
+        if self._route.scope == "server":
+            caller.access = state.server_access(caller.principal)
+            return
+        if self._route.scope != "graph":
+            return
+        served = state.find_graph(graph_id)
+        caller.url = "" if graph_id is None else f"/graphs/{graph_id}"
+        caller.served = served
+        caller.access = state.graph_access(served, caller.principal)
+        caller.opened = served.handle(caller.access)
+
+    def _read_headers(self) -> None:
+        caller, headers, route = self._caller, self._headers, self._route
+        caller.negotiated = negotiate(headers.get("accept"), headers.get("accept-encoding"), route.forms)
+        limits = self._state.settings.limits
+        caller.timeout_s = read.timeout_of(headers, limits.query_s, limits.query_max_s)
+        caller.if_commit = read.if_graph_commit_of(headers, required=route.conditional)
+        if route.writes:
+            caller.idempotency_key = read.idempotency_key_of(headers)
+            caller.if_commit = caller.if_commit or read.if_match_of(headers)
+
+    def _decode_query(self) -> None:
+        route = self._route
+        given = read.query_of(self._scope)
+        if route.input is not None:
+            self._input = decode_query(route.input, given, strict=route.strict)
+        elif given and route.strict:
+            raise RequestFault(f"this route takes no parameter '{next(iter(given))}'", code="unknown_member")
+
+    async def _read_json(self) -> None:
+        route, headers = self._route, self._headers
+        limits = self._state.settings.limits
+        limit = limits.envelope_bytes if route.limit == "envelope" else limits.body_bytes
+        check_length(headers.get("content-length"), limit)
+        self._raw = await read_body(self._receive, limit, headers.get("content-encoding"))
+        if self._raw:
+            self._check_media_type()
+        assert route.input is not None
+        self._input = decode_body(route.input, self._raw or b"{}", strict=route.strict)
+
+    async def _spool(self) -> None:
+        headers, limit = self._headers, self._state.settings.limits.load_bytes
+        kind = self._check_media_type()
+        check_length(headers.get("content-length"), limit)
+        encoding = headers.get("content-encoding")
+        self._caller.body = await spool_body(self._receive, limit, kind, _SUFFIXES.get(kind, ""), encoding)
+
+    def _check_media_type(self) -> str:
+        kind = media_type(self._headers.get("content-type"))
+        if kind not in self._route.media_types:
+            taken = ", ".join(self._route.media_types)
+            raise RequestFault(
+                f"the body has the media type {kind or 'none'!r}; this route takes {taken}",
+                status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                code="unsupported_media_type",
+                hint=f"send the header 'Content-Type: {self._route.media_types[0]}'",
+            )
+        return kind
+
+    def _gate(self, path: Mapping[str, str]) -> None:
+        """Ask the policy before anything is admitted; `Graph` asks again with the resolved commit."""
+        access = self._caller.access
+        if access is None:
+            return
+        started = time.perf_counter()
+        for gate in self._route.gates:
+            if not any(self._member(name, path) is not None for name in gate.unless):
+                access.check(gate.action, self._branch(gate.branch, path), self._branch(gate.target, path))
+        self._timing["policy"] = time.perf_counter() - started
+
+    def _branch(self, name: str | None, path: Mapping[str, str]) -> str | None:
+        return None if name is None else self._member(name, path) or MAIN
+
+    def _member(self, name: str, path: Mapping[str, str]) -> str | None:
+        if name in path:
+            return path[name]
+        value = getattr(self._input, name, None)
+        return value if isinstance(value, str) else None
+
+    async def _wait_for_commit(self) -> None:
+        """Wait until the graph contains the commit that `Omnigraph-Min-Commit` names."""
+        served = self._caller.served
+        wanted = read.min_commit_of(self._headers) if served is not None else None
+        if wanted is None or served is None:
+            return
+        deadline = time.monotonic() + MIN_COMMIT_WAIT_S
+        while not await self._server.execution.call("reads", partial(_contains, served, wanted)):
+            if time.monotonic() >= deadline:
+                raise Overloaded(
+                    f"this server does not see commit '{wanted}' yet",
+                    scope="server",
+                    retry_after_s=1,
+                    limit="min_commit",
+                )
+            await asyncio.sleep(_MIN_COMMIT_POLL_S)
+
+    async def _admit(self, path: Mapping[str, str]) -> AnyResponse:
+        route, caller, server = self._route, self._caller, self._server
+        if route.lane is None:
+            return self._finish(self._work(path))
+        limits = self._state.settings.limits
+        actor = caller.actor or ANONYMOUS
+        bounds = ActorLimits(limits.reads_per_actor, limits.writes_per_actor, limits.bytes_per_actor)
+        with ExitStack() as held:
+            if route.writes:
+                held.callback(server.admission.write(actor, self._estimate(), bounds))
+            else:
+                held.callback(server.admission.read(actor, bounds))
+            started = time.perf_counter()
+            lane = server.execution.lanes[route.lane]
+            await lane.enter(actor, limits.queue_s)
+            held.callback(lane.leave)
+            self._timing["queue"] = time.perf_counter() - started
+            held.callback(server.operations.start(caller, route))
+            held.callback(self._track())
+            async with watching_disconnect(self._receive, self._on_disconnect):
+                encoded = await server.execution.call(route.lane, partial(self._work, path))
+                response = self._finish(encoded)
+                if isinstance(response, StreamResponse):
+                    response.first = await response.stream.first()
+            if not isinstance(response, Response):
+                response.held = held.pop_all()
+            return response
+
+    def _track(self) -> Callable[[], None]:
+        execution = self._server.execution
+        return execution.track_write() if self._route.writes else execution.track_read(self._caller.cancel)
+
+    def _estimate(self) -> int:
+        body = self._caller.body
+        return body.size if body is not None else max(len(self._raw), _WRITE_BYTES)
+
+    def _on_disconnect(self) -> None:
+        self._disconnected = True
+        if not self._route.writes:
+            self._caller.cancel.cancel()
+
+    def _work(self, path: Mapping[str, str]) -> Encoded:
+        """Run the route function and encode its answer, in one thread."""
+        caller, route = self._caller, self._route
+        started = time.perf_counter()
+        if route.writes and caller.state.audit is not None:
+            caller.state.audit.check()
+        caller.fingerprint = self._fingerprint(path)
+        unchanged = is_not_modified(caller, self._input) if route.etag else None
+        if unchanged is not None:
+            return unchanged
+        arguments = path if self._input is None else {"body": self._input, **path}
+        reply = route.handler(caller, **arguments)
+        done = time.perf_counter()
+        encoded = encode(caller, reply)
+        self._timing["engine"] = done - started
+        self._timing["encode"] = time.perf_counter() - done
+        return encoded
+
+    def _fingerprint(self, path: Mapping[str, str]) -> str:
+        """Return 96 bits of a hash of the request, its form and what the caller may see."""
+        caller = self._caller
+        visible = caller.access.digest if caller.access is not None else ""
+        parts = (self._route.name, *path.values(), caller.negotiated.form, visible)
+        text = "\0".join(parts).encode() + b"\0" + self._scope["query_string"] + b"\0" + self._raw
+        return hashlib.sha256(text).hexdigest()[:24]
+
+    def _finish(self, encoded: Encoded) -> AnyResponse:
+        self._commit = encoded.commit
+        caller, execution, lane = self._caller, self._server.execution, self._route.lane
+        if encoded.chunks is not None and lane is not None:
+            stream = Stream(execution, lane, encoded.chunks)
+            return StreamResponse(encoded.status, encoded.headers, stream, None, caller.cancel, self._report)
+        if encoded.poll is not None and lane is not None:
+            return EventResponse(
+                encoded.headers, encoded.poll, execution, lane, caller.cancel, self._report, encoded.body
+            )
+        return Response(encoded.status, encoded.headers, encoded.body)
+
+    # -- errors, audit, log ------------------------------------------------------------------------
+
+    def _failure(self, error: Exception) -> Response:
+        if not isinstance(error, OmniGraphError):
+            self._report(error)
+        shown = internal_error(error)
+        if isinstance(shown, Cancelled) and self._disconnected:
+            return Response(CLIENT_CLOSED, {})
+        if isinstance(shown, Cancelled) and self._server.is_draining:
+            shown = Overloaded("the server shuts down", scope="server", retry_after_s=1, limit="draining")
+        return error_response(shown, self._caller.request_id, self._headers.get("accept"))
+
+    def _report(self, error: BaseException) -> None:
+        """Log an unexpected failure: its type and the stack, but not its text, which may hold values."""
+        stack = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("request %s failed: %s\n%s", self._caller.request_id, type(error).__name__, stack)
+
+    async def _audit(self, response: AnyResponse) -> AnyResponse:
+        caller = self._caller
+        for decision in caller.access.decisions if caller.access is not None else ():
+            log_decision(decision, caller.request_id)
+        audit, status = self._state.audit, response.status
+        if audit is None or not is_recorded(self._route, caller, status):
+            return response
+        record = audit_record(self._route, caller, status, self._commit, self._ms)
+        durable = self._route.writes or record.decision == "deny"
+        try:
+            await self._server.execution.call("audit", partial(audit.record, record, durable=durable))
+        except OmniGraphError as error:
+            if not isinstance(response, Response):
+                response.held.close()
+            return self._failure(error)
+        return response
+
+    @property
+    def _ms(self) -> float:
+        return (time.perf_counter() - self._started) * 1000
+
+    def _common_headers(self) -> dict[str, str]:
+        headers = {**_COMMON, "X-Request-Id": self._caller.request_id}
+        if self._commit is not None:
+            headers["Omnigraph-Commit"] = self._commit
+        if self._timing:
+            headers["Server-Timing"] = ", ".join(f"{name};dur={s * 1000:.3f}" for name, s in self._timing.items())
+        return headers
+
+    def _log(self, status: int) -> None:
+        caller = self._caller
+        log_request(self._scope["method"], self._route.path, status, self._ms, caller.request_id, caller.actor)
+
+
+def _contains(served: ServedGraph, commit_id: str) -> bool:
+    assert served.graph is not None
+    try:
+        served.graph.commit(commit_id)
+    except NotFound:
+        return False
+    return True
+
+
+def error_response(error: OmniGraphError, request_id: str, accept: str | None) -> Response:
+    """Return the response of an error."""
+    status = status_of(error)
+    document = document_of(error, request_id)
+    headers = headers_of(error)
+    if wants_problem(accept):
+        body = encoder.encode(problem_details(document, status, documentation=ERROR_PAGE))
+        return Response(status, {**headers, "Content-Type": CONTENT_TYPES["problem"]}, body)
+    return Response(status, {**headers, "Content-Type": CONTENT_TYPES["json"]}, encoder.encode(document))
+
+
+async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request that reaches no route."""
+    started = time.perf_counter()
+    headers = read.headers_of(scope)
+    request_id = read.request_id_of(headers)
+    response = error_response(fault, request_id, headers.get("accept"))
+    await response.send(send, {**_COMMON, "X-Request-Id": request_id}, receive)
+    log_request(scope["method"], "(none)", fault.status, (time.perf_counter() - started) * 1000, request_id, None)

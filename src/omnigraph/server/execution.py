@@ -1,0 +1,142 @@
+"""Execution: engine calls run in threads of their lane, streams are pumped with backpressure.
+
+The event loop never waits for the engine. A call runs in a thread of its lane, together with the encoding of its
+answer. A stream is advanced by one thread call per chunk, with one chunk prepared while the previous one is sent; a
+slow client therefore holds no thread, and at most two chunks are in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Literal, TypeVar
+
+from starlette.types import Receive
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.server.admission import Lane
+
+LaneName = Literal["reads", "writes", "exports", "slow", "streams", "audit"]
+
+WATCH_AFTER_S = 0.02
+"""A call that takes longer is watched for a disconnect of its client; most calls are shorter than the watch costs."""
+
+_Result = TypeVar("_Result")
+
+
+class Execution:
+    """The lanes of a process, and the calls that run in them."""
+
+    def __init__(self, reads: int, exports: int = 8, streams: int = 256) -> None:
+        slots: dict[LaneName, int] = {
+            "reads": reads,
+            "writes": 8,
+            "exports": exports,
+            "slow": 2,
+            "streams": streams,
+            "audit": 2,
+        }
+        self.lanes = {name: Lane(name, count) for name, count in slots.items()}
+        # An event stream polls now and then; a few threads serve all of them.
+        threads = {**slots, "streams": 4}
+        self._pools = {name: ThreadPoolExecutor(threads[name], f"omnigraph-{name}") for name in slots}
+        self._reads: set[Cancellation] = set()
+        self._writes = 0
+
+    @property
+    def in_flight_reads(self) -> int:
+        """The number of reads and streams that run."""
+        return len(self._reads)
+
+    @property
+    def in_flight_writes(self) -> int:
+        """The number of writes that run."""
+        return self._writes
+
+    def cancel_reads(self) -> None:
+        """Cancel every running read and stream; writes continue."""
+        for cancel in tuple(self._reads):
+            cancel.cancel()
+
+    def track_read(self, cancel: Cancellation) -> Callable[[], None]:
+        """Count a read or stream; the returned function ends it."""
+        self._reads.add(cancel)
+        return lambda: self._reads.discard(cancel)
+
+    def track_write(self) -> Callable[[], None]:
+        """Count a write; the returned function ends it."""
+        self._writes += 1
+        return self._end_write
+
+    def _end_write(self) -> None:
+        self._writes -= 1
+
+    async def call(self, lane: LaneName, work: Callable[[], _Result]) -> _Result:
+        """Run a function in a thread of a lane."""
+        return await asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
+
+    def close(self) -> None:
+        """Release the threads that are idle; a running call ends by itself."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Stream:
+    """The chunks of an iterator, advanced in threads of a lane; the next chunk is prepared while one is sent."""
+
+    def __init__(self, execution: Execution, lane: LaneName, chunks: Iterator[bytes]) -> None:
+        self._execution = execution
+        self._lane: LaneName = lane
+        self._chunks = chunks
+        # A generator may set context variables; all its steps run in one context.
+        self._context = contextvars.copy_context()
+
+    async def first(self) -> bytes | None:
+        """Return the first chunk, so that an early failure is reported before the headers; None if there is none."""
+        return await self._next()
+
+    async def rest(self) -> AsyncIterator[bytes]:
+        """Yield the other chunks."""
+        following = asyncio.ensure_future(self._next())
+        try:
+            while (chunk := await following) is not None:
+                following = asyncio.ensure_future(self._next())
+                yield chunk
+        finally:
+            if not following.done():
+                # A thread may be inside the iterator: closing it then is an error.
+                await asyncio.wait({following})
+            if not following.cancelled():
+                following.exception()
+
+    async def close(self) -> None:
+        """Close the iterator."""
+        close = getattr(self._chunks, "close", None)
+        if close is not None:
+            await self._execution.call(self._lane, lambda: self._context.run(close))
+
+    async def _next(self) -> bytes | None:
+        return await self._execution.call(self._lane, lambda: self._context.run(next, self._chunks, None))
+
+
+@asynccontextmanager
+async def watching_disconnect(receive: Receive, on_disconnect: Callable[[], None]) -> AsyncIterator[None]:
+    """Call a function if the client disconnects while the block runs; short blocks are not watched."""
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        on_disconnect()
+
+    timer = loop.call_later(WATCH_AFTER_S, lambda: tasks.append(loop.create_task(watch())))
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for task in tasks:
+            task.cancel()

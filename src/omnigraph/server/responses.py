@@ -1,0 +1,132 @@
+"""Responses: an encoded answer or a stream, and how they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from starlette.types import Receive, Send
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.errors import OmniGraphError
+from omnigraph.server.execution import Execution, LaneName, Stream, watching_disconnect
+
+Headers = dict[str, str]
+
+POLL_S = 0.25
+"""Pause of an event stream after a poll without events."""
+HEARTBEAT_S = 15.0
+"""An event stream sends a comment after this time without events."""
+
+
+@dataclass
+class Response:
+    """A complete response."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+    async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:  # noqa: ARG002
+        """Send the response; return True if it is complete."""
+        headers = {**common, **self.headers, "Content-Length": str(len(self.body))}
+        await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
+        await send({"type": "http.response.body", "body": self.body})
+        return True
+
+
+@dataclass
+class StreamResponse:
+    """A response whose body is produced while it is sent. It holds the slots of its request until the end."""
+
+    status: int
+    headers: Headers
+    stream: Stream
+    first: bytes | None
+    cancel: Cancellation
+    on_error: Callable[[BaseException], None]
+    held: ExitStack = field(default_factory=ExitStack)
+
+    async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:
+        """Send the response; return False if it was cut by a failure or a disconnect.
+
+        A cut response lacks its end, so that the client notices: the server closes the connection.
+        """
+        with self.held:
+            try:
+                async with watching_disconnect(receive, self.cancel.cancel):
+                    return await self._send(send, {**common, **self.headers})
+            except (OmniGraphError, OSError) as error:
+                self.on_error(error)
+                return False
+            finally:
+                await self.stream.close()
+
+    async def _send(self, send: Send, headers: Headers) -> bool:
+        await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
+        if self.first is not None:
+            await send({"type": "http.response.body", "body": self.first, "more_body": True})
+            async for chunk in self.stream.rest():
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if self.cancel.cancelled:
+                    return False
+        await send({"type": "http.response.body", "body": b""})
+        return True
+
+
+@dataclass
+class EventResponse:
+    """An event stream: a function is polled until it returns None, the client disconnects or the server drains."""
+
+    headers: Headers
+    poll: Callable[[], bytes | None]
+    execution: Execution
+    lane: LaneName
+    cancel: Cancellation
+    on_error: Callable[[BaseException], None]
+    first: bytes | None = None
+    held: ExitStack = field(default_factory=ExitStack)
+    status: int = 200
+
+    async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:
+        """Send events until the end; return False if a failure cut the stream."""
+        with self.held:
+            headers = raw_headers({**common, **self.headers})
+            await send({"type": "http.response.start", "status": self.status, "headers": headers})
+            try:
+                async with watching_disconnect(receive, self.cancel.cancel):
+                    await self._poll(send)
+            except (OmniGraphError, OSError) as error:
+                self.on_error(error)
+                return False
+            await send({"type": "http.response.body", "body": b""})
+            return True
+
+    async def _poll(self, send: Send) -> None:
+        idle = 0.0
+        events = self.first
+        while events is not None and not self.cancel.cancelled:
+            if not events and idle >= HEARTBEAT_S:
+                events, idle = b":\n\n", 0.0
+            if events:
+                await send({"type": "http.response.body", "body": events, "more_body": True})
+            else:
+                await asyncio.sleep(POLL_S)
+                idle += POLL_S
+            events = await self.execution.call(self.lane, self.poll)
+
+
+AnyResponse = Response | StreamResponse | EventResponse
+
+
+def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return headers as ASGI sends them; a value with a control character is an error of the server."""
+    return [(name.lower().encode("ascii"), _value(value)) for name, value in headers.items()]
+
+
+def _value(value: str) -> bytes:
+    if not value.isprintable():
+        value = "".join(character for character in value if character.isprintable())
+    return value.encode("latin-1", "replace")

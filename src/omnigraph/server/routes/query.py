@@ -1,0 +1,40 @@
+"""Reads: queries, plans and lint reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from omnigraph.engine.exec.context import Limits
+from omnigraph.server.answers import Rows
+from omnigraph.server.caller import Caller, source_text
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.queries import TargetDocument
+from omnigraph.wire.requests.queries import ExplainRequest, QueryLimits, ReadRequest
+
+
+def read(caller: Caller, body: ReadRequest) -> Rows:
+    """Run a read query."""
+    result = caller.graph.query(
+        source_text(body.source),
+        body.selected,
+        body.params,
+        branch=body.branch,
+        at=body.point,
+        limits=narrowed(caller.limits, body.limits),
+        page=body.page,
+        after=body.after,
+    )
+    return Rows(result, target_of(body))
+
+
+def target_of(body: ExplainRequest) -> TargetDocument:
+    """Return the branch or the point that a request reads."""
+    return TargetDocument(None, body.point) if body.point is not None else TargetDocument(body.branch or MAIN, None)
+
+
+def narrowed(limits: Limits, given: QueryLimits | None) -> Limits:
+    """Return the limits of the server, narrowed by those of the request."""
+    if given is None:
+        return limits
+    seconds = limits.timeout_s if given.timeout_ms is None else min(limits.timeout_s or 1e9, given.timeout_ms / 1000)
+    return replace(limits, timeout_s=seconds, rows_max=min(limits.rows_max, given.rows or limits.rows_max))

@@ -1,0 +1,102 @@
+"""Admission: limits per actor, fair lanes, and slots that are free afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+
+from omnigraph.errors import Overloaded
+from omnigraph.server.admission import ActorLimits, Admission, Lane
+
+T = TypeVar("T")
+LIMITS = ActorLimits(reads=2, writes=1, write_bytes=100)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asyncio.wait_for(work, 20))
+
+
+def test_an_actor_cannot_exceed_its_reads_and_others_are_unaffected() -> None:
+    admission = Admission()
+    first, _ = admission.read("ana", LIMITS), admission.read("ana", LIMITS)
+    with pytest.raises(Overloaded, match="2 concurrent reads") as caught:
+        admission.read("ana", LIMITS)
+    assert (caught.value.scope, caught.value.limit, caught.value.value) == ("actor", "reads_per_actor", 2)
+    admission.read("bo", LIMITS)()
+    first()
+    admission.read("ana", LIMITS)
+
+
+def test_write_bytes_are_reserved_together() -> None:
+    admission = Admission()
+    limits = ActorLimits(reads=1, writes=8, write_bytes=100)
+    release = admission.write("ana", 60, limits)
+    with pytest.raises(Overloaded, match="100 bytes") as caught:
+        admission.write("ana", 41, limits)
+    assert (caught.value.actual, caught.value.retry_after_s) == (101, 60)
+    admission.write("ana", 40, limits)()
+    release()
+    assert admission.actors == 0
+
+
+def test_an_actor_without_work_is_forgotten() -> None:
+    admission = Admission()
+    with pytest.raises(Overloaded):
+        admission.read("ana", ActorLimits(0, 0, 0))
+    admission.write("ana", 1, LIMITS)()
+    assert admission.actors == 0
+
+
+def test_actors_take_turns_in_a_lane() -> None:
+    async def work() -> list[str]:
+        lane, order = Lane("reads", 1), []
+        await lane.enter("flood", 10)
+
+        async def one(actor: str) -> None:
+            await lane.enter(actor, 10)
+            order.append(actor)
+            lane.leave()
+
+        tasks = [asyncio.create_task(one("flood")) for _ in range(20)]
+        await asyncio.sleep(0)
+        tasks.append(asyncio.create_task(one("ana")))
+        await asyncio.sleep(0)
+        lane.leave()
+        await asyncio.gather(*tasks)
+        assert (lane.running, lane.waiting) == (0, 0)
+        return order
+
+    assert "ana" in run(work())[:2]
+
+
+def test_a_full_lane_refuses_after_the_queue_time_and_leaks_no_slot() -> None:
+    async def work() -> None:
+        lane = Lane("exports", 1)
+        await lane.enter("ana", 1)
+        with pytest.raises(Overloaded, match="1 slots for exports") as caught:
+            await lane.enter("bo", 0.01)
+        assert caught.value.scope == "server"
+        assert lane.waiting == 0
+        lane.leave()
+        await lane.enter("bo", 1)
+        lane.leave()
+        assert lane.running == 0
+
+    run(work())
+
+
+def test_a_cancelled_wait_leaks_no_slot() -> None:
+    async def work() -> None:
+        lane = Lane("reads", 1)
+        await lane.enter("ana", 1)
+        waiting = asyncio.create_task(lane.enter("bo", 5))
+        await asyncio.sleep(0)
+        lane.leave()  # assigns the slot to the waiting task, which is cancelled before it runs
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        assert (lane.running, lane.waiting) == (0, 0)
+
+    run(work())

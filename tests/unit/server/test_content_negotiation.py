@@ -1,0 +1,107 @@
+"""Content negotiation: the choice of a form, and chunks of rows."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import LimitReached
+from omnigraph.server.answers import Rows
+from omnigraph.server.content_negotiation import (
+    CHUNK_BYTES,
+    JsonBounds,
+    Negotiated,
+    gzip_chunks,
+    joined_lines,
+    json_body,
+    negotiate,
+    row_chunks,
+)
+from omnigraph.server.errors import RequestFault
+from omnigraph.wire.queries import TargetDocument
+
+FORMS = ("json", "ndjson", "arrow", "csv")
+
+
+def rows(count: int) -> Rows:
+    table = pa.table({"n": list(range(count)), "text": [f"text {n}" for n in range(count)]})
+    result = Result(table, query_name="q", commit_id="01C", elapsed_ms=1.0)
+    return Rows(result, TargetDocument("main", None))
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        (None, "json"),
+        ("*/*", "json"),
+        ("application/json", "json"),
+        ("application/x-ndjson", "ndjson"),
+        ("text/csv;q=0.5, application/x-ndjson;q=0.8", "ndjson"),
+        ("text/html, */*;q=0.1", "json"),
+        ("application/vnd.apache.arrow.stream;codec=zstd", "arrow"),
+        ("text/*", "csv"),
+        ("application/problem+json", "json"),
+        ("application/json;q=0, text/csv", "csv"),
+    ],
+)
+def test_accept_selects_the_form(accept: str | None, form: str) -> None:
+    assert negotiate(accept, None, FORMS).form == form
+
+
+@pytest.mark.parametrize("accept", ["text/html", "image/*", "application/vnd.apache.arrow.stream;codec=snappy", ";;,"])
+def test_an_unknown_form_is_406(accept: str) -> None:
+    with pytest.raises(RequestFault) as caught:
+        negotiate(accept, None, FORMS)
+    assert (caught.value.status, caught.value.code) == (406, "not_acceptable")
+
+
+@given(st.text(max_size=60))
+def test_any_accept_header_is_a_form_or_406(accept: str) -> None:
+    with contextlib.suppress(RequestFault):
+        assert negotiate(accept, accept, FORMS).form in FORMS
+
+
+def test_ndjson_has_metadata_and_an_end_line() -> None:
+    text = b"".join(row_chunks(rows(10_000), Negotiated("ndjson")))
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert lines[0]["kind"] == "metadata"
+    assert lines[0]["columns"] == ["n", "text"]
+    assert lines[-1] == {"kind": "end", "rows": 10_000, "graph_commit_id": "01C"}
+    assert [int(line["n"]) for line in lines[1:-1]] == list(range(10_000))
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_chunks_are_bounded(form: str) -> None:
+    assert max(map(len, row_chunks(rows(10_000), Negotiated(form)))) <= CHUNK_BYTES  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+def test_an_arrow_stream_has_metadata_and_its_end(codec: str | None) -> None:
+    data = b"".join(row_chunks(rows(40_000), Negotiated("arrow", codec)))
+    reader = pa.ipc.open_stream(io.BytesIO(data))
+    assert reader.schema.metadata == {b"query_name": b"q", b"graph_commit_id": b"01C"}
+    assert reader.read_all().column("n").to_pylist() == list(range(40_000))
+    assert data.endswith(b"\xff\xff\xff\xff\x00\x00\x00\x00")
+
+
+@pytest.mark.parametrize("bounds", [JsonBounds(rows=9, bytes=10_000), JsonBounds(rows=100, bytes=50)])
+def test_a_json_document_is_bounded(bounds: JsonBounds) -> None:
+    with pytest.raises(LimitReached) as caught:
+        json_body(rows(10), bounds)
+    assert caught.value.resource in ("rows", "bytes")
+    assert "application/x-ndjson" in str(caught.value.hint)
+
+
+def test_lines_are_joined_and_compressed_without_loss() -> None:
+    lines = [b"x" * n for n in (10, 70_000, 0, 65_535, 3)]
+    whole = b"".join(line + b"\n" for line in lines)
+    assert b"".join(joined_lines(iter(lines))) == whole
+    assert gzip.decompress(b"".join(gzip_chunks(iter([whole, b"end"])))) == whole + b"end"
