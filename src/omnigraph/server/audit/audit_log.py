@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -59,6 +60,9 @@ class AuditLog:
         """Held during a flush and a change of file; taken before `_lock`."""
         self._lock = threading.Lock()
         self._file: _OpenFile | None = None
+        self._closed = False
+        self._failing = threading.Lock()
+        """Guards `_lost`."""
         self._lost = 0
         """Number of records lost since the last one that was written."""
         try:
@@ -75,9 +79,9 @@ class AuditLog:
         The log sets `at`, `seq` and `prev`. Records of writes and denials are durable.
         """
         try:
-            file, seq = self._append(record)
+            place = self._append(record)
             if durable:
-                self._make_durable(file, seq)
+                self._make_durable(*place)
         except OSError as error:
             self._fail(error)
         else:
@@ -98,10 +102,13 @@ class AuditLog:
     def close(self) -> None:
         """Flush and close the file, and release the chain."""
         with self._flush, self._lock:
+            if self._closed:
+                return
+            self._closed = True
             try:
                 self._finish_file()
             except OSError as error:
-                _log.warning("the audit log cannot be flushed at its end: %s", error.strerror)
+                _log.error("the audit log '%s' cannot be flushed at its end: %s", self.folder, error.strerror)
             self._chain.release()
 
     def _append(self, record: AuditRecord) -> tuple[_OpenFile, int]:
@@ -110,6 +117,8 @@ class AuditLog:
             if self._file is not None and self._file.takes(now, self._bytes_max):
                 return self._write(self._file, record, now)
         with self._flush, self._lock:
+            if self._closed:
+                raise OSError(errno.EBADF, "it is closed")
             now = datetime.now(UTC)
             if self._file is None or not self._file.takes(now, self._bytes_max):
                 self._finish_file()
@@ -150,20 +159,26 @@ class AuditLog:
             file.close()
 
     def _fail(self, error: OSError) -> None:
-        self._lost += 1
-        if self._lost == 1:
+        with self._failing:
+            self._lost += 1
+            first = self._lost == 1
+        if first:
             _log.error("the audit log '%s' cannot be written: %s", self.folder, error.strerror)
         if self.required:
             raise _unavailable(error) from error
 
     def _resume_records(self) -> None:
-        lost, self._lost = self._lost, 0
-        route = AuditRecord(request_id="", route="", action=RESUMED, decision="allow", rows=lost, status=0, ms=0.0)
+        """Append a record that counts the lost ones; if this fails too, they stay counted."""
+        with self._failing:
+            lost, self._lost = self._lost, 0
+        if not lost:
+            return
+        record = AuditRecord(request_id="", route="", action=RESUMED, decision="allow", rows=lost, status=0, ms=0.0)
         try:
-            file, seq = self._append(route)
-            self._make_durable(file, seq)
+            self._make_durable(*self._append(record))
         except OSError as error:
-            self._lost = lost
+            with self._failing:
+                self._lost += lost
             if self.required:
                 raise _unavailable(error) from error
             return

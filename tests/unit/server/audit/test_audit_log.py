@@ -248,6 +248,35 @@ def test_a_failed_flush_ends_the_file(tmp_path):
     assert (verify(tmp_path).files, verify(tmp_path).problems) == (2, [])
 
 
+def test_a_closed_log_takes_no_record(tmp_path, caplog):
+    log = AuditLog(tmp_path)
+    log.record(entry())
+    log.close()
+    log.close()
+    log.record(entry())
+    assert "it is closed" in caplog.text
+    log.required = True
+    with pytest.raises(StorageError):
+        log.record(entry())
+    assert (verify(tmp_path).records, verify(tmp_path).problems) == (1, [])
+
+
+def test_threads_on_a_full_disk_count_every_lost_record(tmp_path, caplog):
+    log = AuditLog(tmp_path)
+    log.record(entry(request_id="r"))
+    with full_disk(450):
+        threads = [threading.Thread(target=lambda: [log.record(entry()) for _ in range(20)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    log.record(entry())
+    log.close()
+    assert [record.rows for record in read(tmp_path) if record.action == "audit_resume"] == [80]
+    assert verify(tmp_path).problems == []
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+
+
 def test_a_folder_that_cannot_be_written_fails_at_the_start(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError) as caught:
