@@ -26,6 +26,12 @@ TOKENS = TokenSet.of(
 )
 DIGEST = token_digest(VALID)
 
+
+class NoOptions:
+    file = None
+    command = None
+
+
 REFUSED = {
     "no header": (None, "missing_token"),
     "empty header": ("", "missing_token"),
@@ -93,7 +99,14 @@ def test_no_token_stays_in_memory(tmp_path: Path) -> None:
     """After a load, no reachable text contains the token."""
     path = tmp_path / "tokens.json"
     path.write_text(json.dumps({"ana": "-".join(["canary", "in", "memory"])}), encoding="utf-8")
-    loaded = TokenSources(file=path).load()
+    name = "OMNIGRAPH_SERVER_BEARER_TOKEN"
+    variables = {name: "-".join(["canary", "in", "memory", "2"])}
+    literal = {f"{name}S_JSON": path.read_text(encoding="utf-8")}
+    sources = [
+        TokenSources.of({**variables, f"{name}S_FILE": str(path)}, NoOptions()),
+        TokenSources.of({**variables, **literal}, NoOptions()),
+    ]
+    loaded = [(each, each.load()) for each in sources]
     gc.collect()
     wanted = "-".join(["canary", "in", "memory"])
     seen: set[int] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.errors import InputError, MissingPackage
@@ -11,8 +11,11 @@ from omnigraph.redaction import redact
 CONNECT_S, ANSWER_S, TRIES = 5.0, 10.0, 2
 
 
-def read_secret(secret_id: str) -> str:
-    """Return the text of a secret by its name or ARN. Credentials and region come from the environment of AWS."""
+def read_secret(secret_id: str, environ: Mapping[str, str]) -> str:
+    """Return the text of a secret by its name or ARN; `environ` has the variables of AWS.
+
+    Credentials that it lacks come from the files and services that AWS programs use.
+    """
     try:
         import boto3  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
@@ -23,7 +26,7 @@ def read_secret(secret_id: str) -> str:
             hint="install it: pip install 'omnigraph[aws]'",
         ) from None
     try:
-        answer = _client(boto3, secret_id).get_secret_value(SecretId=secret_id)
+        answer = _client(boto3, secret_id, environ).get_secret_value(SecretId=secret_id)
     except ClientError as error:
         raise _failed(secret_id, _reason(error.response.get("Error", {}))) from None
     except BotoCoreError as error:
@@ -45,21 +48,32 @@ def _reason(failure: dict[str, str]) -> str:
     return f"{code}: {failure.get('Message', '')}"
 
 
-def _client(boto3: Any, secret_id: str) -> Any:
+def _client(boto3: Any, secret_id: str, environ: Mapping[str, str]) -> Any:
     from botocore.config import Config  # noqa: PLC0415
+
+    def given(*names: str) -> str | None:
+        return next((environ[name].strip() for name in names if environ.get(name, "").strip()), None)
 
     config = Config(
         connect_timeout=CONNECT_S, read_timeout=ANSWER_S, retries={"total_max_attempts": TRIES, "mode": "standard"}
     )
-    return boto3.session.Session().client("secretsmanager", region_name=_region(secret_id), config=config)
+    key = given("AWS_ACCESS_KEY_ID")
+    session = boto3.session.Session(profile_name=given("AWS_PROFILE") if key is None else None)
+    return session.client(
+        "secretsmanager",
+        region_name=_region(secret_id) or given("AWS_REGION", "AWS_DEFAULT_REGION"),
+        endpoint_url=given("AWS_ENDPOINT_URL_SECRETS_MANAGER", "AWS_ENDPOINT_URL"),
+        aws_access_key_id=key,
+        aws_secret_access_key=given("AWS_SECRET_ACCESS_KEY") if key is not None else None,
+        aws_session_token=given("AWS_SESSION_TOKEN") if key is not None else None,
+        config=config,
+    )
 
 
 def _region(secret_id: str) -> str | None:
-    """Return the region of an ARN, else that of the environment."""
+    """Return the region of an ARN."""
     parts = secret_id.split(":")
-    if parts[0] == "arn" and len(parts) > 3 and parts[3]:
-        return parts[3]
-    return os.environ.get("AWS_REGION", "").strip() or None
+    return parts[3] or None if parts[0] == "arn" and len(parts) > 3 else None
 
 
 def _failed(secret_id: str, reason: str) -> InputError:

@@ -18,10 +18,9 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -65,34 +64,38 @@ class LoadedTokens:
 
 @dataclass(frozen=True)
 class TokenSources:
-    """The sources that are set. `load` reads them again at each call."""
+    """The sources that are set. `load` reads file, command and secret again at each call."""
 
     aws_secret: str | None = None
     file: Path | None = None
-    literal: str | None = None
-    single: str | None = None
     command: str | None = None
+    entries: tuple[TokenEntry, ...] | None = None
+    """The tokens of variables; None if there is no such variable."""
     ignored: tuple[str, ...] = ()
     """Variables that are set and have no effect."""
+    aws: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The variables of AWS: region, credentials and endpoint."""
 
     @classmethod
     def of(cls, environ: Mapping[str, str], options: TokenOptions) -> TokenSources:
         """Return the sources that an environment and the settings name."""
         given = {name: environ.get(name, "").strip() or None for name in _VARIABLES}
         if given[AWS_VARIABLE] is not None:
-            return cls(given[AWS_VARIABLE], ignored=tuple(name for name in _VARIABLES[1:] if given[name]))
+            ignored = tuple(name for name in _VARIABLES[1:] if given[name])
+            aws = {name: value for name, value in environ.items() if name.startswith("AWS_")}
+            return cls(given[AWS_VARIABLE], ignored=ignored, aws=aws)
         named = given[FILE_VARIABLE]
         file = Path(named) if named is not None else options.file
         ignored = (LITERAL_VARIABLE,) if file is not None and given[LITERAL_VARIABLE] else ()
-        literal = given[LITERAL_VARIABLE] if file is None else None
-        return cls(None, file, literal, given[SINGLE_VARIABLE], (options.command or "").strip() or None, ignored)
+        entries = _entries(given[LITERAL_VARIABLE] if file is None else None, given[SINGLE_VARIABLE])
+        return cls(None, file, (options.command or "").strip() or None, entries, ignored)
 
     @property
     def name(self) -> str:
         """The kind of the sources, for the log."""
         if self.aws_secret is not None:
             return "aws-secrets-manager"
-        environment = any(source is not None for source in (self.file, self.literal, self.single))
+        environment = self.file is not None or self.entries is not None
         names = [*(["env-or-file"] if environment else []), *(["command"] if self.command else [])]
         return "+".join(names) or "none"
 
@@ -107,7 +110,7 @@ class TokenSources:
             return LoadedTokens(None, self.name)
         winner = AWS_VARIABLE if self.aws_secret is not None else f"the file '{self.file}'"
         warnings = [f"{name} has no effect beside {winner}" for name in self.ignored]
-        entries: list[TokenEntry] = []
+        entries = list(self.entries or ())
         for document, origin in self._documents():
             entries += document.entries
             if document.plain_count and self.file is not None and origin == file_origin(self.file):
@@ -115,27 +118,30 @@ class TokenSources:
                 warnings.append(
                     f"{origin} contains {tokens} in plain text; 'omnigraph token create' stores hashes instead"
                 )
-        if self.single is not None:
-            entries.append(
-                TokenEntry(token_digest(checked_token(self.single, SINGLE_VARIABLE)), Principal(SINGLE_ACTOR))
-            )
         if not entries:
             warnings.append(f"no token is accepted: the tokens of {self.name} are empty")
         return LoadedTokens(TokenSet.of(entries), self.name, tuple(warnings))
 
     def _documents(self) -> Iterator[tuple[TokenDocument, str]]:
         """Read the sources that contain JSON; yields each document with its name for messages."""
-        texts: list[tuple[str, Callable[[], str]]] = []
         if self.aws_secret is not None:
-            texts.append((f"the AWS secret '{self.aws_secret}'", partial(read_secret, self.aws_secret)))
+            origin = f"the AWS secret '{self.aws_secret}'"
+            yield parse_tokens(read_secret(self.aws_secret, self.aws), origin), origin
         if self.file is not None:
-            texts.append((file_origin(self.file), partial(read_file, self.file)))
-        if self.literal is not None:
-            texts.append((LITERAL_VARIABLE, partial(str, self.literal)))
+            origin = file_origin(self.file)
+            yield parse_tokens(read_file(self.file), origin), origin
         if self.command is not None:
-            texts.append((_COMMAND, partial(run_command, self.command)))
-        for origin, read in texts:
-            yield parse_tokens(read(), origin), origin
+            yield parse_tokens(run_command(self.command), _COMMAND), _COMMAND
+
+
+def _entries(literal: str | None, single: str | None) -> tuple[TokenEntry, ...] | None:
+    """Return the tokens of the two variables that contain tokens; None if neither is set."""
+    if literal is None and single is None:
+        return None
+    entries = list(parse_tokens(literal, LITERAL_VARIABLE).entries) if literal is not None else []
+    if single is not None:
+        entries.append(TokenEntry(token_digest(checked_token(single, SINGLE_VARIABLE)), Principal(SINGLE_ACTOR)))
+    return tuple(entries)
 
 
 def load_tokens(environ: Mapping[str, str], options: TokenOptions) -> LoadedTokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import threading
@@ -87,7 +88,7 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch, home: Any, url: str) -> Non
 
 
 def load(secret: str = "prod/tokens", **more: str) -> LoadedTokens:
-    return load_tokens({VARIABLE: secret, **more}, Options())
+    return load_tokens({**os.environ, VARIABLE: secret, **more}, Options())
 
 
 def failure(secret: str = "prod/tokens") -> InputError:
@@ -134,6 +135,29 @@ def test_region_of_an_arn(manager: SecretsManager, monkeypatch: pytest.MonkeyPat
     manager.answers = [secret_of({"ana": "a"})]
     load("arn:aws:secretsmanager:us-west-2:123456789012:secret:tokens-AbCdEf")
     assert "/us-west-2/secretsmanager/" in manager.requests[0][2]
+
+
+def test_variables_of_an_environment_that_is_not_that_of_the_process(
+    manager: SecretsManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    for name in environ:
+        monkeypatch.delenv(name)
+    manager.answers = [secret_of({"ana": "a"})]
+    assert load_tokens({**environ, VARIABLE: "prod/tokens", "AWS_SESSION_TOKEN": "x"}, Options()).tokens is not None
+    assert "Credential=AKIDEXAMPLE/" in manager.requests[0][2]
+    assert "x-amz-security-token" in manager.requests[0][2]
+
+
+def test_profile(manager: SecretsManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / "credentials").write_text("[team]\naws_access_key_id = AKIDPROFILE\naws_secret_access_key = canary\n")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    manager.answers = [secret_of({"ana": "a"})]
+    load(AWS_PROFILE="team")
+    assert "Credential=AKIDPROFILE/" in manager.requests[0][2]
+    with pytest.raises(InputError, match="cannot be read: The config profile"):
+        load(AWS_PROFILE="absent")
 
 
 def test_each_load_reads_the_secret_again(manager: SecretsManager) -> None:
