@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
+from functools import lru_cache
 from typing import Any, Literal
 
 from omnigraph.errors import Denied
@@ -54,11 +55,11 @@ class Only:
             return f"the token is limited to {_listed('graph', self.graphs)}"
         if self._branches is None or ACTIONS[decision.action] is None:
             return None
-        names = [name for name in (decision.branch, decision.target_branch) if name is not None]
-        for name in names:
-            if self._branches.match(name) is None:
+        branch, target = decision.branch, decision.target_branch
+        for name in (branch, target):
+            if name is not None and self._branches.match(name) is None:
                 return f"the token is limited to {_listed('branch', self.branches or ())}, not '{name}'"
-        if not names:
+        if branch is None and target is None:
             return f"the token is limited to {_listed('branch', self.branches or ())}; the request names no branch"
         return None
 
@@ -126,7 +127,9 @@ class Access:
         if self.policy is not None:
             decision = self.policy.decide(self.actor, action, branch, target, groups=self._groups)
         else:
-            decision = self._by_default(action, branch, target)
+            branch = branch_name(branch) if branch is not None else None
+            target = branch_name(target) if target is not None else None
+            decision = _by_default(self._default, self.actor, action_name(action), branch, target)
         if self.only is not None and decision.allowed:
             decision = self._narrow(decision, self.only)
         return decision if name is None else replace(decision, name=name)
@@ -141,17 +144,6 @@ class Access:
         self.decisions.append(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
         raise Denied(message, (reason,), hint="leave 'actor' out")
 
-    def _by_default(self, action: str, branch: str | None, target: str | None) -> PolicyDecision:
-        action = action_name(action)
-        branch = branch_name(branch) if branch is not None else None
-        target = branch_name(target) if target is not None else None
-        if self._default == "allow" or (self._default == "read" and action == "read"):
-            message = _ALLOWED if self._default == "allow" else _READ_ALLOWED
-            return PolicyDecision(True, self.actor, action, branch, target, (), message)
-        reason = _ONLY_READ if self._default == "read" else _NOTHING
-        message = f"{describe_request(action, branch, target)} is denied: {reason}"
-        return PolicyDecision(False, self.actor, action, branch, target, (), message, (reason,))
-
     def _narrow(self, decision: PolicyDecision, only: Only) -> PolicyDecision:
         reason = only.excludes(decision, self.graph)
         if reason is None:
@@ -159,6 +151,19 @@ class Access:
         request = describe_request(decision.action, decision.branch, decision.target_branch)
         message = f"{request} is denied: {reason}"
         return replace(decision, allowed=False, matched_rules=(), message=message, reasons=(reason,))
+
+
+@lru_cache(4096)
+def _by_default(
+    default: Default, actor: str | None, action: str, branch: str | None, target: str | None
+) -> PolicyDecision:
+    """Return the decision without a policy."""
+    if default == "allow" or (default == "read" and action == "read"):
+        message = _ALLOWED if default == "allow" else _READ_ALLOWED
+        return PolicyDecision(True, actor, action, branch, target, (), message)
+    reason = _ONLY_READ if default == "read" else _NOTHING
+    message = f"{describe_request(action, branch, target)} is denied: {reason}"
+    return PolicyDecision(False, actor, action, branch, target, (), message, (reason,))
 
 
 def _listed(word: str, names: tuple[str, ...]) -> str:

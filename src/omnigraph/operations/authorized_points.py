@@ -7,15 +7,16 @@ looked up, so a denial does not show whether the branch exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
-from omnigraph.errors import Denied, InputError, NotFound
+from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError
 from omnigraph.operations.access import Access
 from omnigraph.versioning.model.points import no_point
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At, Point, Repository, read_snapshot_id
 
+E = TypeVar("E", bound=OmniGraphError)
 Judge = Callable[[str], object]
 """Raises `Denied` if the caller may not perform its action on a branch."""
 
@@ -24,22 +25,26 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
     """Return the snapshot of a point, or raise `Denied`. A text in `at` names its own branch, so `branch` is unused."""
     if isinstance(at, str) and at.startswith("manifest:"):
         branch, at = read_snapshot_id(at)
-    with _without_names(access):
-        if not isinstance(at, str):
+    try:
+        if isinstance(at, str):
+            snapshot = _named_point(repository, judge, at)
+        else:
             judge(branch)
             snapshot = repository.snapshot(branch.strip(), at)
-            checked = snapshot.branch
-        else:
-            found = repository.find_point(at)
-            if found is None:
-                # Judged like a branch of that name: the answer is that for a branch which does not exist.
-                judge(at)
-                raise no_point(at, repository.state())
-            snapshot, checked = found, None
-        for name in dict.fromkeys((snapshot.branch, snapshot.made_on)):
-            if name != checked:
-                judge(name)
+    except (NotFound, InputError) as error:
+        raise without_names(error, access) from None
+    if snapshot.made_on != snapshot.branch:
+        judge(snapshot.made_on)
     return snapshot
+
+
+def _named_point(repository: Repository, judge: Judge, name: str) -> Snapshot:
+    """Return the point with a name; a name that denotes nothing is judged like a branch that does not exist."""
+    found = repository.find_point(name)
+    judge(name if found is None else found.branch)
+    if found is None:
+        raise no_point(name, repository.state())
+    return found
 
 
 def hidden_commit(repository: Repository, access: Access, resolve: Callable[[], Snapshot], id: Point) -> Snapshot:
@@ -47,16 +52,11 @@ def hidden_commit(repository: Repository, access: Access, resolve: Callable[[], 
     try:
         return resolve()
     except Denied:
-        with _without_names(access):
-            raise no_point(str(id), repository.state()) from None
+        raise without_names(no_point(str(id), repository.state()), access) from None
 
 
-@contextmanager
-def _without_names(access: Access) -> Iterator[None]:
-    """Remove the hint of an error, which suggests names, if the caller may not list branches and tags."""
-    try:
-        yield
-    except (NotFound, InputError) as error:
-        if not access.decide("read").allowed:
-            error.hint = None
-        raise
+def without_names(error: E, access: Access) -> E:
+    """Return an error without its hint, which suggests names, if the caller may not list branches and tags."""
+    if not access.decide("read").allowed:
+        error.hint = None
+    return error

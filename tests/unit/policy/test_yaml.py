@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import InputError, PolicyInvalid
-from omnigraph.policy import load_policy, parse_rules, read_rules
+from omnigraph.policy import Policy, load_policy, load_server_policy, parse_rules, read_rules
 from omnigraph.policy.advice import warnings_of
+from omnigraph.policy.rules import GRAPH_ACTIONS
 from omnigraph.policy.starter import starter_policy, starter_tests
 from omnigraph.policy.tests import parse_cases, run_cases
 from omnigraph.policy.yaml_nodes import BYTES_MAX
@@ -243,3 +244,55 @@ def test_problem_of_a_tests_file(text, path, words):
     (found,) = caught.value.problems
     assert found.path == path
     assert words in found.describe()
+
+
+SERVER = """\
+version: 1
+groups: { operators: [ola], auditors: [aud] }
+rules:
+  - { id: operate, allow: { actors: { group: operators }, actions: [graph_list, admin] } }
+  - { id: audit, allow: { actors: { group: auditors }, actions: [audit_read] } }
+"""
+
+
+def test_server_policy(tmp_path):
+    (tmp_path / "server.yaml").write_text(SERVER)
+    policy = load_server_policy(tmp_path / "server.yaml")
+    assert policy.rules.kind == "server"
+    assert policy.decide("ola", "graph_list").matched_rule == "operate"
+    assert policy.decide("aud", "audit_read").matched_rule == "audit"
+    assert not policy.decide("aud", "admin").allowed
+    decision = policy.decide("ola", "read", "main")
+    assert decision.reasons == ("rules for action 'read' are in the graph policy ('policy.file')",)
+    assert 'Omnigraph::Server::"root"' in policy.cedar_text
+
+
+def test_a_graph_policy_does_not_decide_on_the_server():
+    rule_ = rule("actors: {group: g}, actions: [admin, read]")
+    decision = Policy(parse_rules(rule_)).decide("ana", "audit_read")
+    assert decision.reasons == ("rules for action 'audit_read' are in the server policy ('server.policy.file')",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "file"),
+    [
+        *(("graph", action, "'server.policy.file'") for action in ("graph_list", "audit_read")),
+        *(("server", action, "'policy.file'") for action in GRAPH_ACTIONS if action != "admin"),
+    ],
+)
+def test_actions_of_graph_and_server_are_not_mixed(kind, action, file):
+    text = rule(f"actors: {{group: g}}, actions: [admin, {action}]")
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_rules(text, kind=kind)
+    [problem] = caught.value.problems
+    assert problem.rule == "r"
+    assert f"'{action}'" in problem.message
+    assert file in str(problem.hint)
+
+
+def test_a_server_policy_has_no_branches():
+    text = SERVER + "protected_branches: [main]\n"
+    with pytest.raises(PolicyInvalid, match="unknown key 'protected_branches'"):
+        parse_rules(text, kind="server")
+    with pytest.raises(PolicyInvalid, match="'admin' takes no scope"):
+        parse_rules(SERVER.replace("admin] }", "admin], branch_scope: any }"), kind="server")
