@@ -18,7 +18,8 @@ from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
 from omnigraph.server.operations import Operations
-from omnigraph.server.route_table import ROUTES, Route
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import ROUTES
 from omnigraph.server.router import Router
 from omnigraph.server.settings import is_loopback
 from omnigraph.server.state import ServerState, StateHolder

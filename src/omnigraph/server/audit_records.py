@@ -6,7 +6,7 @@ import hashlib
 
 from omnigraph.policy.decide import PolicyDecision
 from omnigraph.server.caller import Caller
-from omnigraph.server.route_table import Route
+from omnigraph.server.route import Route
 from omnigraph.wire.audit import AuditRecord
 
 _RECORDED_ACTIONS = frozenset({"export", "admin"})

@@ -34,7 +34,7 @@ from omnigraph.server.execution import Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.observability.log import log_decision, log_request
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
-from omnigraph.server.route_table import Route
+from omnigraph.server.route import Route
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.decoding import decode_body, decode_query
 from omnigraph.wire.document import encoder

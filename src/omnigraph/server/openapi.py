@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from omnigraph.server.content_negotiation import MEDIA_TYPES, Form
-from omnigraph.server.route_table import ROUTES, Route
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import ROUTES
 from omnigraph.version import __version__
 from omnigraph.wire.component_names import ENUM_NAMES, component_name
 from omnigraph.wire.document import Document

@@ -19,7 +19,7 @@ from omnigraph.wire.errors import ErrorDocument
 
 if TYPE_CHECKING:
     from omnigraph.server.caller import Caller
-    from omnigraph.server.route_table import Route
+    from omnigraph.server.route import Route
 
 OperationState = Literal["running", "succeeded", "failed", "cancelled"]
 

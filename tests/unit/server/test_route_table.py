@@ -11,7 +11,8 @@ import pytest
 from omnigraph.policy.rules import ACTIONS_OF
 from omnigraph.server import openapi
 from omnigraph.server.app import make_router
-from omnigraph.server.route_table import ROUTES, Route
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import ROUTES
 
 OPENAPI = Path(openapi.__file__).with_name("openapi.json")
 FREE: frozenset[str] = frozenset()

@@ -1,0 +1,76 @@
+"""`Route`, one row of the route table, and `Gate`, the action that the policy decides for it.
+
+A route function takes a `Caller`, the decoded input and the path parameters, and returns a `Reply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.server.answers import Reply
+from omnigraph.server.content_negotiation import Form
+from omnigraph.server.execution import LaneName
+from omnigraph.wire.document import Document
+from omnigraph.wire.requests.request import Request
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Scope = Literal["graph", "server", "public"]
+Limit = Literal["body", "envelope", "load"]
+Body = Literal["json", "stream"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An action that the policy decides before anything else happens, and the members that name its branches.
+
+    `Graph` decides again with the branch of the resolved commit; if the request names a point (`unless`), only `Graph`
+    decides. An omitted branch is `main`.
+    """
+
+    action: str
+    branch: str | None = None
+    target: str | None = None
+    unless: tuple[str, ...] = ()
+
+
+READ = Gate("read", branch="branch", unless=("at", "snapshot", "after"))
+ROWS: tuple[Form, ...] = ("json", "ndjson", "arrow", "csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One route.
+
+    `name` is the operation id. `input` is decoded from the JSON body if there is one, else from the query string; a
+    `strict` route refuses unknown members. `answer` is the JSON document. `forms` are the media types of the answer,
+    the default first. `etag` marks answers that depend only on the commit and the request. A route that `writes` takes
+    `Idempotency-Key` and `If-Match` and passes the admission of writes.
+    """
+
+    name: str
+    method: Method
+    path: str
+    handler: Callable[..., Reply]
+    tag: str
+    summary: str
+    input: type[Request] | None = None
+    answer: type[Document] | None = None
+    gates: tuple[Gate, ...] = ()
+    scope: Scope = "graph"
+    lane: LaneName | None = "reads"
+    """The threads that run the function; None runs it on the event loop, for answers without I/O."""
+    body: Body | None = None
+    limit: Limit = "body"
+    forms: tuple[Form, ...] = ("json",)
+    media_types: tuple[str, ...] = ("application/json",)
+    """Media types of the request body."""
+    writes: bool = False
+    conditional: bool = False
+    """True if the route requires `Omnigraph-If-Graph-Commit`."""
+    etag: bool = False
+    strict: bool = True
+    success: int = 200
+    statuses: tuple[int, ...] = ()
+    """Statuses of the route beyond those that every route may answer."""

@@ -1,0 +1,16 @@
+"""The route table: every route of the server as data, one module per family.
+
+The router, the policy gate, admission, the OpenAPI document, the documentation pages and the tests are made from
+`ROUTES`.
+"""
+
+from __future__ import annotations
+
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import health_routes, mutate_routes, query_routes
+
+ROUTES: tuple[Route, ...] = (
+    *query_routes.ROUTES,
+    *mutate_routes.ROUTES,
+    *health_routes.ROUTES,
+)
