@@ -219,6 +219,7 @@ class Graph(GraphChanges):
         mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`,
         `cancel` and `timeout` as in `load`.
         """
+        self._check_actor(actor)
         request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
         if write is not None and at is not None:
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -89,6 +91,12 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "verify": ({"maintain"}, lambda g, _: g.verify()),
 }
 """Public method or property of `Graph` → the actions it requires, and a call."""
+
+
+def _parameters(name: str) -> Iterable[str]:
+    member = getattr(Graph, name)
+    return inspect.signature(member).parameters if callable(member) else ()
+
 
 UNCHECKED = {
     "uri": "the caller knows it",
@@ -187,3 +195,31 @@ def test_every_method_requires_exactly_its_actions(raw, name):
         others = set(GRAPH_ACTIONS) - {missing}
         with pytest.raises(CommitNotFound if name == "commit_changes" else Denied):
             consume(call(raw.with_access(Access(policy_of((others, None)), "ana")), raw))
+
+
+# -- actors --------------------------------------------------------------------------------------------
+
+
+class ActingAs:
+    """A graph whose calls name an actor."""
+
+    def __init__(self, graph: Graph, actor: str) -> None:
+        self._graph = graph
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(getattr(self._graph, name), actor=self._actor)
+
+
+TAKES_ACTOR = [name for name in CALLS if "actor" in _parameters(name)]
+
+
+@pytest.mark.parametrize("name", TAKES_ACTOR)
+def test_no_method_acts_as_another_actor(raw, name):
+    _, call = CALLS[name]
+    access = Access(policy_of((GRAPH_ACTIONS, None)), "ana")
+    with pytest.raises(Denied, match="a call cannot name another actor"):
+        call(ActingAs(raw.with_access(access), "bo"), raw)
+    own = Access(policy_of((GRAPH_ACTIONS, None)), "ana")
+    consume(call(ActingAs(raw.with_access(own), "ana"), raw))
+    assert own.decisions
