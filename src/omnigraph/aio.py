@@ -254,9 +254,9 @@ class AsyncBlob:
 class AsyncGraph:
     """A graph bound to one branch, with the methods of `Graph`; they run in threads.
 
-    Methods and properties of `Graph` are awaited: `await graph.query(…)`, `await graph.schema()`. `pages`, `diff` and
-    `changes_baseline` return asynchronous iterators without `await`. `idempotency_key` of `mutate` and `job_id` of
-    `load` and `ingest` are generated if absent. A failed call has its key as `error.idempotency_key`.
+    Methods and properties of `Graph` are awaited: `await graph.query(…)`, `await graph.schema()`. `pages`, `diff`,
+    `to_batches` and `changes_baseline` return asynchronous iterators without `await`. `idempotency_key` of `mutate` and
+    `job_id` of `load` and `ingest` are generated if absent. A failed call has its key as `error.idempotency_key`.
     """
 
     def __init__(self, graph: Graph, *, threads: int = _THREADS, _pool: _Pool | None = None) -> None:
@@ -331,6 +331,7 @@ class AsyncGraph:
     blob = _blob(Graph.blob)
     entity_at = _read(Graph.entity_at)
     to_arrow = _read(Graph.to_arrow)
+    to_batches = _items(Graph.to_batches, batch=1)
     to_spark = _read(Graph.to_spark)
     to_networkx = _read(Graph.to_networkx)
 

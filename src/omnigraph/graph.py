@@ -44,6 +44,7 @@ from omnigraph.query.lint import LintReport
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.storage.files.input_files import read_source
+from omnigraph.table_key import TypeKind
 from omnigraph.versioning.model.manifest_objects import MAIN, Head, Tag
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import Problem
@@ -354,17 +355,40 @@ class Graph(GraphChanges):
         with stoppable("export", cancel, timeout):
             return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
 
-    def get(self, type_name: str, id: str | int, *, branch: str | None = None, at: At = None) -> dict[str, Any] | None:
-        """Return one node or edge by its id, None if it does not exist. The id of a keyed node is its key."""
-        return self._tables.row(self.snapshot(branch, at), type_name, id)
+    def get(
+        self,
+        type_name: str,
+        id: str | int,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        kind: TypeKind | None = None,
+    ) -> dict[str, Any] | None:
+        """Return one node or edge by its id, None if it does not exist. The id of a keyed node is its key.
+
+        `kind`, "node" or "edge", selects the type if a node and an edge type have the name; by default it is the node.
+        """
+        return self._tables.row(self.snapshot(branch, at), type_name, id, kind)
 
     def entity_at(self, type_name: str, id: str | int, at: At) -> dict[str, Any] | None:
         """Return one node or edge at a point in time, None if it did not exist."""
         return self._tables.row(self.snapshot(at=at), type_name, id)
 
-    def blob(self, type_name: str, id: str | int, property: str, *, branch: str | None = None, at: At = None) -> Blob:
-        """Return a Blob value, which is read in ranges; `NotFound` if the row does not exist or the value is null."""
-        return self._tables.blob(self.snapshot(branch, at), type_name, id, property)
+    def blob(
+        self,
+        type_name: str,
+        id: str | int,
+        property: str,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        kind: TypeKind | None = None,
+    ) -> Blob:
+        """Return a Blob value, which is read in ranges; `NotFound` if the row does not exist or the value is null.
+
+        `kind` is as in `get`.
+        """
+        return self._tables.blob(self.snapshot(branch, at), type_name, id, property, kind)
 
     def to_arrow(
         self,
@@ -373,12 +397,37 @@ class Graph(GraphChanges):
         columns: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
+        kind: TypeKind | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> pa.Table:
-        """Return all rows of a type as an Arrow table; by default all columns, ids first, then properties by name."""
+        """Return all rows of a type as an Arrow table; by default all columns, ids first, then properties by name.
+
+        `kind` is as in `get`.
+        """
         with stoppable("read", cancel, timeout):
-            return self._tables.to_arrow(self._point("export", branch, at), type_name, columns)
+            return self._tables.to_arrow(self._point("export", branch, at), type_name, columns, kind)
+
+    def to_batches(
+        self,
+        type_name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        kind: TypeKind | None = None,
+        batch_rows: int = 65_536,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return a reader of the rows of `to_arrow` in batches; a few batches are in memory at a time.
+
+        A batch has at most `batch_rows` rows and about 8 MiB. `cancel` and `timeout` stop the reader while it is read.
+        """
+        snapshot = self._point("export", branch, at)
+        schema, batches = self._tables.to_batches(snapshot, type_name, columns, batch_rows, kind)
+        items = stoppable_items("read", cancel, timeout, lambda: batches)
+        return pa.RecordBatchReader.from_batches(schema, items)
 
     def to_spark(
         self,

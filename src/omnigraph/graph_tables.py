@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -20,10 +20,12 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.lance.blobs import find_address, open_blob
 from omnigraph.suggestions import did_you_mean
-from omnigraph.table_key import TableKey
+from omnigraph.table_key import TableKey, TypeKind
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.ref_names import check_text
+
+KINDS: tuple[TypeKind, ...] = ("node", "edge")
 
 
 class GraphTables:
@@ -32,17 +34,17 @@ class GraphTables:
     def __init__(self, context: GraphContext) -> None:
         self._context = context
 
-    def row(self, snapshot: Snapshot, type_name: str, id: Any) -> dict[str, Any] | None:
+    def row(self, snapshot: Snapshot, type_name: str, id: Any, kind: TypeKind | None = None) -> dict[str, Any] | None:
         """Return one node or edge by its id; None if it does not exist."""
         id = row_id(id)
-        key = table_key_of(snapshot, type_name)
+        key = table_key_of(snapshot, type_name, kind)
         found = to_dicts(snapshot.table(key).rows_of([id], self._columns(snapshot, key)))
         return found[0] if found else None
 
-    def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str) -> Blob:
+    def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str, kind: TypeKind | None = None) -> Blob:
         """Return the value of a Blob property; `NotFound` if the row does not exist or the value is null."""
         id = row_id(id)
-        key = table_key_of(snapshot, type_name)
+        key = table_key_of(snapshot, type_name, kind)
         _check_blob_property(self._context.catalogs.of(snapshot), key, property)
         table = snapshot.table(key)
         address = find_address(table, id)
@@ -67,14 +69,38 @@ class GraphTables:
             )
         return Blob(stored.read_range, size=stored.size, etag=stored.digest, commit_id=snapshot.commit_id)
 
-    def to_arrow(self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None) -> pa.Table:
+    def to_arrow(
+        self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, kind: TypeKind | None = None
+    ) -> pa.Table:
         """Return all rows of a type as an Arrow table."""
-        key = table_key_of(snapshot, type_name)
+        key, chosen = self._chosen_columns(snapshot, type_name, columns, kind)
+        return snapshot.table(key).read(chosen)
+
+    def to_batches(
+        self,
+        snapshot: Snapshot,
+        type_name: str,
+        columns: Sequence[str] | None,
+        batch_rows: int,
+        kind: TypeKind | None = None,
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Return the columns of a type and an iterator of all its rows in batches."""
+        if type(batch_rows) is not int or batch_rows < 1:
+            raise InputError(f"batch_rows must be a positive integer (got {str(batch_rows)[:40]})")
+        key, chosen = self._chosen_columns(snapshot, type_name, columns, kind)
+        table = snapshot.table(key)
+        return pa.schema([table.schema.field(name) for name in chosen]), table.stream(chosen, batch_rows)
+
+    def _chosen_columns(
+        self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, kind: TypeKind | None
+    ) -> tuple[TableKey, list[str]]:
+        """Return the table of a type and the requested columns, by default all in schema order."""
+        key = table_key_of(snapshot, type_name, kind)
         known = self._columns(snapshot, key)
         for name in columns or ():
             if name not in known:
                 raise InputError(f"type '{type_name}' has no column '{name}'", hint=did_you_mean(name, known))
-        return snapshot.table(key).read(known if columns is None else columns)
+        return key, known if columns is None else [*columns]
 
     def to_spark(
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
@@ -104,15 +130,20 @@ class GraphTables:
         return list(table_schema(type_).names)
 
 
-def table_key_of(snapshot: Snapshot, type_name: str) -> TableKey:
-    """Return the table key of a type; a name that is both means the node type."""
+def table_key_of(snapshot: Snapshot, type_name: str, kind: TypeKind | None = None) -> TableKey:
+    """Return the table key of a type; without `kind`, a name that is both means the node type."""
     check_text(type_name, "type")
-    for kind in ("node", "edge"):
-        if TableKey.of(kind, type_name) in snapshot.tables:
-            return TableKey.of(kind, type_name)
-    known = [TableKey.parse(key).type_name for key in snapshot.tables]
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"there is no kind '{str(kind)[:40]}'", hint="the kinds are node and edge")
+    kinds = KINDS if kind is None else (kind,)
+    for each in kinds:
+        if TableKey.of(each, type_name) in snapshot.tables:
+            return TableKey.of(each, type_name)
+    keys = map(TableKey.parse, snapshot.tables)
+    known = [key.type_name for key in keys if key.kind in kinds]
+    what = "type" if kind is None else f"{kind} type"
     raise TypeNotFound(
-        f"type '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
+        f"{what} '{type_name}' does not exist at commit {snapshot.commit_id}", hint=did_you_mean(type_name, known)
     )
 
 

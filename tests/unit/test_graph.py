@@ -13,12 +13,14 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import (
     BranchNotFound,
+    Cancelled,
     CommitNotFound,
     GraphExists,
     GraphNotFound,
     InputError,
     NotFound,
     ParseError,
+    QueryTimeout,
     TypeNotFound,
 )
 from omnigraph.graph import Graph
@@ -193,6 +195,54 @@ def test_arrow_columns_have_schema_order(tmp_path):
     assert caught.value.hint == "did you mean 'zz'?"
     with pytest.raises(TypeNotFound, match="type 'Tt' does not exist"):
         graph.to_arrow("Tt")
+
+
+def test_batches_have_the_rows_and_columns_of_the_arrow_table(tmp_path):
+    rows = [node("T", z=str(at), m=at, b="base64:AAEC") for at in range(50)]
+    graph = new_graph(tmp_path, TYPED, *rows, edge("L", "1", "2", w=3))
+    assert graph.to_batches("T").read_all().equals(graph.to_arrow("T"))
+    assert graph.to_batches("L").read_all().equals(graph.to_arrow("L"))
+    reader = graph.to_batches("T", columns=["m", "id"], batch_rows=7)
+    assert reader.schema.names == ["m", "id"]
+    batches = list(reader)
+    assert max(batch.num_rows for batch in batches) == 7
+    assert sorted(value for batch in batches for value in batch["m"].to_pylist()) == list(range(50))
+    old = graph.commits()[0].id
+    graph.mutate("delete T where m >= 0")
+    assert graph.to_batches("T").read_all().num_rows == 0
+    assert graph.to_batches("T", at=old).read_all().num_rows == 50
+    with pytest.raises(InputError, match="has no column 'zzz'"):
+        graph.to_batches("T", columns=["zzz"])
+    with pytest.raises(InputError, match="batch_rows must be a positive integer"):
+        graph.to_batches("T", batch_rows=0)
+
+
+def test_reader_of_batches_stops(tmp_path):
+    graph = new_graph(tmp_path, TYPED, *(node("T", z=str(at)) for at in range(50)))
+    cancel = og.Cancellation()
+    reader = graph.to_batches("T", batch_rows=10, cancel=cancel)
+    assert reader.read_next_batch().num_rows == 10
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        reader.read_next_batch()
+    with pytest.raises(QueryTimeout):
+        graph.to_batches("T", timeout=0)
+
+
+def test_kind_selects_one_of_two_types_with_a_name(tmp_path):
+    schema = "node Tie { v: I32?  b: Blob? }\nedge Tie: Tie -> Tie { b: Blob? }\nnode Other { v: I32? }\n"
+    rows = [node("Tie", id_="n", b="base64:AA=="), edge("Tie", "n", "n", id_="e", b="base64:AAE=")]
+    graph = new_graph(tmp_path, schema, *rows)
+    assert graph.get("Tie", "n")["id"] == graph.get("Tie", "n", kind="node")["id"] == "n"
+    assert graph.get("Tie", "e", kind="edge")["src"] == "n"
+    assert graph.get("Tie", "e") is None
+    assert (graph.blob("Tie", "n", "b").size, graph.blob("Tie", "e", "b", kind="edge").size) == (1, 2)
+    assert graph.to_arrow("Tie", kind="edge")["id"].to_pylist() == ["e"]
+    assert graph.to_batches("Tie", kind="edge").read_all()["id"].to_pylist() == ["e"]
+    with pytest.raises(TypeNotFound, match="edge type 'Other' does not exist"):
+        graph.get("Other", "n", kind="edge")
+    with pytest.raises(InputError, match="there is no kind 'both'"):
+        graph.get("Tie", "n", kind="both")
 
 
 def test_name_of_node_and_edge_type_means_the_node_type(tmp_path):

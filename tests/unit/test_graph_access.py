@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "entity_at": ({"read"}, lambda g, _: g.entity_at("Shelf", "a", "draft")),
     "blob": ({"read"}, lambda g, _: g.blob("Shelf", "a", "note")),
     "to_arrow": ({"export"}, lambda g, _: g.to_arrow("Shelf")),
+    "to_batches": ({"export"}, lambda g, _: g.to_batches("Shelf").read_all()),
     "to_spark": ({"export"}, lambda g, _: g.to_spark("Missing")),
     "to_networkx": ({"export"}, lambda g, _: g.to_networkx()),
     "branches": ({"read"}, lambda g, _: g.branches()),

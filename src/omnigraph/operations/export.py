@@ -13,12 +13,24 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import TypeNotFound
 from omnigraph.scalar_types.columns import stored_values
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.lance.tables import Table
+from omnigraph.storage.lance.version_diff import IdRange, all_rows
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
+
+_BYTES_MAX = 32 * 1024**2
+"""Stored size of the rows that an export holds in memory; their decoded size is a small multiple."""
+_ROWS_MIN = 1_024
+_BLOB_ROWS = 16
+"""Rows with Blob values that are converted at a time."""
+_ROWS_MAX = 524_288
+_SAMPLE_STEP = 64
+"""One in this many ids decides the ranges of ids that a large table is read in."""
 
 
 def export_records(
@@ -44,14 +56,34 @@ def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | No
 
 
 def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
-    """The records of one type in order of ids."""
-    return records_of(type_, snapshot.table(type_.table_key).read().sort_by("id"))
+    """The records of one type in order of ids. A large table is read in ranges of ids, which fit in memory."""
+    table = snapshot.table(type_.table_key)
+    rows_max = _rows_at_once(table)
+    if table.row_count <= rows_max:
+        yield from records_of(type_, table.read().sort_by("id"))
+        return
+    stored = all_rows(table)
+    sample = stored.sample_ids(_SAMPLE_STEP)
+    bounds = sample.take(pc.array_sort_indices(sample)[:: max(1, rows_max // _SAMPLE_STEP)][1:]).unique().to_pylist()
+    for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+        yield from records_of(type_, stored.read(within=IdRange(low, high)).sort_by("id"))
+
+
+def _rows_at_once(table: Table) -> int:
+    """Return the number of rows of a table that are held in memory, from the size of its files.
+
+    The values of Blob columns are stored in other files.
+    """
+    if table.blobs:
+        return _ROWS_MIN
+    width = 1 + table.stored_bytes // max(1, table.row_count)
+    return min(_ROWS_MAX, max(_ROWS_MIN, _BYTES_MAX // width))
 
 
 def records_of(type_: NodeType | EdgeType, table: pa.Table) -> Iterator[dict[str, Any]]:
     """Convert rows of a table to records."""
     names = ["id", *type_.properties]
-    for batch in table.to_batches(max_chunksize=8192):
+    for batch in table.to_batches(max_chunksize=_BLOB_ROWS if type_.blobs else 8192):
         columns = [_values(batch.column(name)) for name in names]
         if type_.kind == "edge":
             ends = (batch.column("src").to_pylist(), batch.column("dst").to_pylist())

@@ -10,6 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import TypeNotFound
+from omnigraph.operations import export
+from omnigraph.storage.lance.version_diff import EVERYTHING, StoredRows
 from support.writes import edge, ids_of, new_graph, node, rows_of
 
 SCHEMA = """
@@ -234,3 +236,38 @@ def test_empty_graph(tmp_path):
     path = tmp_path / "none.jsonl"
     assert graph.export(path) == 0
     assert path.read_bytes() == b""
+
+
+def test_large_tables_are_exported_in_ranges_of_ids(tmp_path, monkeypatch):
+    records = [node("All", k=f"k{Random(at).randrange(10**6)}-{at}", blob="base64:AAEC") for at in range(300)]
+    records += [node("Free", id_=f"f{at % 7}-{at}", note=f"n{at}") for at in range(300)]
+    graph = new_graph(tmp_path, SCHEMA, *records[:200], *records[300:450])
+    graph.load(records[200:300] + records[450:], mode="append")
+    graph.mutate('delete Free where note = "n9"')
+    expected = list(graph.export())
+    for name, value in (("_ROWS_MIN", 20), ("_ROWS_MAX", 20), ("_SAMPLE_STEP", 3)):
+        monkeypatch.setattr(export, name, value)
+    assert list(graph.export()) == expected
+    assert [record["data"]["id"] for record in expected if record["type"] == "Free"] == sorted(
+        record["data"]["id"] for record in expected if record["type"] == "Free"
+    )
+
+
+def test_export_reads_rows_when_they_are_fetched(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, SCHEMA, *(node("Free", id_=f"f{at:03}") for at in range(200)))
+    for name, value in (("_ROWS_MIN", 20), ("_ROWS_MAX", 20), ("_SAMPLE_STEP", 1)):
+        monkeypatch.setattr(export, name, value)
+    read, held = StoredRows.read, []
+
+    def counting(self: StoredRows, columns: Any = None, within: Any = EVERYTHING) -> Any:
+        rows = read(self, columns, within)
+        held.append(rows.num_rows)
+        return rows
+
+    monkeypatch.setattr(StoredRows, "read", counting)
+    records = graph.export(types=["Free"])
+    assert held == []
+    assert next(records)["data"]["id"] == "f000"
+    assert len(held) == 1
+    assert len(list(records)) == 199
+    assert max(held) <= 40

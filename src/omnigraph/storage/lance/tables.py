@@ -42,6 +42,12 @@ FragmentKey = tuple[str, int, str]
 
 _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.txn\Z")
 
+_STREAM_ROWS = 65_536
+_STREAM_BYTES = 8 * 1024 * 1024
+_BLOB_ROWS = 16
+"""Rows with large values are read in small batches."""
+IO_BYTES = 32 * 1024 * 1024
+"""Read-ahead limit of a scan; Lance's default is gigabytes."""
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
 _METADATA_CACHE_BYTES = 64 * 1024 * 1024
@@ -269,6 +275,22 @@ class Table:
                 wanted = [*columns] if columns is not None else self.schema.names
                 yield from checked(self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches())
 
+    def stream(self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS) -> Iterator[pa.RecordBatch]:
+        """Yield all rows in batches of at most `batch_rows` rows and about 8 MiB; little is read ahead."""
+        with self.reading():
+            scanner = self.dataset.scanner(
+                columns=[*columns],
+                batch_size=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
+                batch_size_bytes=_STREAM_BYTES,
+                batch_readahead=2,
+                fragment_readahead=1,
+                io_buffer_size=IO_BYTES,
+                blob_handling=self.blob_handling(columns),
+            )
+            for batch in checked(scanner.to_batches()):
+                for start in range(0, batch.num_rows, batch_rows):
+                    yield batch.slice(start, batch_rows)
+
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""
         with self.reading():
@@ -292,6 +314,13 @@ class Table:
                 if metadata.deletion_file is not None:
                     found.add(metadata.deletion_file.path(metadata.id))
         return frozenset(found)
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """The size of the data files of the version, as far as their sizes are recorded."""
+        with self.reading():
+            fragments = self.dataset.get_fragments()
+            return sum(file.file_size_bytes or 0 for fragment in fragments for file in fragment.metadata.files)
 
     @cached_property
     def field_ids(self) -> dict[str, int]:

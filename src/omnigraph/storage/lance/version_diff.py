@@ -19,13 +19,11 @@ import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checked
 from omnigraph.storage.lance.deletions import NO_OFFSETS, Offsets, parse_deletions
-from omnigraph.storage.lance.tables import Table, files_of, sql_text
+from omnigraph.storage.lance.tables import IO_BYTES, Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192
 _BLOB_ROWS = 256
 """Rows with large values are fetched in small batches."""
-_IO_BYTES = 32 * 1024 * 1024
-"""Read-ahead limit of a scan; Lance's default is gigabytes."""
 _SCAN_ABOVE = 20
 """A fragment is scanned completely if more than one in this many of its rows is requested."""
 
@@ -88,6 +86,20 @@ class StoredRows:
             chunks += found.chunks
         return pa.chunked_array(chunks, pa.utf8())
 
+    def sample_ids(self, step: int) -> pa.ChunkedArray:
+        """Return about one in `step` ids. Afterwards, reads of a range skip fragments as after `ids`."""
+        chunks: list[pa.Array] = []
+        for number, part in enumerate(self._parts):
+            lows, highs = [], []
+            for rows in self._read(part, ["id"], EVERYTHING):
+                if rows.num_rows:
+                    ends = pc.min_max(rows["id"])
+                    lows.append(ends["min"].as_py())
+                    highs.append(ends["max"].as_py())
+                    chunks += rows["id"].take(np.arange(0, rows.num_rows, step)).chunks
+            self._bounds[number] = IdRange(min(lows, default=None), max(highs, default=None))
+        return pa.chunked_array(chunks, pa.utf8())
+
     def read(self, columns: Sequence[str] | None = None, within: IdRange = EVERYTHING) -> pa.Table:
         """Return the rows, or those with ids in a range, as one Arrow table in no guaranteed order."""
         wanted = [*columns] if columns is not None else self.table.schema.names
@@ -115,7 +127,7 @@ class StoredRows:
             fragments=[part.fragment],
             filter=filter,
             blob_handling=self.table.blob_handling(columns),
-            io_buffer_size=_IO_BYTES,
+            io_buffer_size=IO_BYTES,
         )
 
     def _scan_rows(
