@@ -7,9 +7,10 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
@@ -27,6 +28,10 @@ from omnigraph.server.audit.chain_files import (
 from omnigraph.wire.audit import AuditRecord
 from omnigraph.wire.document import plain
 
+if TYPE_CHECKING:
+    from omnigraph.operations.file_copies import FileCopies
+    from omnigraph.server.audit.file_copier import FileCopier
+
 BYTES_MAX = 64 << 20
 """Size at which a file is closed and the next one begins."""
 TEXT_MAX = 1024
@@ -41,7 +46,8 @@ class AuditLog:
     """Appends records to one chain of a folder. Threads may share it; each process has its own.
 
     A durable record is on disk when `record` returns. Threads that write at the same time share one flush. Without
-    `required`, a failure is logged once and the record is lost; with it, `record` raises a `StorageError`.
+    `required`, a failure is logged once and the record is lost; with it, `record` raises a `StorageError`. Closed files
+    are copied to `copies` in the background; a failing copy fails no request.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class AuditLog:
         required: bool = False,
         reads: Literal["none", "all"] = "none",
         bytes_max: int = BYTES_MAX,
+        copies: FileCopies | None = None,
     ) -> None:
         self.folder = folder
         self.required = required
@@ -72,6 +79,7 @@ class AuditLog:
             raise _unavailable(error, folder) from error
         self._durable = 0
         """Number of the last record that is on disk."""
+        self._copier = _copier(folder, self._chain.chain, copies, self._path) if copies is not None else None
 
     def record(self, record: AuditRecord, *, durable: bool = True) -> None:
         """Append a record; a durable one is flushed to disk before the call returns.
@@ -100,7 +108,7 @@ class AuditLog:
         return read(self.folder, wanted, after=after, limit=limit)
 
     def close(self) -> None:
-        """Flush and close the file, and release the chain."""
+        """Flush and close the file, copy it, and release the chain."""
         with self._flush, self._lock:
             if self._closed:
                 return
@@ -109,7 +117,13 @@ class AuditLog:
                 self._finish_file()
             except OSError as error:
                 _log.error("the audit log '%s' cannot be flushed at its end: %s", self.folder, error.strerror)
-            self._chain.release()
+        if self._copier is not None:
+            self._copier.stop()
+        self._chain.release()
+
+    def _path(self) -> Path | None:
+        with self._lock:
+            return self._file.path if self._file is not None else None
 
     def _append(self, record: AuditRecord) -> tuple[_OpenFile, int]:
         with self._lock:
@@ -157,6 +171,8 @@ class AuditLog:
                 self._flush_file(file, self._last)
         finally:
             file.close()
+            if self._copier is not None:
+                self._copier.notify()
 
     def _fail(self, error: OSError) -> None:
         with self._failing:
@@ -188,7 +204,8 @@ class AuditLog:
 class _OpenFile:
     """The file at the end of a chain."""
 
-    def __init__(self, handle: int, day: str) -> None:
+    def __init__(self, path: Path, handle: int, day: str) -> None:
+        self.path = path
         self._handle = handle
         self._day = day
         self._size = 0
@@ -202,7 +219,7 @@ class _OpenFile:
         path = file_path(folder, day, chain, files[-1].number + 1 if files else 1)
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
         sync_folder(folder)
-        return cls(handle, day)
+        return cls(path, handle, day)
 
     def takes(self, now: datetime, bytes_max: int) -> bool:
         """Return True if the next record belongs in this file."""
@@ -235,6 +252,12 @@ class _OpenFile:
 
     def close(self) -> None:
         os.close(self._handle)
+
+
+def _copier(folder: Path, chain: str, copies: FileCopies, open_file: Callable[[], Path | None]) -> FileCopier:
+    from omnigraph.server.audit.file_copier import FileCopier  # noqa: PLC0415 (imports the store)
+
+    return FileCopier(folder, chain, copies, open_file)
 
 
 def _resume(folder: Path) -> tuple[HeldChain, Mark]:

@@ -46,7 +46,7 @@ _events = logging.getLogger("omnigraph.server")
 
 _PLAIN = re.compile(r"[!#-<>-\[\]-~]+")
 """ASCII without spaces, quotes, `=` and backslashes."""
-_TRACEBACK = "exception"
+_MESSAGE, _TRACEBACK = "message", "exception"
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 Field = str | float | bool | None
@@ -170,7 +170,7 @@ class _LineFormatter(logging.Formatter, ABC):
         if isinstance(record, _EventRecord):
             event, fields = record.msg, record.fields
         else:
-            event, fields = "message", _message_fields(self, record)
+            event, fields = _MESSAGE, _message_fields(self, record)
         line = self.compose(at, level, event, fields)
         return self.compose(at, level, event, _masked(fields)) if is_suspect(line) else line
 
@@ -189,15 +189,20 @@ class _JsonFormatter(_LineFormatter):
 class _TextFormatter(_LineFormatter):
     """Time, level and event, then the fields as `name=value`; absent values are left out.
 
-    The lines of a traceback follow, each after a bar that no other line begins with.
+    Further lines of a message and those of a traceback follow, each after a bar that no other line begins with.
     """
 
     def compose(self, at: str, level: str, event: str, fields: Fields) -> str:
-        words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != _TRACEBACK]
-        line = " ".join((at, level, event, *words))
-        if _TRACEBACK not in fields:
-            return line
-        return "\n".join((line, *(f"  | {_encode(text)[1:-1]}" for text in str(fields[_TRACEBACK]).splitlines())))
+        if event != _MESSAGE:
+            return " ".join((at, level, event, *_words(fields)))
+        first, _, more = str(fields["message"]).partition("\n")
+        bars = f"{more}\n{fields.get(_TRACEBACK, '')}".split("\n")
+        line = " ".join((at, level, event, *_words({"logger": fields["logger"], "message": first})))
+        return "\n".join((line, *(f"  | {_encode(text)[1:-1]}" for text in bars if text)))
+
+
+def _words(fields: Fields) -> list[str]:
+    return [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
 
 
 def _message_fields(formatter: logging.Formatter, record: logging.LogRecord) -> Fields:
