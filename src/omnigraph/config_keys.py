@@ -160,6 +160,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             least=1),
     Setting("audit.dir", "path", None, "The folder of the audit log; without it there is none.", flag="--audit-dir",
             restart=True),
+    Setting("audit.bucket", "text", None, "A folder or `s3://bucket/prefix` that gets copies of closed audit files.",
+            restart=True),
     Setting("audit.reads", "choice", "none", "Which reads are recorded.", choices=("none", "all")),
     Setting("audit.required", "switch", False, "Refuse writes that cannot be recorded, with status 503."),
     Setting("log.level", "choice", "info", "The level of the log.", flag="--log-level",

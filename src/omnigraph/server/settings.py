@@ -95,6 +95,7 @@ class AuditSettings:
     """The audit log."""
 
     dir: Path | None
+    bucket: str | None
     reads: str
     required: bool
 

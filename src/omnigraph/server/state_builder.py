@@ -11,11 +11,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from omnigraph.config import Config, config_path, find_config, read_env_file
 from omnigraph.config_keys import SERVER_SETTINGS
 from omnigraph.errors import StorageError
+from omnigraph.operations.file_copies import FileCopies
 from omnigraph.server.audit import AuditLog
 from omnigraph.server.auth.modes import LOCAL_ACTOR, start_mode
 from omnigraph.server.auth.sources import LoadedTokens, TokenSources
@@ -80,7 +81,7 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
         },
         graph_list=listed,
         policies=policies,
-        audit=running.audit if running is not None else _open_audit(settings),
+        audit=running.audit if running is not None else _open_audit(settings, environ),
         digests=Digests(
             _config_digest(settings, listed), policies.digest, loaded.tokens.digest if loaded.tokens else None
         ),
@@ -125,11 +126,13 @@ def _check_graphs(graphs: Mapping[str, ServedGraph], settings: ServerSettings) -
     )
 
 
-def _open_audit(settings: ServerSettings) -> AuditLog | None:
+def _open_audit(settings: ServerSettings, environ: Mapping[str, str]) -> AuditLog | None:
     audit = settings.audit
     if audit.dir is None:
         return None
-    return AuditLog(audit.dir, required=audit.required, reads="all" if audit.reads == "all" else "none")
+    copies = FileCopies(audit.bucket, environ) if audit.bucket is not None else None
+    reads: Literal["none", "all"] = "all" if audit.reads == "all" else "none"
+    return AuditLog(audit.dir, required=audit.required, reads=reads, copies=copies)
 
 
 def _config_digest(settings: ServerSettings, listed: GraphList) -> str:

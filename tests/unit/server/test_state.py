@@ -14,6 +14,7 @@ from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.reload import make_holder
 from omnigraph.server.state import StateHolder
 from omnigraph.server.state_builder import StartOptions, read_start_settings
+from support.audit_entries import entry
 from support.serving import POLICY, make_graph
 
 TOKENS = {"ana": "token-of-ana", "bo": "token-of-bo"}
@@ -308,3 +309,12 @@ def test_the_audit_log_is_kept_by_a_reload(site: Site):
     assert holder.current.audit is audit
     assert (audit.required, audit.reads) == (False, "all")
     audit.close()
+
+
+def test_closed_audit_files_are_copied(site: Site):
+    site.config(f"audit: {{dir: audit, bucket: '{site.folder / 'copies'}'}}")
+    audit = site.holder().current.audit
+    assert audit is not None
+    audit.record(entry())
+    audit.close()
+    assert len([*(site.folder / "copies").rglob("*.jsonl")]) == 1
