@@ -17,6 +17,7 @@ from support.commands import SCHEMA, Cli, jsonl
 
 CASES = Path(__file__).parents[2] / "cases" / "documents"
 PLACEHOLDERS = (
+    (re.compile(r"\bog_[A-Za-z0-9_-]{49}"), "<token>"),
     (re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), "<id>"),
     (re.compile(r'("(?:created_at|authored_at)": )\d+'), r"\1<time>"),
     (re.compile(r'("(?:cursor|resume_cursor|page|next)": ?)"[^"]+"'), r'\1"<cursor>"'),
@@ -105,6 +106,11 @@ init --schema notes.pg notes.omni --json
 load -d notes.jsonl --mode merge --json --uri notes.omni
 ingest notes.jsonl --branch more --json --uri notes.omni
 embed --in-graph notes.omni --json
+token create --actor ana --name ci --expires 2999-01-01T00:00:00Z --only-action read tokens.json --json
+token create --actor ana --name ci tokens.json --json
+token list tokens.json --json
+token revoke --actor ana tokens.json --json
+token revoke --actor ana tokens.json --json
 """
 FILES = {
     "bad.jsonl": jsonl(
