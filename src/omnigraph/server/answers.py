@@ -29,6 +29,15 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Content:
+    """A complete body that is not a document, such as a page."""
+
+    body: bytes
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Chunks:
     """A body that is produced while it is sent. The iterator is closed at the end and on a disconnect.
 
@@ -50,5 +59,5 @@ class Events:
     commit: str | None = None
 
 
-Reply = Document | Answer | Rows | Chunks | Events
+Reply = Document | Answer | Rows | Content | Chunks | Events
 """The return type of a route function."""

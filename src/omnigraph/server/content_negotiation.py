@@ -23,7 +23,7 @@ from omnigraph.wire.document import encoder
 from omnigraph.wire.json_lines import EndDocument
 from omnigraph.wire.queries import query_document, query_metadata
 
-Form = Literal["json", "ndjson", "arrow", "csv", "events", "problem", "octets"]
+Form = Literal["json", "ndjson", "arrow", "csv", "events", "problem", "octets", "html"]
 MEDIA_TYPES: dict[Form, str] = {
     "json": "application/json",
     "ndjson": "application/x-ndjson",
@@ -32,6 +32,7 @@ MEDIA_TYPES: dict[Form, str] = {
     "events": "text/event-stream",
     "problem": "application/problem+json",
     "octets": "application/octet-stream",
+    "html": "text/html",
 }
 _FORMS = {media: form for form, media in MEDIA_TYPES.items()}
 CONTENT_TYPES: dict[Form, str] = {
@@ -46,7 +47,7 @@ CHUNK_BYTES = 64 * 1024
 GZIP_MIN_BYTES = 8 * 1024
 BATCH_ROWS = 16_384
 _CODECS = ("zstd", "lz4")
-_GZIP_FORMS = frozenset({"json", "ndjson"})
+_GZIP_FORMS = frozenset({"json", "ndjson", "html"})
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[bytes]:
             return arrow_chunks(
                 rows.result.schema, rows.result.batches(BATCH_ROWS), chosen, _arrow_metadata(rows.result)
             )
-        case "json" | "events" | "problem" | "octets":
+        case "json" | "events" | "problem" | "octets" | "html":
             raise AssertionError(f"rows have no streamed form {chosen.form}")
         case _:
             assert_never(chosen.form)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from omnigraph.server.answers import Answer, Chunks, Events, Reply, Rows
+from omnigraph.server.answers import Answer, Chunks, Content, Events, Reply, Rows
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import (
     CONTENT_TYPES,
@@ -41,6 +41,9 @@ def encode(caller: Caller, reply: Reply) -> Encoded:
             return _document(caller, reply.document, reply.status, reply.commit, dict(reply.headers))
         case Document():
             return _document(caller, reply, 200, None, {})
+        case Content():
+            headers = {"Content-Type": reply.media_type, **reply.headers}
+            return Encoded(200, headers, _compressed_body(caller, headers, reply.body))
         case Chunks():
             headers = {"Content-Type": reply.media_type, **reply.headers}
             chunks = _compressed(caller, headers, reply.chunks)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,10 +22,9 @@ from omnigraph.cli.io.query_input import (
     SchemaFile,
     declared_types,
 )
+from omnigraph.error_page import error_pages
 from omnigraph.errors import NotFound
 from omnigraph.suggestions import did_you_mean
-
-_PAGE = "docs/errors.md"
 
 
 @takes_graph_by_option
@@ -96,27 +94,6 @@ def explain_code(code: str) -> str:
         hint=(len(code) > 4 and did_you_mean(code, [*pages, *words]))
         or "codes look like S11, T7, OG-MF-103 or branch_not_found",
     )
-
-
-def error_pages() -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return the sections of numbered codes, and the class and meaning of named codes."""
-    text = _read_page()
-    parts = re.split(r"(?m)^### (\S+).*$", text)
-    pages = {code: re.split(r"(?m)^## ", body)[0].strip() for code, body in zip(parts[1::2], parts[2::2], strict=True)}
-    words = {
-        code: (class_, meaning)
-        for code, class_, meaning in re.findall(r"(?m)^\| `([a-z_0-9]+)` \| (?:`(\w+)`|—) \| (.+) \|$", text)
-    }
-    return pages, words
-
-
-def _read_page() -> str:
-    """Read the page from the installation or from the repository."""
-    package = Path(__file__).parents[3]
-    for path in (package / _PAGE, package.parents[1] / _PAGE):
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    raise NotFound("the page of error codes is not installed", code="no_error_page")
 
 
 def _plain(markdown: str) -> str:
