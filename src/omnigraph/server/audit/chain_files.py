@@ -70,7 +70,11 @@ class ChainFile:
         """Yield each line without its end, and whether the end is there: a torn last line has none."""
         with self.path.open("rb") as file:
             for raw in file:
-                yield (raw[:-1], True) if raw.endswith(b"\n") else (raw, False)
+                if not raw.endswith(b"\n"):
+                    # The end of the file; a process that writes now may append the rest of the line.
+                    yield raw, False
+                    return
+                yield raw[:-1], True
 
 
 def file_path(folder: Path, day: str, chain: str, number: int) -> Path:

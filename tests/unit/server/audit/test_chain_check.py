@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from omnigraph.errors import NotFound
-from omnigraph.server.audit import verify
+from omnigraph.server.audit import AuditLog, read, verify
+from support.audit_entries import entry
 
 
 def lines(path: Path) -> list[bytes]:
@@ -173,6 +175,33 @@ def test_files_removed_after_their_retention(files, tmp_path):
     rest = verify(tmp_path, since=datetime(2020, 1, 2, tzinfo=UTC))
     assert rest.problems == []
     assert rest.files == len(files) - 2
+
+
+def test_a_log_that_is_being_written_is_sound(tmp_path):
+    stop = threading.Event()
+
+    def work() -> None:
+        log = AuditLog(tmp_path, bytes_max=3000)
+        while not stop.is_set():
+            log.record(entry())
+        log.close()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        reports = [verify(tmp_path) for _ in range(40)]
+        cursor, read_so_far = None, 0
+        for _ in range(10):
+            page = read(tmp_path, after=cursor)
+            read_so_far += sum(1 for _ in page)
+            cursor = page.cursor
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+    assert [report.problems for report in reports if not report.sound] == []
+    assert read_so_far + sum(1 for _ in read(tmp_path, after=cursor)) == verify(tmp_path).records
 
 
 def test_a_missing_folder(tmp_path):
