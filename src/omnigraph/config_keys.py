@@ -13,6 +13,7 @@ from typing import Any, Literal, assert_never
 
 FORMATS = ("table", "kv", "csv", "json", "jsonl")
 LAYOUTS = ("truncate", "wrap")
+CLI_POLICIES = ("ignore", "enforce")
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off")
 UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
@@ -208,6 +209,7 @@ KEYS: Mapping[str, Check] = {
     "cli.graph": _text,
     "cli.branch": _text,
     "cli.actor": _text,
+    "cli.policy": _one_of(*CLI_POLICIES),
     "cli.output_format": _one_of(*FORMATS),
     "cli.table_max_column_width": _width,
     "cli.table_cell_layout": _one_of(*LAYOUTS),

@@ -74,7 +74,7 @@ def _from_graph(context: typer.Context, incomplete: str, words: Callable[[Graph]
     try:
         name = given.get("target") or config.get("cli.graph")
         uri = given.get("uri") or given.get("uri_option") or (config.get_graph(name) if name else None)
-        if uri is None:
+        if uri is None or config.get("cli.policy") == "enforce":
             return []
         return _starting(incomplete, words(open_graph(uri, read_only=True)))
     except OmniGraphError:

@@ -33,6 +33,7 @@ from omnigraph.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
+    from omnigraph.operations.access import Access
 
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
@@ -247,12 +248,29 @@ class Invocation:
             from omnigraph.versioning.model.manifest_objects import MAIN
 
         address = address or self.storage()
-        graph = open_graph(
-            address.uri, branch=branch or MAIN, actor=self.actor, read_only=read_only, environ=self.environ
-        )
+        access, branch = self.access(address), branch or MAIN
+        first = MAIN if access is not None else branch
+        graph = open_graph(address.uri, branch=first, actor=self.actor, read_only=read_only, environ=self.environ)
         if not read_only:
             self._written = graph, graph.newest_version
-        return graph
+        return graph if access is None else graph.with_access(access).on(branch)
+
+    def access(self, address: Address) -> Access | None:
+        """Return the rights of the actor by the policy of a graph; None unless `cli.policy` is `enforce`."""
+        if self.config.get("cli.policy") != "enforce":
+            return None
+        from omnigraph.operations.access import Access
+        from omnigraph.policy.decide import load_policy
+
+        own = self.config.get(f"graphs.{address.name}.policy.file") if address.name is not None else None
+        path = own or self.config.get("policy.file")
+        if path is None:
+            raise InputError(
+                "'cli.policy' is 'enforce', but no policy is configured: 'policy.file' is not set",
+                code="no_policy",
+                hint=f"set 'policy.file' in {FILE_NAME}; 'omnigraph policy init' writes a policy",
+            )
+        return Access(load_policy(self.config.resolve(str(path))), self.actor)
 
     def open_for_queries(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
         """Open the graph for queries; on a writable local disk, their caches are kept for later processes."""

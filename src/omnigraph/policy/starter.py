@@ -40,7 +40,7 @@ rules:
   - id: owners-read-and-change
     allow:
       actors: {{ group: owners }}
-      actions: [read, export, change]
+      actions: [read, export, change, tag_create, tag_delete, maintain]
       branch_scope: any
   - id: owners-manage-branches
     allow:

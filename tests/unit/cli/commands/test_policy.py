@@ -196,3 +196,54 @@ def test_program_and_help_do_not_import_policies():
         "assert not [name for name in sys.modules if name.startswith(('cedarpy', 'omnigraph.policy'))]"
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+SERVER = "version: 1\ngroups: {ops: [ola]}\nrules:\n  - {id: r, allow: {actors: {group: ops}, actions: [audit_read]}}\n"
+SERVER_CASES = "version: 1\ncases:\n  - {id: c, actor: ola, action: audit_read, expect: allow}\n"
+
+
+def test_server_policy(folder, cli):
+    assert "'server.policy.file' is not set" in cli("policy", "validate", "--server")[2]
+    (folder / "server.yaml").write_text(SERVER)
+    (folder / "server.tests.yaml").write_text(SERVER_CASES)
+    (folder / "omnigraph.yaml").write_text("server: { policy: { file: server.yaml } }\n")
+    assert cli("policy", "validate", "--server")[:2] == (0, "policy ok: server.yaml, 1 actor, 1 rule\n")
+    assert cli("policy", "test", "--server")[:2] == (0, "policy tests: 1 passed\n")
+    code, out, _ = cli("policy", "explain", "--server", "--actor", "ola", "--action", "audit-read")
+    assert (code, out.splitlines()[0]) == (0, "decision: allow")
+    code, _, err = cli("policy", "validate", "--file", "server.yaml")
+    assert code == 1
+    assert "rule 'r': 'audit_read' is an action of a server policy" in err
+
+
+ENFORCED = """\
+version: 1
+groups: { readers: [rea], owners: [ola] }
+protected_branches: [main]
+rules:
+  - { id: read, allow: { actors: { group: readers }, actions: [read] } }
+  - { id: own, allow: { actors: { group: owners }, actions: [read, change, maintain] } }
+"""
+
+
+def test_the_command_line_enforces_a_policy_if_the_configuration_says_so(graph, folder, cli):
+    (folder / "policy.yaml").write_text(ENFORCED)
+    config = (folder / "omnigraph.yaml").read_text() + "\npolicy: { file: policy.yaml }\n"
+    (folder / "omnigraph.yaml").write_text(config)
+    load = ("load", "--mode", "merge", "--data", "people.jsonl")
+    assert cli("--as", "rea", *load)[0] == 0
+    assert "cli:" in config
+    (folder / "omnigraph.yaml").write_text(config.replace("cli:", "cli:\n  policy: enforce", 1))
+    code, _, err = cli("--as", "rea", *load)
+    assert code == 1
+    assert "no rule allows action 'change' on branch 'main' for actor 'rea'" in err
+    assert cli("--as", "rea", "commit", "list")[0] == 0
+    assert cli("--as", "ola", *load)[0] == 0
+    assert "no actor was given" in cli("commit", "list")[2]
+    assert "'maintain'" in cli("--as", "rea", "recover")[2]
+    assert cli("--as", "ola", "recover")[0] == 0
+    (folder / "omnigraph.yaml").write_text(
+        config.replace("policy: { file: policy.yaml }", "").replace("cli:", "cli:\n  policy: enforce", 1)
+    )
+    code, _, err = cli("--as", "ola", "commit", "list")
+    assert (code, "'policy.file' is not set" in err) == (1, True)

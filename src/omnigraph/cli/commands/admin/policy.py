@@ -29,10 +29,15 @@ PolicyFile = Annotated[
     typer.Option("--file", "-f", metavar="PATH", help=f"The policy (default: 'policy.file' in {FILE_NAME})."),
 ]
 
+Server = Annotated[
+    bool,
+    typer.Option("--server", help=f"Use the policy of the server (default: 'server.policy.file' in {FILE_NAME})."),
+]
+
 
 @app.command("validate")
 @takes_config
-def validate_command(run: Invocation, file: PolicyFile = None, as_json: Json = False) -> None:
+def validate_command(run: Invocation, file: PolicyFile = None, server: Server = False, as_json: Json = False) -> None:
     """Check that a policy is valid and compiles.
 
     The exit code is 1 if there are errors. All errors of the file are reported; warnings go to stderr.
@@ -41,9 +46,9 @@ def validate_command(run: Invocation, file: PolicyFile = None, as_json: Json = F
     """
     from omnigraph.policy.advice import warnings_of
 
-    path = _policy_path(run, file)
+    path = _policy_path(run, file, server=server)
     try:
-        rules = _load(run, path).rules
+        rules = _load(run, path, server=server).rules
     except PolicyInvalid as error:
         if not as_json:
             raise
@@ -67,9 +72,12 @@ def run_cases_command(
     tests: Annotated[
         str | None,
         typer.Option(
-            "--tests", metavar="PATH", help=f"The cases (default: 'policy.tests', then {TESTS_FILE} beside the policy)."
+            "--tests",
+            metavar="PATH",
+            help=f"The cases (default: 'policy.tests', then {TESTS_FILE} beside the policy).",
         ),
     ] = None,
+    server: Server = False,
     as_json: Json = False,
 ) -> None:
     """Compare the decisions of a policy with those that a tests file expects.
@@ -78,9 +86,9 @@ def run_cases_command(
     """
     from omnigraph.policy.tests import read_cases, run_cases
 
-    path = _policy_path(run, file)
-    policy = _load(run, path)
-    outcomes = run_cases(policy, read_cases(_tests_path(run, path, tests)))
+    path = _policy_path(run, file, server=server)
+    policy = _load(run, path, server=server)
+    outcomes = run_cases(policy, read_cases(_tests_path(run, path, tests, server=server)))
     failed = [outcome for outcome in outcomes if not outcome.ok]
     passed = len(outcomes) - len(failed)
     if as_json:
@@ -105,6 +113,7 @@ def explain_command(
         str | None, typer.Option("--target-branch", metavar="NAME", help="The branch that the action changes.")
     ] = None,
     file: PolicyFile = None,
+    server: Server = False,
     as_json: Json = False,
 ) -> None:
     """Show the decision on one request and the reasons.
@@ -121,7 +130,7 @@ def explain_command(
         target_branch = branch_name(target_branch) if target_branch is not None else None
     except InputError as error:
         raise UsageFault(error.message, hint=error.hint) from None
-    policy = _load(run, _policy_path(run, file))
+    policy = _load(run, _policy_path(run, file, server=server), server=server)
     decision = policy.decide(actor, action, branch, target_branch)
     if as_json:
         considered = [rule.to_json() for rule in policy.consider(decision)]
@@ -187,29 +196,35 @@ def _members(decision: PolicyDecision) -> dict[str, str | None]:
     }
 
 
-def _policy_path(run: Invocation, file: str | None) -> Path:
+def _policy_path(run: Invocation, file: str | None, *, server: bool = False) -> Path:
     if file is not None:
         return Path(file)
-    named = run.config.get("policy.file")
+    key = "server.policy.file" if server else "policy.file"
+    named = run.config.get(key)
     if named is None:
         raise InputError(
-            "no policy is configured: 'policy.file' is not set",
+            f"no policy is configured: '{key}' is not set",
             code="no_policy",
-            hint=f"set 'policy.file' in {FILE_NAME}, or give --file PATH; 'omnigraph policy init' writes a policy",
+            hint=f"set '{key}' in {FILE_NAME}, or give --file PATH"
+            + ("" if server else "; 'omnigraph policy init' writes a policy"),
         )
     return run.config.resolve(named)
 
 
-def _tests_path(run: Invocation, policy: Path, tests: str | None) -> Path:
+def _tests_path(run: Invocation, policy: Path, tests: str | None, *, server: bool = False) -> Path:
     if tests is not None:
         return Path(tests)
+    if server:
+        return policy.with_name(f"{policy.stem}.tests.yaml")
     named = run.config.get("policy.tests")
     return run.config.resolve(named) if named is not None else policy.with_name(TESTS_FILE)
 
 
-def _load(run: Invocation, path: Path) -> Policy:
-    from omnigraph.policy.decide import load_policy
+def _load(run: Invocation, path: Path, *, server: bool = False) -> Policy:
+    from omnigraph.policy.decide import load_policy, load_server_policy
 
+    if server:
+        return load_server_policy(path)
     return load_policy(path, graph=run.config.get("project.name") or "graph")
 
 

@@ -10,6 +10,9 @@ from omnigraph.cli.io.output import plural, print_json
 def recover_command(run: Invocation, as_json: Json = False) -> None:
     """Complete or roll back interrupted writes; opening a graph for writing does the same."""
     address = run.storage()
+    access = run.access(address)
+    if access is not None:
+        access.check("maintain")
     from omnigraph.pipeline.orphan_jobs import sweep
     from omnigraph.versioning.write.recovery import recover
     from omnigraph.versioning.write.repository import Repository
