@@ -34,7 +34,7 @@ from omnigraph.operations.access import Access
 from omnigraph.operations.graph_context import Place
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.versioning.write.transaction import GeneratedKey
+from omnigraph.versioning.write.idempotency import GeneratedKey
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +51,7 @@ class WriteCancelled(asyncio.CancelledError):
 
     `settled` is True if the write has stopped and nothing was written. It is False only if the call was cancelled again
     while it waited for that; the write may then still be published. It is safe to repeat the write with
-    `idempotency_key` (`job_id` of a load) in both cases.
+    `idempotency_key` (`job_id` of a load) in both cases. Maintenance has no key; it is safe to repeat anyway.
     """
 
     def __init__(self, method: str, idempotency_key: str | None, *, settled: bool) -> None:
@@ -255,8 +255,8 @@ class AsyncGraph:
     """A graph bound to one branch, with the methods of `Graph`; they run in threads.
 
     Methods and properties of `Graph` are awaited: `await graph.query(…)`, `await graph.schema()`. `pages`, `diff`,
-    `to_batches` and `changes_baseline` return asynchronous iterators without `await`. `idempotency_key` of `mutate` and
-    `job_id` of `load` and `ingest` are generated if absent. A failed call has its key as `error.idempotency_key`.
+    `to_batches` and `changes_baseline` return asynchronous iterators without `await`. `idempotency_key` of a write, and
+    `job_id` of `load` and `ingest`, are generated if absent. A failed call has its key as `error.idempotency_key`.
     """
 
     def __init__(self, graph: Graph, *, threads: int = _THREADS, _pool: _Pool | None = None) -> None:
@@ -312,19 +312,19 @@ class AsyncGraph:
     snapshot = _read(Graph.snapshot)
     catalog = _read(Graph.catalog)
     plan_schema = _read(Graph.plan_schema)
-    apply_schema = _write(Graph.apply_schema)
+    apply_schema = _write(Graph.apply_schema, "idempotency_key")
 
     query = _read(Graph.query)
     pages = _items(Graph.pages, batch=1)
     explain = _read(Graph.explain)
     profile = _read(Graph.profile)
     lint = _read(Graph.lint)
-    analyze = _write(Graph.analyze)
+    analyze = _write(Graph.analyze, "idempotency_key")
 
     mutate = _write(Graph.mutate, "idempotency_key")
     load = _write(Graph.load, "job_id")
     ingest = _write(Graph.ingest, "job_id")
-    embed = _write(Graph.embed)
+    embed = _write(Graph.embed, "idempotency_key")
 
     export = _iterator_or_count(Graph.export)
     get = _read(Graph.get)
@@ -336,15 +336,15 @@ class AsyncGraph:
     to_networkx = _read(Graph.to_networkx)
 
     branches = _read(Graph.branches)
-    branch_create = _write(Graph.branch_create)
-    branch_delete = _write(Graph.branch_delete)
-    merge = _write(Graph.merge)
+    branch_create = _write(Graph.branch_create, "idempotency_key")
+    branch_delete = _write(Graph.branch_delete, "idempotency_key")
+    merge = _write(Graph.merge, "idempotency_key")
     merge_preview = _read(Graph.merge_preview)
-    revert = _write(Graph.revert)
+    revert = _write(Graph.revert, "idempotency_key")
     revert_preview = _read(Graph.revert_preview)
-    tag_create = _write(Graph.tag_create)
+    tag_create = _write(Graph.tag_create, "idempotency_key")
     tags = _read(Graph.tags)
-    tag_delete = _write(Graph.tag_delete)
+    tag_delete = _write(Graph.tag_delete, "idempotency_key")
 
     commits = _read(Graph.commits)
     commit = _read(Graph.commit)

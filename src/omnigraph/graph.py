@@ -108,9 +108,15 @@ class Graph(GraphChanges):
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
     ) -> SchemaApplyResult:
-        """Replace the branch's schema and migrate its tables as one commit."""
-        options = self._options(branch, actor, message, action="schema_apply")
+        """Replace the branch's schema and migrate its tables as one commit.
+
+        `if_commit` and `idempotency_key` are as in `mutate`.
+        """
+        expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
+        options = self._options(branch, actor, message, action="schema_apply", **expected)
         source, name = read_source(text, "<schema>")
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
@@ -208,6 +214,8 @@ class Graph(GraphChanges):
         at: At = None,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
         engine: str = "memory",
         spark: Any = None,
         watch: Watch | None = None,
@@ -218,7 +226,8 @@ class Graph(GraphChanges):
 
         With `write`, the values become node properties as one commit: the name of the property, or for degrees a
         mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`,
-        `cancel` and `timeout` as in `load`.
+        `if_commit` and `idempotency_key` as in `mutate`, `cancel` and `timeout` as in `load`. A repetition computes the
+        values again.
         """
         self._check_actor(actor)
         request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
@@ -228,7 +237,8 @@ class Graph(GraphChanges):
             if write is None:
                 return self._queries.analyze(request, self.snapshot(branch, at), bulk)
             self._context.check("read", branch or self.branch)
-            return self._queries.analyze_and_write(request, write, self._options(branch, actor, message), bulk)
+            options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+            return self._queries.analyze_and_write(request, write, options, bulk)
 
     def mutate(
         self,
@@ -245,6 +255,9 @@ class Graph(GraphChanges):
         """Run one mutation query, given as text or as the path of a `.gq` file, as one commit.
 
         Arguments are as in `query`. A text is a complete `.gq` source or bare statements.
+        With `if_commit`, the change is published only if the head of the branch is that commit; otherwise
+        `PreconditionFailed` is raised. A repeated call with the same `idempotency_key`, by the same actor, changes
+        nothing and returns the result of the first; another request with the key raises `KeyReused`.
         """
         options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
@@ -263,6 +276,7 @@ class Graph(GraphChanges):
         engine: str = "auto",
         spark: Any = None,
         job_id: str | None = None,
+        if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
         cancel: Cancellation | None = None,
@@ -275,12 +289,13 @@ class Graph(GraphChanges):
         With a list in `rejects`, wrong records are appended to it and the others are loaded; a path writes them to a
         file, JSONL or Parquet by its extension. Without `embed`, vectors are not computed from their texts.
         `engine` is `auto`, `memory` or `spark`, with equal results; `spark` is as in `query`. A second load with the
-        same `job_id` writes nothing, leaves `rejects` unchanged and returns the result of the first. `watch` is called
-        with the progress. `delimiter` separates the cells of CSV files; by default it is taken from the header.
+        same `job_id` writes nothing, leaves `rejects` unchanged and returns the result of the first; it is the
+        idempotency key of the load. `if_commit` is as in `mutate`. `watch` is called with the progress. `delimiter`
+        separates the cells of CSV files; by default it is taken from the header.
         `cancel` lets another thread stop the load, and `timeout` stops it after that many seconds: until its publish
         begins, with `Cancelled` or `QueryTimeout` and nothing written; a load that publishes runs to its end.
         """
-        options = self._options(branch, actor, message, idempotency_key=job_id)
+        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         with stoppable("load", cancel, timeout, writes=True):
             return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
@@ -300,14 +315,18 @@ class Graph(GraphChanges):
         engine: str = "auto",
         spark: Any = None,
         job_id: str | None = None,
+        if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> LoadResult:
-        """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist."""
+        """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist.
+
+        If the branch does not exist, `if_commit` is compared with the head of `from_branch`.
+        """
         # An empty name is invalid here; it does not select the branch of the handle.
-        options = self._options(branch, actor, message, idempotency_key=job_id)
+        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         options = options if branch else replace(options, branch=branch)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         request = replace(request, from_branch=self._base(options.branch, from_branch))
@@ -323,9 +342,16 @@ class Graph(GraphChanges):
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
     ) -> FillResult:
-        """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
-        return self._io.embed(self._options(branch, actor, message, action="maintain"), types=types, again=again)
+        """Compute the missing vectors of texts as one commit; with `again`, compute all vectors.
+
+        `if_commit` and `idempotency_key` are as in `mutate`.
+        """
+        expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
+        options = self._options(branch, actor, message, action="maintain", **expected)
+        return self._io.embed(options, types=types, again=again)
 
     def export(
         self,
@@ -450,17 +476,40 @@ class Graph(GraphChanges):
         """Return every branch except internal heads: main first, then by name. The list prints as a table."""
         return self._history.branches()
 
-    def branch_create(self, name: str, from_branch: str | None = None, at: At = None) -> Head:
-        """Create a branch at the head of another one, or at any point of its history; no data is copied."""
-        name, base = self._name(name), self._branch(from_branch)
-        start = self._context.start_of_branch(name, base, at)
-        return self._repository.create_branch(name, from_branch=base, at=start, owner=self.actor)
+    def branch_create(
+        self,
+        name: str,
+        from_branch: str | None = None,
+        at: At = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Head:
+        """Create a branch at the head of another one, or at any point of its history; no data is copied.
 
-    def branch_delete(self, name: str, *, force: bool = False) -> None:
-        """Delete a branch, and with `force` also one with commits that are on no other branch and under no tag."""
-        name = self._name(name)
-        self._context.check("branch_delete", None, name)
-        self._repository.delete_branch(name, force=force)
+        The actor owns the branch. `idempotency_key` is as in `mutate`.
+        """
+        request = self._ref_request(actor, message, idempotency_key)
+        return self._history.create_branch(self._name(name), self._branch(from_branch), at, request)
+
+    def branch_delete(
+        self,
+        name: str,
+        *,
+        force: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Delete a branch, and with `force` also one with commits that are on no other branch and under no tag.
+
+        With `if_commit`, the head of the branch must be that commit. A repeated call with the same `idempotency_key`
+        succeeds, and deletes no branch that was created since.
+        """
+        request = self._ref_request(actor, message, idempotency_key)
+        self._history.delete_branch(self._name(name), request, force=force, if_commit=if_commit)
 
     def merge(
         self,
@@ -471,6 +520,8 @@ class Graph(GraphChanges):
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
         engine: str = "memory",
         spark: Any = None,
         cancel: Cancellation | None = None,
@@ -482,10 +533,11 @@ class Graph(GraphChanges):
         a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
         a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
         With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
-        `cancel` and `timeout` are as in `load`.
+        `if_commit`, the head of `into`, and `idempotency_key` are as in `mutate`, `cancel` and `timeout` as in `load`.
         """
         source = self._name(source)
-        options = self._options(into, actor, message, action="branch_merge", source=source)
+        expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
+        options = self._options(into, actor, message, action="branch_merge", source=source, **expected)
         if delete_branch:
             self._context.check("branch_delete", None, source)
         with stoppable("merge", cancel, timeout, writes=True):
@@ -514,16 +566,20 @@ class Graph(GraphChanges):
         actor: str | None = None,
         message: str | None = None,
         resolve: Resolve = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> RevertResult:
         """Undo one commit as a new commit; `MergeConflict` lists what later commits changed or depend on.
 
         The commit is named by its id or any other point, such as a tag. A merge is reverted to its first parent. In
-        `resolve`, "theirs" is the state before the commit. `cancel` and `timeout` are as in `load`.
+        `resolve`, "theirs" is the state before the commit. `if_commit` and `idempotency_key` are as in `mutate`,
+        `cancel` and `timeout` as in `load`.
         """
+        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("revert", cancel, timeout, writes=True):
-            return self._history.revert(commit_id, self._options(branch, actor, message), resolve)
+            return self._history.revert(commit_id, options, resolve)
 
     def revert_preview(
         self,
@@ -538,19 +594,38 @@ class Graph(GraphChanges):
         with stoppable("preview", cancel, timeout):
             return self._history.preview_revert(commit_id, self._branch(branch), resolve)
 
-    def tag_create(self, name: str, at: At = None, *, actor: str | None = None, message: str | None = None) -> Tag:
-        """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag."""
-        self._check_actor(actor)
-        snapshot = self._point("tag_create", None, at)
-        return self._history.create_tag(name, snapshot, actor=actor or self.actor, message=message)
+    def tag_create(
+        self,
+        name: str,
+        at: At = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Tag:
+        """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag.
+
+        `idempotency_key` is as in `mutate`.
+        """
+        return self._history.create_tag(name, self.branch, at, self._ref_request(actor, message, idempotency_key))
 
     def tags(self) -> list[Tag]:
         """Return every tag, by name. The list prints as a table."""
         return self._history.tags()
 
-    def tag_delete(self, name: str) -> None:
-        """Delete a tag; its commit can be read by its id until a cleanup."""
-        self._history.delete_tag(name)
+    def tag_delete(
+        self,
+        name: str,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Delete a tag; its commit can be read by its id until a cleanup.
+
+        A repeated call with the same `idempotency_key` succeeds, and deletes no tag that was created since.
+        """
+        self._history.delete_tag(name, self._ref_request(actor, message, idempotency_key))
 
     def ensure_indices(self, branch: str | None = None) -> list[TableStats]:
         """Build the indexes that the schema declares and the tables lack."""

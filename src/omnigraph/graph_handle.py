@@ -17,6 +17,8 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.policy.rules import ACTIONS, branch_name
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.idempotency import RequestKey
+from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import At
 from omnigraph.versioning.write.transaction import WriteOptions
 
@@ -83,6 +85,12 @@ class GraphHandle:
         else:
             self._context.check(action, name)
         return WriteOptions(branch=name, actor=actor or self.actor, message=message, **more)
+
+    def _ref_request(self, actor: str | None, message: str | None, key: str | None) -> RefRequest:
+        """Return the author and the idempotency key of a change of a branch or tag."""
+        self._check_actor(actor)
+        author = actor or self.actor
+        return RefRequest(author, message, key=RequestKey(key, author) if key is not None else None)
 
     def _check_actor(self, actor: str | None) -> None:
         """Refuse a call in the name of another actor than that of the access."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from omnigraph.operations.export import export_rows
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.merge.conflict_rules import Resolve
-from omnigraph.operations.merge.merge import MergeResult, merge_branch, preview_merge
+from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge.merge_plan import MergePlan
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
@@ -26,8 +26,11 @@ from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
 from omnigraph.versioning.feed.feed import ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.feed.row_history import EntityHistory
 from omnigraph.versioning.model.ancestry import merge_bases
-from omnigraph.versioning.model.manifest_objects import Commit, Tag
+from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.branches import create_branch, delete_branch
+from omnigraph.versioning.write.idempotency import hash_request
+from omnigraph.versioning.write.ref_changes import RefRequest, keyed
 from omnigraph.versioning.write.repository import At, Point
 from omnigraph.versioning.write.tags import create_tag, delete_tag
 from omnigraph.versioning.write.transaction import WriteOptions
@@ -54,14 +57,27 @@ class GraphHistory:
         self._context.check("read")
         return Listing(self._repository.state().tags(), describe_tag)
 
-    def create_tag(self, name: str, snapshot: Snapshot, *, actor: str | None, message: str | None) -> Tag:
-        """Name the commit of a snapshot."""
-        return create_tag(self._repository, name, snapshot, actor=actor, message=message)
+    def create_branch(self, name: str, from_branch: str, at: At, request: RefRequest) -> Head:
+        """Create a branch at the head of another one or at any point of its history."""
+        request = keyed(request, "branch_create", name, from_branch, at)
+        start = partial(self._context.start_of_branch, name, from_branch, at)
+        return create_branch(self._repository, name, from_branch=from_branch, at=start, request=request)
 
-    def delete_tag(self, name: str) -> None:
+    def delete_branch(self, name: str, request: RefRequest, *, force: bool, if_commit: str | None) -> None:
+        """Delete a branch."""
+        self._context.check("branch_delete", None, name)
+        request = keyed(request, "branch_delete", name, force)
+        delete_branch(self._repository, name, force=force, if_commit=if_commit, request=request)
+
+    def create_tag(self, name: str, branch: str, at: At, request: RefRequest) -> Tag:
+        """Name a point of a branch's history."""
+        request = keyed(request, "tag_create", name, branch, at, request.message)
+        return create_tag(self._repository, name, partial(self._context.snapshot, branch, at, "tag_create"), request)
+
+    def delete_tag(self, name: str, request: RefRequest) -> None:
         """Delete a tag."""
         self._context.check_tag(name)
-        delete_tag(self._repository, name)
+        delete_tag(self._repository, name, keyed(request, "tag_delete", name))
 
     def commits(self, branch: str, limit: int | None) -> list[Commit]:
         """Return the commits of a branch, newest first."""
@@ -78,12 +94,7 @@ class GraphHistory:
         """Merge a branch into the branch of `options` as one commit."""
         with _open_range_runner(engine, spark) as run_ranges:
             return merge_branch(
-                self._repository,
-                source,
-                options,
-                resolve=resolve,
-                delete_branch=delete_branch,
-                run_ranges=run_ranges,
+                self._repository, MergeRequest(source, options, resolve, delete_branch, run_ranges=run_ranges)
             )
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePlan:
@@ -92,10 +103,13 @@ class GraphHistory:
         self._context.check_head(into)
         return preview_merge(self._repository, source, into, resolve)
 
-    def revert(self, commit_id: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
+    def revert(self, point: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
-        reverted = self._context.snapshot(options.branch, commit_id).commit_id
-        return revert_commit(self._repository, reverted, options, resolve=resolve)
+        # A repetition returns the recorded result even if the point no longer exists.
+        options = replace(options, request_hash=hash_request("revert", options.branch, point, resolve))
+        return revert_commit(
+            self._repository, lambda: self._context.snapshot(options.branch, point).commit_id, options, resolve=resolve
+        )
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePlan:
         """Return the plan of a revert, with its conflicts; nothing is written."""

@@ -12,11 +12,12 @@ from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
-from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.operations.load.load_result import LoadResult, repeated_result
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
 from omnigraph.storage.files.input_files import writing
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.idempotency import once
 from omnigraph.versioning.write.transaction import WriteOptions
 
 
@@ -30,7 +31,13 @@ class GraphIO:
         """Load records, files or DataFrames as one commit; rejected records go to `rejects`."""
         context = self._context
         request = replace(request, set_aside=rejects is not None, fetch=context.fetch, environ=context.environ)
-        result = load_data(context.repository, context.catalogs, data, request, bulk, context.embedder)
+        result = once(
+            context.repository,
+            request.options.request_key,
+            lambda: load_data(context.repository, context.catalogs, data, request, bulk, context.embedder),
+            lambda earlier: repeated_result(earlier, request),
+            lambda loaded: loaded.commit_id is not None,
+        )
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
         return result

@@ -11,6 +11,7 @@ import omnigraph as og
 from omnigraph.errors import StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConflict
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
 from support.store import SCHEMA, add_pair, check_sound, new_graph, repository_of
@@ -52,31 +53,31 @@ def test_a_commit_is_published_once(repository, monkeypatch, failure):
 @pytest.mark.parametrize("failure", FAILURES, ids=["connection lost", "own write reported as conflict"])
 def test_a_branch_is_created_once(repository, monkeypatch, failure):
     lose_one_response(monkeypatch, "publish", failure)
-    head = repository.create_branch("mine")
+    head = create_branch(repository, "mine")
     assert repository.state().get_head("mine") == head
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=["connection lost", "own write reported as conflict"])
 def test_a_branch_is_deleted_once(repository, monkeypatch, failure):
-    repository.create_branch("mine")
+    create_branch(repository, "mine")
     lose_one_response(monkeypatch, "publish", failure)
-    repository.delete_branch("mine")
+    delete_branch(repository, "mine")
     assert repository.branches() == ["main"]
 
 
 def test_a_recreated_branch_is_not_deleted_instead(repository, monkeypatch):
-    repository.create_branch("mine")
+    create_branch(repository, "mine")
     other = Repository.open(repository.location.uri)
     publish = ManifestTable.publish
 
     def overtaken(manifest: ManifestTable, *arguments: object) -> object:
         monkeypatch.setattr(ManifestTable, "publish", publish)
-        other.delete_branch("mine")
-        other.create_branch("mine")
+        delete_branch(other, "mine")
+        create_branch(other, "mine")
         raise PublishConflict
 
     monkeypatch.setattr(ManifestTable, "publish", overtaken)
-    repository.delete_branch("mine")
+    delete_branch(repository, "mine")
     assert repository.branches() == ["main", "mine"]
 
 

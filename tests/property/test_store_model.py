@@ -32,6 +32,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.repository import Repository
 from support.graphs import PERSON_SCHEMA, Ticks, change, open_repository
 
@@ -181,20 +182,20 @@ class Store(RuleBasedStateMachine):
         at = None if past is None else start.id
         if name in self.lines:
             with pytest.raises(BranchExists):
-                self.repository.create_branch(name, from_branch=source, at=at)
+                create_branch(self.repository, name, from_branch=source, at=at)
             return
-        head = self.repository.create_branch(name, from_branch=source, at=at)
+        head = create_branch(self.repository, name, from_branch=source, at=at)
         assert head.commit_id == start.id
         self.lines[name] = Line(start, start)
 
     @rule(name=st.sampled_from(["x", "y", "x/y", "Z"]))
     def delete_branch(self, name: str) -> None:
         if name in self.lines:
-            self.repository.delete_branch(name)
+            delete_branch(self.repository, name)
             del self.lines[name]
         else:
             with pytest.raises(BranchNotFound):
-                self.repository.delete_branch(name)
+                delete_branch(self.repository, name)
 
     # -- reading the past ----------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.versioning.upkeep import maintenance
+from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
 from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
@@ -194,7 +195,7 @@ class Actions:
         """Create a branch."""
         repository = self.repository()
         try:
-            repository.create_branch(self.request["branch"])
+            create_branch(repository, self.request["branch"])
         except Conflict as error:
             say(error=error.code)
         else:

@@ -9,17 +9,20 @@ import omnigraph as og
 from omnigraph.engine.result.result import Result
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.row_history import EntityChange
-from omnigraph.versioning.model.manifest_objects import Commit
+from omnigraph.versioning.model.manifest_objects import Commit, Head
 
 
 async def check(graph: og.AsyncGraph) -> None:
     assert_type(await graph.query("q", {"n": 1}, timeout=1.5, page=10), Result)
     assert_type(graph.pages("q", page=10), AsyncIterator[Result])
     assert_type(await graph.mutate("m", if_commit="c"), MutationResult)
-    assert_type(await graph.load([], mode="merge"), LoadResult)
+    assert_type(await graph.load([], mode="merge", if_commit="c"), LoadResult)
+    assert_type(await graph.merge("side", if_commit="c", idempotency_key="k"), MergeResult)
+    assert_type(await graph.branch_create("side", idempotency_key="k"), Head)
     assert_type(await graph.commits(limit=3), list[Commit])
     assert_type(graph.diff("a", "b"), AsyncIterator[RowChange])
     assert_type(await graph.history("T", "id"), AsyncIterator[EntityChange])

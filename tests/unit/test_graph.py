@@ -56,8 +56,10 @@ BY_NAME = {
     "load": {"mode", "branch", "actor", "message", "rejects"},
     "ingest": {"branch", "from_branch", "mode", "actor", "message", "rejects"},
     "query": {"branch", "at"},
-    "mutate": {"branch", "actor", "message", "if_commit"},
-    "apply_schema": {"allow_data_loss"},
+    "mutate": {"branch", "actor", "message", "if_commit", "idempotency_key"},
+    "apply_schema": {"allow_data_loss", "if_commit", "idempotency_key"},
+    "branch_create": {"actor", "message", "idempotency_key"},
+    "branch_delete": {"force", "actor", "message", "if_commit", "idempotency_key"},
     "export": {"types", "branch", "at"},
     "cleanup": {"keep", "older_than", "confirm"},
 }

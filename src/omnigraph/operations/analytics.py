@@ -28,7 +28,8 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.idempotency import hash_request
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 Algorithm = Literal["pagerank", "components", "degrees"]
 Type = TypeVar("Type", NodeType, EdgeType)
@@ -180,7 +181,11 @@ def analyze_and_write(
     """Run an algorithm on a branch's head and set the properties that `into` names, as one commit.
 
     `into` is the property for an algorithm with one result column, else a mapping of column to property.
+    A repetition with the same idempotency key writes nothing; the values are computed again on the commit of the first
+    call. A call that changes no value is evaluated again.
     """
+    arguments = request.algorithm, request.nodes, request.edges, request.weight, request.damping, into
+    options = replace(options, request_hash=hash_request("analyze", options.branch, *arguments))
     analysis: Analysis | None = None
     rows_written = 0
 
@@ -199,8 +204,12 @@ def analyze_and_write(
         check_delta(catalog, pending.delta())
         for table in pending.changed_tables():
             transaction.change(table.key, table.change())
+        transaction.options = replace(transaction.options, result={"rows_written": rows_written})
 
-    commit = write(context.repository, prepare, replace(options, kind="analysis"))
+    commit, earlier = write_once(context.repository, prepare, replace(options, kind="analysis"))
+    if earlier is not None and commit is not None:
+        analysis = analyze(context, context.repository.snapshot(at=commit.id), request, solve)
+        rows_written = earlier.result["rows_written"]
     assert analysis is not None
     return replace(analysis, rows_written=rows_written, commit_id=commit.id if commit else None)
 

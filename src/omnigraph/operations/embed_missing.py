@@ -21,8 +21,9 @@ from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.suggestions import did_you_mean
+from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,12 @@ def fill_missing(
     types: Sequence[str] | None = None,
     again: bool = False,
 ) -> FillResult:
-    """Embed texts without a vector or, with `again`, all texts."""
+    """Embed texts without a vector or, with `again`, all texts.
+
+    A repetition with the same idempotency key returns the result of the first call. A call that embeds nothing is
+    evaluated again.
+    """
+    options = replace(options, request_hash=hash_request("embed", options.branch, types, again))
     caching = CachingEmbedder(embedder)
     counts: dict[str, int] = {}
 
@@ -79,9 +85,11 @@ def fill_missing(
         for touched in overlay.changed_tables():
             transaction.change(touched.key, touched.change())
         embedding.record(transaction)
+        transaction.options = replace(transaction.options, result={"embedded": dict(counts)})
 
-    commit = write(repository, prepare, replace(options, kind="embed"))
-    return FillResult(options.branch, tuple(sorted(counts.items())), commit.id if commit else None)
+    commit, earlier = write_once(repository, prepare, replace(options, kind="embed"))
+    made = counts if earlier is None else earlier.result["embedded"]
+    return FillResult(options.branch, tuple(sorted(made.items())), commit.id if commit else None)
 
 
 def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType]:

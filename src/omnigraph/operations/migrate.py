@@ -32,8 +32,9 @@ from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.idempotency import Earlier, hash_request
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,12 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
 def apply_change(
     repository: Repository, text: str, options: WriteOptions, *, name: str = "<schema>", allow_data_loss: bool = False
 ) -> SchemaApplyResult:
-    """Make `text` the schema of a branch, as one commit. Without changes there is no commit."""
+    """Make `text` the schema of a branch, as one commit. Without changes there is no commit.
+
+    A repetition with the same idempotency key returns the result of the first call. A call without changes is evaluated
+    again.
+    """
+    options = replace(options, request_hash=hash_request("schema_apply", options.branch, text, allow_data_loss))
     plan: SchemaPlan | None = None
     before: Snapshot | None = None
 
@@ -109,8 +115,12 @@ def apply_change(
             raise refused(plan)
         if plan.steps:
             _apply(transaction, plan, text, first)
+        transaction.options = replace(transaction.options, result={"losses": list(plan.losses)})
 
-    commit = write(repository, prepare, replace(options, kind="schema_apply"))
+    written = write_once(repository, prepare, replace(options, kind="schema_apply"))
+    if written.earlier is not None:
+        return _restore(repository, written.earlier, compile_schema(text, name), allow_data_loss=allow_data_loss)
+    commit = written.commit
     assert plan is not None
     assert before is not None
     if commit is None:
@@ -121,6 +131,17 @@ def apply_change(
         _purge(repository, plan.steps, before)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
     return replace(done, rename_hints=plan.rename_hints, losses=plan.losses)
+
+
+def _restore(repository: Repository, earlier: Earlier, desired: Catalog, *, allow_data_loss: bool) -> SchemaApplyResult:
+    """The result of an earlier migration with the same idempotency key; its steps follow from the stored schemas."""
+    commit = earlier.commit
+    assert commit is not None, "a recorded migration made a commit"
+    assert commit.parent_id is not None, "a migration has a parent"
+    accepted = read_ir(repository.schema(repository.get_commit(commit.parent_id).schema_hash))
+    plan = plan_schema(accepted, desired, allow_data_loss=allow_data_loss)
+    done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
+    return replace(done, rename_hints=plan.rename_hints, losses=tuple(earlier.result["losses"]))
 
 
 def read_ir(record: SchemaRecord) -> SchemaIR:

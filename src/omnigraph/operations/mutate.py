@@ -27,7 +27,8 @@ from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.write.transaction import GeneratedKey, Transaction, write
+from omnigraph.versioning.write.idempotency import GeneratedKey
+from omnigraph.versioning.write.transaction import Transaction, write
 
 COUNTS, ROWS = "affected", "returned"
 """Metadata keys of a commit with an idempotency key: its counts, and the name and returned rows of its query."""

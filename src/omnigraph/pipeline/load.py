@@ -17,7 +17,7 @@ from omnigraph.errors import Conflict, Damaged, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load import ensure_branch, on_new_branch
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, record_result
+from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, embed_settings
 from omnigraph.pipeline.orphan_jobs import JobLease, create_lease, sweep
@@ -32,7 +32,7 @@ from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, write
+from omnigraph.versioning.write.transaction import Transaction, write_once
 
 _KEY_BYTES = 64
 """Approximate size of the key of a committed row."""
@@ -51,9 +51,8 @@ def load_source(
     created = ensure_branch(repository, request)
     load = _BulkLoad(repository, runner, source, request, staged_job)
     with on_new_branch(request, created), load:
-        commit = write(repository, load.prepare, replace(request.options, kind="load"))
-    made = load.result if load.attempt is not None and not load.attempt.is_repeated else None
-    return finished(made, commit, request, created=created)
+        written = write_once(repository, load.prepare, load_options(request, created=created))
+    return finished(load.result, written, request, created=created)
 
 
 def begin_job(
@@ -102,7 +101,6 @@ class _BulkLoad:
         self.id = staged_job.id if staged_job is not None else new_ulid(repository.clock())
         self.lease = JobLease(repository, self.id)
         self.result: LoadResult | None = None
-        self.attempt: Transaction | None = None
         self._staging: StagedInput | None = None
 
     def __enter__(self) -> None:
@@ -140,7 +138,6 @@ class _BulkLoad:
         self._staging = None
 
     def _prepare(self, transaction: Transaction) -> None:
-        self.attempt = transaction
         snapshot = transaction.snapshot
         transaction.bind_job(self.id)
         self.lease.keep(())

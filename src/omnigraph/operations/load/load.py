@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, assert_never
 
@@ -24,11 +24,11 @@ from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
 from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.engine.write.upsert import match_columns, merge_records, needs_matching, with_ids
-from omnigraph.errors import BranchNotFound, OmniGraphError
+from omnigraph.errors import BranchExists, BranchNotFound, OmniGraphError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.load.load_request import LoadRequest, Mode
-from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, record_result
+from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
 from omnigraph.operations.load.load_rules import (
     LoadChecks,
     RejectReason,
@@ -47,8 +47,10 @@ from omnigraph.operations.load.record_sources import RecordSource, open_source
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.ids import new_ulids
+from omnigraph.versioning.write.branches import create_branch
+from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, write
+from omnigraph.versioning.write.transaction import Transaction, write_once
 
 
 def load(
@@ -60,9 +62,8 @@ def load(
     created = ensure_branch(repository, request)
     run = _MemoryLoad(repository, catalogs, source, request, caching)
     with on_new_branch(request, created):
-        commit = write(repository, run.prepare, replace(request.options, kind="load"))
-    made = run.result if run.attempt is not None and not run.attempt.is_repeated else None
-    return finished(made, commit, request, created=created)
+        written = write_once(repository, run.prepare, load_options(request, created=created))
+    return finished(run.result, written, request, created=created)
 
 
 @contextmanager
@@ -84,7 +85,14 @@ def ensure_branch(repository: Repository, request: LoadRequest) -> bool:
         return False
     if repository.state().find_head(base) is None:
         raise BranchNotFound(f"base branch '{base}' does not exist")
-    repository.create_branch(options.branch, from_branch=base, owner=options.actor)
+    by = RefRequest(options.actor, options.message, options.metadata)
+    try:
+        create_branch(repository, options.branch, from_branch=base, if_commit=options.if_commit, request=by)
+    except BranchExists:
+        # Another writer created it in the meantime, unless a tag has its name.
+        if repository.state().find_head(options.branch) is None:
+            raise
+        return False
     return True
 
 
@@ -98,11 +106,9 @@ class _MemoryLoad:
     request: LoadRequest
     embedder: Embedder | None
     result: LoadResult | None = None
-    attempt: Transaction | None = None
 
     def prepare(self, transaction: Transaction) -> None:
         """Read and validate the records on the snapshot of a transaction, and add the changes to it."""
-        self.attempt = transaction
         mode = self.request.mode
         catalog = self.catalogs.of(transaction.snapshot)
         faults = Faults(collect=self.request.set_aside)

@@ -11,7 +11,8 @@ from omnigraph.operations.load.load_request import LoadRequest, Mode
 from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.write.transaction import Transaction
+from omnigraph.versioning.write.idempotency import Earlier
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, Written
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,30 @@ def record_result(transaction: Transaction, result: LoadResult, **more: Any) -> 
     transaction.options = replace(transaction.options, metadata=metadata, always_commit=has_records)
 
 
-def finished(made: LoadResult | None, commit: Commit | None, request: LoadRequest, *, created: bool) -> LoadResult:
-    """The final result of a load. `made` is None if its job id was used before; then the result of that load is
-    returned.
-    """
-    if made is None:
-        assert commit is not None
-        made = _recorded_result(commit, request.mode)
-    elif commit is None:
+def load_options(request: LoadRequest, *, created: bool) -> WriteOptions:
+    """The options of the write of a load. Its job id records whether the load created the branch."""
+    return replace(request.options, kind="load", result={"branch_created": True} if created else {})
+
+
+def finished(made: LoadResult | None, written: Written, request: LoadRequest, *, created: bool) -> LoadResult:
+    """The final result of a load; if its job id was used before, the result of that load."""
+    commit = written.commit
+    if written.earlier is not None:
+        return repeated_result(written.earlier, request)
+    assert made is not None, "a published load was prepared"
+    if commit is None:
         made = replace(made, notes=(*made.notes, "no record was loaded; nothing was committed"))
     commit_id = commit.id if commit is not None else None
     return replace(made, commit_id=commit_id, base_branch=request.from_branch, branch_created=created)
+
+
+def repeated_result(earlier: Earlier, request: LoadRequest) -> LoadResult:
+    """The result of an earlier load with the same job id."""
+    assert earlier.commit is not None, "a recorded load made a commit"
+    created = bool(earlier.result.get("branch_created"))
+    return replace(
+        _recorded_result(earlier.commit, request.mode), base_branch=request.from_branch, branch_created=created
+    )
 
 
 def _recorded_result(commit: Commit, mode: Mode) -> LoadResult:

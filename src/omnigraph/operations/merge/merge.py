@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, OmniGraphError, PreconditionFailed
 from omnigraph.errors import Conflict as ConflictError
-from omnigraph.errors import Hint, InputError, MergeConflict, OmniGraphError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.merge_plan import MergeOutcome, MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_schema import SchemaMerge
@@ -26,8 +26,11 @@ from omnigraph.versioning.compare.three_way import ConflictDetail, Resolution, R
 from omnigraph.versioning.model.ancestry import merge_bases, reachable
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.branches import delete_branch
+from omnigraph.versioning.write.idempotency import Earlier, hash_request, once
+from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
@@ -67,41 +70,88 @@ class MergeResult:
         return data
 
 
-def merge_branch(
-    repository: Repository,
-    source: str,
-    options: WriteOptions,
-    *,
-    resolve: Resolve = None,
-    delete_branch: bool = False,
-    run_ranges: RunRanges | None = None,
-) -> MergeResult:
-    """Merge `source` into the branch of `options`, or raise `MergeConflict` with all conflicts.
+@dataclass(frozen=True)
+class MergeRequest:
+    """A merge of `source` into the branch of `options`."""
 
-    `run_ranges` distributes large tables over other processes. Without it, this process decides all ranges.
+    source: str
+    options: WriteOptions
+    resolve: Resolve = None
+    delete_branch: bool = False
+    """Delete the source branch after the merge."""
+    run_ranges: RunRanges | None = None
+    """Distributes large tables over other processes. Without it, this process decides all ranges."""
+
+    @property
+    def keyed_options(self) -> WriteOptions:
+        """The options with the hash of the request."""
+        arguments = self.source, self.options.branch, self.resolve, self.delete_branch
+        return replace(self.options, request_hash=hash_request("merge", *arguments))
+
+
+def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
+    """Merge a branch into another one, or raise `MergeConflict` with all conflicts.
+
+    A repetition with the same idempotency key returns the result of the first call. It deletes the source branch if
+    the first call merged it and could not delete it. A merge that is already up to date is evaluated again.
     """
-    theirs = _source(repository, source, options.branch)
+    key = request.keyed_options.request_key
+    return once(
+        repository,
+        key,
+        lambda: _merge(repository, request),
+        lambda earlier: _restore(repository, request, earlier),
+        lambda result: result.commit_id is not None,
+    )
+
+
+def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
+    source, options = request.source, request.keyed_options
+    theirs, ours = _source(repository, source, options.branch), repository.snapshot(options.branch)
+    if options.if_commit not in (None, ours.commit_id):
+        raise PreconditionFailed(options.branch, expected=options.if_commit, actual=ours.commit_id)
+    incarnation = repository.state().get_head(source).incarnation
+    result = MergeResult(source, options.branch, "already_up_to_date", None, options.actor)
     plan: MergePlan | None = None
 
     def prepare(transaction: Transaction) -> None:
-        nonlocal plan
-        plan = plan_merge(repository, transaction.snapshot, theirs, resolve, run_ranges)
+        nonlocal plan, result
+        plan = plan_merge(repository, transaction.snapshot, theirs, request.resolve, request.run_ranges)
         if plan.conflicts:
             raise conflict_error(plan.conflicts, f"'{source}' cannot be merged into '{options.branch}'")
         if plan.outcome != "already_up_to_date":
             plan.stage(transaction, theirs)
-
-    pinned = replace(options, kind="merge", merged_parent=theirs.commit_id)
-    if _is_ancestor(repository, theirs.commit_id, repository.snapshot(options.branch).commit_id):
-        result = MergeResult(source, options.branch, "already_up_to_date", None, options.actor)
-    else:
-        commit = write(repository, prepare, pinned)
-        assert plan is not None
-        assert commit is not None
-        publish_schema_copy(repository, plan, options.branch)
         steps = tuple(step.describe() for step in plan.schema.steps) if plan.schema is not None else ()
-        result = MergeResult(source, options.branch, plan.outcome, commit.id, options.actor, schema_steps=steps)
-    return _delete(repository, result) if delete_branch else result
+        result = replace(result, outcome=plan.outcome, schema_steps=steps)
+        recorded = {"outcome": result.outcome, "schema_steps": list(steps), "source_incarnation": incarnation}
+        transaction.options = replace(transaction.options, result=recorded)
+
+    if not _is_ancestor(repository, theirs.commit_id, ours.commit_id):
+        pinned = replace(options, kind="merge", merged_parent=theirs.commit_id)
+        written = write_once(repository, prepare, pinned)
+        if written.earlier is not None:
+            return _restore(repository, request, written.earlier)
+        assert plan is not None
+        assert written.commit is not None
+        publish_schema_copy(repository, plan, options.branch)
+        result = replace(result, commit_id=written.commit.id)
+    return _delete(repository, request, result) if request.delete_branch else result
+
+
+def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) -> MergeResult:
+    """The result of an earlier merge with the same idempotency key."""
+    options, recorded = request.options, earlier.result
+    commit_id = earlier.commit.id if earlier.commit is not None else None
+    steps = tuple(recorded["schema_steps"])
+    result = MergeResult(
+        request.source, options.branch, recorded["outcome"], commit_id, options.actor, schema_steps=steps
+    )
+    if not request.delete_branch:
+        return result
+    head = repository.state().find_head(request.source)
+    if head is None or head.incarnation != recorded["source_incarnation"]:
+        return replace(result, branch_deleted=True)
+    return _delete(repository, request, result)
 
 
 def preview_merge(repository: Repository, source: str, target: str, resolve: Resolve = None) -> MergePlan:
@@ -241,10 +291,20 @@ def _is_ancestor(repository: Repository, commit_id: str, head_id: str) -> bool:
     return commit_id in reachable(head_id, lambda one: commits[one].parents)
 
 
-def _delete(repository: Repository, result: MergeResult) -> MergeResult:
-    """Delete the source branch. A failure is reported in the result and does not undo the merge."""
+def _delete(repository: Repository, request: MergeRequest, result: MergeResult) -> MergeResult:
+    """Delete the source branch. A failure is reported in the result and does not undo the merge.
+
+    If the merge made no commit, the deletion records the idempotency key.
+    """
+    options = request.keyed_options
+    key = options.request_key if result.commit_id is None else None
+    by = RefRequest(options.actor, options.message, options.metadata, key)
+    recorded: dict[str, Any] = {"outcome": result.outcome, "schema_steps": [], "source_incarnation": None}
     try:
-        repository.delete_branch(result.source, force=False)
+        delete_branch(repository, result.source, force=False, request=by, result=recorded)
+    except BranchNotFound:
+        # Another call deleted it in the meantime.
+        return replace(result, branch_deleted=True)
     except OmniGraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=error.message)
     return replace(result, branch_deleted=True)

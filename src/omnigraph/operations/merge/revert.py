@@ -6,6 +6,7 @@ commit changed. If a later commit changed the same rows or depends on them, that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +18,9 @@ from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.idempotency import Earlier, once
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,23 @@ class RevertResult:
 
 
 def revert_commit(
-    repository: Repository, commit_id: str, options: WriteOptions, *, resolve: Resolve = None
+    repository: Repository, commit_id: Callable[[], str], options: WriteOptions, *, resolve: Resolve = None
 ) -> RevertResult:
-    """Revert a commit of a branch, or raise `MergeConflict` with all conflicts."""
+    """Revert a commit of a branch, or raise `MergeConflict` with all conflicts.
+
+    A repetition with the same idempotency key returns the result of the first call. A revert that restores nothing is
+    evaluated again.
+    """
+    return once(
+        repository,
+        options.request_key,
+        lambda: _revert(repository, commit_id(), options, resolve),
+        lambda earlier: _restore(options.branch, earlier),
+        lambda result: result.commit_id is not None,
+    )
+
+
+def _revert(repository: Repository, commit_id: str, options: WriteOptions, resolve: Resolve) -> RevertResult:
     commit = _commit(repository, commit_id, options.branch)
     plan: MergePlan | None = None
 
@@ -50,10 +66,18 @@ def revert_commit(
 
     message = options.message or f"revert {commit.message or commit.id}"
     metadata = {**options.metadata, "reverts": commit.id}
-    made = write(repository, prepare, replace(options, kind="revert", message=message, metadata=metadata))
-    if made is not None and plan is not None:
+    options = replace(options, kind="revert", message=message, metadata=metadata, result={"reverted": commit.id})
+    written = write_once(repository, prepare, options)
+    if written.earlier is not None:
+        return _restore(options.branch, written.earlier)
+    if written.commit is not None and plan is not None:
         publish_schema_copy(repository, plan, options.branch)
-    return RevertResult(commit.id, options.branch, made.id if made is not None else None)
+    return RevertResult(commit.id, options.branch, written.commit.id if written.commit is not None else None)
+
+
+def _restore(branch: str, earlier: Earlier) -> RevertResult:
+    """The result of an earlier revert with the same idempotency key."""
+    return RevertResult(earlier.result["reverted"], branch, earlier.commit.id if earlier.commit is not None else None)
 
 
 def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePlan:

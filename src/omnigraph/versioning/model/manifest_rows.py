@@ -145,7 +145,13 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
 
 def head_to_row(head: Head) -> Row:
     """Return the `graph_head` row."""
-    metadata = {
+    metadata = _json(head_to_json(head))
+    return _row(head_object_id(head.branch), "graph_head", metadata=metadata, table_branch=_branch(head.branch))
+
+
+def head_to_json(head: Head) -> dict[str, Any]:
+    """Return everything of a head except the name of its branch."""
+    return {
         "head_commit_id": head.commit_id,
         "parent_commit_id": head.parent_commit_id,
         "incarnation": head.incarnation,
@@ -158,19 +164,22 @@ def head_to_row(head: Head) -> Row:
         "owner": head.owner,
         **_pins_to_json(head.pins),
     }
-    return _row(head_object_id(head.branch), "graph_head", metadata=_json(metadata), table_branch=_branch(head.branch))
 
 
 def tag_to_row(tag: Tag) -> Row:
     """Return the `graph_tag` row, with every pin of its commit."""
-    metadata = {
+    return _row(tag_object_id(tag.name), "graph_tag", metadata=_json(tag_to_json(tag)))
+
+
+def tag_to_json(tag: Tag) -> dict[str, Any]:
+    """Return everything of a tag except its name."""
+    return {
         "commit_id": tag.commit_id,
         "created_at": tag.created_us,
         "actor_id": tag.actor,
         "message": tag.message,
         **_pins_to_json(tag.pins),
     }
-    return _row(tag_object_id(tag.name), "graph_tag", metadata=_json(metadata))
 
 
 def schema_to_row(schema: SchemaRecord) -> Row:
@@ -213,13 +222,23 @@ def _to_ranges(versions: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-def idempotency_to_row(key: str, actor: str | None, commit_id: str, request_hash: str | None) -> Row:
-    """Return the row that records which commit an actor's request made."""
-    return _row(
-        idempotency_object_id(key, actor),
-        "idempotency",
-        metadata=_json({"commit_id": commit_id, "request_hash": request_hash}),
-    )
+def idempotency_to_row(
+    key: str,
+    actor: str | None,
+    commit_id: str | None,
+    request_hash: str | None,
+    result: Mapping[str, Any] | None = None,
+) -> Row:
+    """Return the row that records the commit and the result of an actor's request; an empty result is omitted."""
+    metadata: dict[str, Any] = {"commit_id": commit_id, "request_hash": request_hash}
+    if result:
+        metadata["result"] = dict(result)
+    return _row(idempotency_object_id(key, actor), "idempotency", metadata=_json(metadata))
+
+
+def ref_change_to_row(change_id: str, change: Mapping[str, Any]) -> Row:
+    """Return the history row that records a change of a branch or tag."""
+    return _row(f"ref_change:{change_id}", "ref_change", metadata=_json(change))
 
 
 # -- from rows ---------------------------------------------------------------------------------------
@@ -272,38 +291,48 @@ def row_to_head(row: Row) -> Head:
     """Read a `graph_head` row."""
     data = read_metadata(row)
     try:
-        return Head(
-            branch=row["table_branch"] or MAIN,
-            incarnation=_text(data["incarnation"]),
-            commit_id=_text(data["head_commit_id"]),
-            parent_commit_id=_text_or_none(data["parent_commit_id"]),
-            manifest_version=int(data["manifest_version"]),
-            schema_hash=_text(data["schema_hash"]),
-            created_us=int(data["created_at"]),
-            fork_commit_id=_text_or_none(data["fork_commit_id"]),
-            fork_branch=_text_or_none(data["fork_branch"]),
-            since=int(data["since"]),
-            owner=_text_or_none(data["owner"]),
-            pins=_pins(data),
-        )
+        return head_from_json(row["table_branch"] or MAIN, data)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
+
+
+def head_from_json(branch: str, data: Mapping[str, Any]) -> Head:
+    """Return the head of `head_to_json`; unexpected content raises `KeyError`, `TypeError` or `ValueError`."""
+    return Head(
+        branch=branch,
+        incarnation=_text(data["incarnation"]),
+        commit_id=_text(data["head_commit_id"]),
+        parent_commit_id=_text_or_none(data["parent_commit_id"]),
+        manifest_version=int(data["manifest_version"]),
+        schema_hash=_text(data["schema_hash"]),
+        created_us=int(data["created_at"]),
+        fork_commit_id=_text_or_none(data["fork_commit_id"]),
+        fork_branch=_text_or_none(data["fork_branch"]),
+        since=int(data["since"]),
+        owner=_text_or_none(data["owner"]),
+        pins=_pins(data),
+    )
 
 
 def row_to_tag(row: Row) -> Tag:
     """Read a `graph_tag` row."""
     data = read_metadata(row)
     try:
-        return Tag(
-            name=_text(row["object_id"]).removeprefix(tag_object_id("")),
-            commit_id=_text(data["commit_id"]),
-            created_us=int(data["created_at"]),
-            actor=_text_or_none(data["actor_id"]),
-            message=_text_or_none(data["message"]),
-            pins=_pins(data),
-        )
+        return tag_from_json(_text(row["object_id"]).removeprefix(tag_object_id("")), data)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
+
+
+def tag_from_json(name: str, data: Mapping[str, Any]) -> Tag:
+    """Return the tag of `tag_to_json`; unexpected content raises `KeyError`, `TypeError` or `ValueError`."""
+    return Tag(
+        name=name,
+        commit_id=_text(data["commit_id"]),
+        created_us=int(data["created_at"]),
+        actor=_text_or_none(data["actor_id"]),
+        message=_text_or_none(data["message"]),
+        pins=_pins(data),
+    )
 
 
 def row_to_reclaim(row: Row) -> Reclaim:

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from threading import RLock
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
-    BranchExists,
     Conflict,
     Damaged,
     GraphNotFound,
@@ -35,13 +33,11 @@ from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.tables import TableStore, replaced
 from omnigraph.storage.manifest.manifest_table import ManifestTable, ManifestVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
-from omnigraph.versioning.model.ancestry import only_reachable, reachable
+from omnigraph.versioning.model.ancestry import reachable
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Head, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, SchemaRecord
 from omnigraph.versioning.model.manifest_rows import (
-    head_object_id,
-    head_to_row,
     row_to_commit,
     row_to_commit_and_pins,
     row_to_schema,
@@ -51,7 +47,7 @@ from omnigraph.versioning.model.points import commit_with_prefix, no_point
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
 from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.initial_commit import write_initial_commit
-from omnigraph.versioning.write.ref_names import check_branch_name, check_text
+from omnigraph.versioning.write.ref_names import check_text
 
 FORMAT = STORAGE_FORMAT
 
@@ -396,53 +392,6 @@ class Repository:
         """Return the names of all branches: main first, then by name. Internal heads are not listed."""
         return self.state().branches()
 
-    def create_branch(
-        self, name: str, *, from_branch: str = MAIN, at: At | Snapshot = None, owner: str | None = None
-    ) -> Head:
-        """Create a branch at the head of another one or at any point of history; no data is copied."""
-        name = check_branch_name(name)
-        start = at if at is None or isinstance(at, Snapshot) else self.snapshot(from_branch, at)
-        now = self.clock()
-        incarnation = new_ulid(now)
-        made: Head | None = None
-
-        def decide(state: State) -> Publication | None:
-            nonlocal made
-            existing = state.find_head(name)
-            if existing is not None:
-                if existing.incarnation == incarnation:
-                    return None
-                raise BranchExists(f"branch '{name}' already exists", hint="choose another name, or delete it first")
-            if state.find_tag(name) is not None:
-                raise BranchExists(f"tag '{name}' already exists", hint="choose another name, or delete the tag")
-            since = state.version + 1
-            if start is None:
-                source = state.get_head(from_branch)
-                head = replace(source, branch=name, incarnation=incarnation, created_us=now, owner=owner)
-                head = replace(head, fork_commit_id=source.commit_id, fork_branch=from_branch, since=since)
-            else:
-                self.check_whole(start, state)
-                head = Head(
-                    branch=name,
-                    incarnation=incarnation,
-                    commit_id=start.commit_id,
-                    parent_commit_id=start.commit.parent_id,
-                    manifest_version=start.version,
-                    schema_hash=start.schema_hash,
-                    created_us=now,
-                    fork_commit_id=start.commit_id,
-                    fork_branch=start.branch,
-                    since=since,
-                    owner=owner,
-                    pins=tuple(table.pin for table in start.tables.values()),
-                )
-            made = head
-            return Publication(put=(head_to_row(head),))
-
-        self.publish(decide)
-        assert made is not None
-        return made
-
     def check_whole(self, snapshot: Snapshot, state: State) -> None:
         """Refuse to pin a commit whose versions a cleanup has removed or is removing."""
         for table in snapshot.tables.values():
@@ -453,49 +402,6 @@ class Repository:
                     code="version_reclaimed",
                     hint="a cleanup removes old versions; start at a newer commit",
                 )
-
-    def delete_branch(self, name: str, *, force: bool = True) -> None:
-        """Delete a branch; its commits remain readable by id until a cleanup.
-
-        Without `force`, a branch with commits that are reachable from no other branch or tag is not deleted.
-        """
-        check_text(name, "branch")
-        name = name.strip()
-        if name == MAIN:
-            raise InputError("the branch 'main' cannot be deleted")
-
-        meant: str | None = None
-
-        def decide(state: State) -> Publication | None:
-            nonlocal meant
-            head = state.get_head(name) if meant is None else state.find_head(name)
-            if head is None or head.incarnation != (meant or head.incarnation):
-                # Deleted since the first attempt, by this call or another one. A new branch of that name must not be
-                # deleted.
-                return None
-            meant = head.incarnation
-            if not force:
-                self._check_kept(state, head)
-            return Publication(drop=(head_object_id(name),))
-
-        self.publish(decide)
-
-    def _check_kept(self, state: State, head: Head) -> None:
-        """Refuse to delete a branch whose commits a cleanup would then remove."""
-        commits = self.all_commits(state)
-        others = [other.commit_id for other in state.heads() if other.branch != head.branch]
-        others += [tag.commit_id for tag in state.tags()]
-        lost = len(only_reachable(head.commit_id, others, lambda commit_id: commits[commit_id].parents))
-        if lost:
-            what = "1 commit that is" if lost == 1 else f"{lost} commits that are"
-            raise Conflict(
-                f"branch '{head.branch}' has {what} on no other branch and under no tag; it was not deleted",
-                code="unmerged_branch",
-                hint=Hint(
-                    "merge the branch first, or delete it with force=True",
-                    cli="merge the branch first, or delete it with --force",
-                ),
-            )
 
 
 def _locate_graph(uri: str | os.PathLike[str], environ: Mapping[str, str] | None) -> Location:

@@ -6,42 +6,58 @@ its commit, so a cleanup can see directly what to keep. A tag never moves; to ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.errors import TagExists, TagNotFound
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_objects import Tag
-from omnigraph.versioning.model.manifest_rows import tag_object_id, tag_to_row
+from omnigraph.versioning.model.manifest_rows import tag_from_json, tag_object_id, tag_to_json, tag_to_row
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.idempotency import once, refuse_repetition
+from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.ref_names import check_tag_name, check_text
 from omnigraph.versioning.write.repository import Repository
 
 
-def create_tag(
-    repository: Repository, name: str, at: Snapshot, *, actor: str | None = None, message: str | None = None
-) -> Tag:
-    """Create a tag for a commit; all its data must still exist."""
+def create_tag(repository: Repository, name: str, at: Callable[[], Snapshot], request: RefRequest = NO_REQUEST) -> Tag:
+    """Create a tag for the commit of a snapshot; all its data must still exist."""
+    name = check_tag_name(name)
+    return once(
+        repository,
+        request.key,
+        lambda: _create(repository, name, at(), request),
+        lambda earlier: tag_from_json(name, earlier.result["tag"]),
+    )
+
+
+def _create(repository: Repository, name: str, at: Snapshot, request: RefRequest) -> Tag:
     pins = tuple(table.pin for table in at.tables.values())
-    tag = Tag(check_tag_name(name), at.commit_id, repository.clock(), actor, message, pins)
+    now = repository.clock()
+    tag = Tag(name, at.commit_id, now, request.actor, request.message, pins)
 
     def decide(state: State) -> Publication | None:
         existing = state.find_tag(tag.name)
         if existing == tag:
             return None
+        refuse_repetition(repository, request.key, state)
         if existing is not None:
             raise TagExists(f"tag '{tag.name}' already exists", hint="choose another name, or delete it first")
         if state.find_head(tag.name) is not None:
             raise TagExists(f"branch '{tag.name}' already exists", hint="choose another name")
         repository.check_whole(at, state)
-        return Publication(put=(tag_to_row(tag),))
+        rows = request.rows("tag_create", tag.name, tag.commit_id, now, {"tag": tag_to_json(tag)})
+        return Publication(put=(tag_to_row(tag),), add=rows)
 
     repository.publish(decide)
     return tag
 
 
-def delete_tag(repository: Repository, name: str) -> None:
+def delete_tag(repository: Repository, name: str, request: RefRequest = NO_REQUEST) -> None:
     """Delete a tag; the commit remains readable by its id until a cleanup."""
     check_text(name, "tag")
     name = name.strip()
+    now = repository.clock()
     meant: Tag | None = None
 
     def decide(state: State) -> Publication | None:
@@ -50,10 +66,14 @@ def delete_tag(repository: Repository, name: str) -> None:
         if meant is not None and found != meant:
             # Deleted since the first attempt, by this call or another one. A new tag of that name must not be deleted.
             return None
+        refuse_repetition(repository, request.key, state)
         if found is None:
             known = [tag.name for tag in state.tags()]
             raise TagNotFound(f"there is no tag '{name}'", hint=did_you_mean(name, known))
         meant = found
-        return Publication(drop=(tag_object_id(name),))
+        return Publication(drop=(tag_object_id(name),), add=request.rows("tag_delete", name, found.commit_id, now))
 
-    repository.publish(decide)
+    def delete() -> None:
+        repository.publish(decide)
+
+    once(repository, request.key, delete, lambda _: None)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnigraph.cancellation import check_cancelled, ignore_cancellation
 from omnigraph.checkpoints import checked
@@ -26,7 +26,6 @@ from omnigraph.errors import (
     ExpectedVersionMismatch,
     HeadMoved,
     InputError,
-    KeyReused,
     OutcomeUnknown,
     PreconditionFailed,
     TypeNotFound,
@@ -53,31 +52,21 @@ from omnigraph.versioning.model.manifest_rows import (
     Row,
     commit_to_row,
     head_to_row,
-    idempotency_object_id,
-    idempotency_to_row,
     identity_to_row,
-    read_metadata,
     schema_object_id,
     schema_to_row,
     table_to_row,
     tombstone_to_row,
-    unscoped_idempotency_object_id,
     version_to_row,
 )
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.write.idempotency import Earlier, RequestKey, find_earlier, once
 from omnigraph.versioning.write.intent import Intent
 from omnigraph.versioning.write.repository import Repository
 
 WRITE_TRIES = 64
-_KEY_LENGTH_MAX = 1_024
 COMMIT_PROPERTY = "omnigraph.commit"
-
-
-class GeneratedKey(str):
-    """An idempotency key that the library generated for one call, so the call itself cannot be a repetition."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +81,8 @@ class WriteOptions:
     if_commit: str | None = None
     idempotency_key: str | None = None
     request_hash: str | None = None
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """The part of the result that is recorded with the idempotency key, beside the commit."""
     expected_versions: Mapping[str, int] = field(default_factory=dict)
     merged_parent: str | None = None
     always_commit: bool = False
@@ -101,6 +92,22 @@ class WriteOptions:
         for what, text in (("actor", self.actor), ("message", self.message)):
             if isinstance(text, str) and not is_unicode(text):
                 raise InputError(f"the {what} is not valid Unicode text")
+
+    @property
+    def request_key(self) -> RequestKey | None:
+        """The idempotency key of the write; None if it has none."""
+        if self.idempotency_key is None:
+            return None
+        return RequestKey(self.idempotency_key, self.actor, self.request_hash)
+
+
+class Written(NamedTuple):
+    """The outcome of a write."""
+
+    commit: Commit | None
+    """The commit; None if nothing changed."""
+    earlier: Earlier | None = None
+    """What an earlier request with the same idempotency key did, if its result is returned instead of a new one."""
 
 
 @dataclass
@@ -139,8 +146,8 @@ class Transaction:
         self._schema: SchemaRecord | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
-        self.is_repeated = False
-        """True if the commit of an earlier request with the same idempotency key was returned instead of a new one."""
+        self.earlier: Earlier | None = None
+        """What an earlier request with the same idempotency key did, if its commit is returned instead of a new one."""
         self._created_digests: dict[int, Mapping[str, str]] = {}
 
     # -- recording changes -----------------------------------------------------------------------
@@ -305,14 +312,14 @@ class Transaction:
         self, commit_id: str, now: int, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> Commit:
         options = self.options
+        request = options.request_key
         made: Commit | None = None
 
         def decide(state: State) -> Publication | None:
             nonlocal made
-            earlier = find_earlier(self.repository, options, state)
-            self.is_repeated = earlier is not None
-            if earlier is not None:
-                made = earlier
+            self.earlier = find_earlier(self.repository, request, state)
+            if self.earlier is not None:
+                made = self.earlier.commit
                 return None
             head = self._check(state, commit_id)
             self._check_versions(state, written, created)
@@ -343,8 +350,8 @@ class Transaction:
                 pins=pins,
             )
             rows.append(commit_to_row(commit, pins))
-            if options.idempotency_key is not None:
-                rows.append(idempotency_to_row(options.idempotency_key, options.actor, commit_id, options.request_hash))
+            if request is not None:
+                rows.append(request.to_row(options.result, commit_id))
             if (
                 self._schema is not None
                 and not self.repository.manifest.find(state.manifest, schema_object_id(self._schema.hash)).num_rows
@@ -501,15 +508,30 @@ def _version_removed(key: str) -> HeadMoved:
 def write(
     repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions | None = None
 ) -> Commit | None:
-    """Run a write until it lands; `prepare` records the changes on each new snapshot.
+    """Run a write until it lands, and return its commit; `prepare` records the changes on each new snapshot.
 
     If the branch moved, the write starts over on a new snapshot, except with `if_commit` or `expected_versions`. A
     request whose idempotency key was used before returns the commit that it made then.
     """
-    options = options or WriteOptions()
-    earlier = find_earlier(repository, options, repository.state())
-    if earlier is not None:
-        return earlier
+    return write_once(repository, prepare, options or WriteOptions()).commit
+
+
+def write_once(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
+    """Run a write as `write` does, and also return what an earlier request with the same idempotency key did."""
+
+    def restore(earlier: Earlier) -> Written:
+        return Written(earlier.commit, earlier)
+
+    return once(
+        repository,
+        options.request_key,
+        lambda: _write(repository, prepare, options),
+        restore,
+        lambda written: written.commit is not None,
+    )
+
+
+def _write(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
     bound = options.if_commit is not None or bool(options.expected_versions)
     for attempt in range(WRITE_TRIES):
         transaction: Transaction | None = None
@@ -523,7 +545,7 @@ def write(
                 transaction = Transaction(repository, options)
                 prepare(transaction)
                 check_cancelled()
-                return transaction.commit()
+                return Written(transaction.commit(), transaction.earlier)
         except (HeadMoved, Damaged) as error:
             if isinstance(error, Damaged) and not _is_outdated(transaction, error):
                 raise
@@ -541,38 +563,3 @@ def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
     snapshot = transaction.snapshot
     head = transaction.repository.state().find_head(transaction.options.branch)
     return head is not None and head.commit_id != snapshot.commit_id
-
-
-def find_earlier(repository: Repository, options: WriteOptions, state: State) -> Commit | None:
-    """Return the commit of an earlier request of the same actor with this idempotency key; None if there is none."""
-    if options.idempotency_key is None:
-        return None
-    key = check_idempotency_key(options.idempotency_key)
-    scoped = idempotency_object_id(key, options.actor)
-    rows = repository.manifest.find(state.manifest, scoped, unscoped_idempotency_object_id(key)).to_pylist()
-    for row in sorted(rows, key=lambda row: bool(row["object_id"] != scoped)):
-        remembered = read_metadata(row)
-        commit = repository.get_commit(remembered["commit_id"])
-        if commit.actor != options.actor:
-            # A row without an actor in its id belongs to the actor of its commit.
-            continue
-        if remembered.get("request_hash") != options.request_hash:
-            raise KeyReused(
-                f"the idempotency key '{key}' was used for another request", hint="use a new key for a new request"
-            )
-        return commit
-    return None
-
-
-def check_idempotency_key(key: object) -> str:
-    """Validate an idempotency key and return it."""
-    if not isinstance(key, str) or not key.strip() or len(key) > _KEY_LENGTH_MAX or not is_unicode(key):
-        shown = f"a {type(key).__name__}" if not isinstance(key, str) else "empty" if not key.strip() else "too long"
-        raise InputError(
-            f"an idempotency key is a str of 1 to {_KEY_LENGTH_MAX} characters; this one is {shown}"
-            if not isinstance(key, str) or is_unicode(key)
-            else "an idempotency key must not contain an unpaired surrogate",
-            code="bad_idempotency_key",
-            hint="use a new key for each request, such as str(uuid.uuid4())",
-        )
-    return key

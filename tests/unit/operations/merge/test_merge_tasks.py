@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import omnigraph as og
-from omnigraph.operations.merge.merge import merge_branch, preview_merge
+from omnigraph.operations.merge.merge import MergeRequest, merge_branch, preview_merge
 from omnigraph.versioning.compare import diff
 from omnigraph.versioning.write.transaction import WriteOptions
 from support.merge_model import SCHEMA, Side, empty, shown, stored
@@ -48,10 +48,10 @@ def test_ranges_decided_in_other_processes_give_the_same_merge(tmp_path):
     conflicts = preview_merge(here._repository, "side", "main").conflicts
     assert conflicts
     with pytest.raises(og.errors.MergeConflict) as caught:
-        merge_branch(there._repository, "side", WriteOptions(), run_ranges=run)
+        merge_branch(there._repository, MergeRequest("side", WriteOptions(), run_ranges=run))
     assert [conflict.id for conflict in caught.value.conflicts] == [conflict.id for conflict in conflicts]
     assert len(ran) > 2
     here.merge("side", resolve="theirs")
-    merge_branch(there._repository, "side", WriteOptions(), resolve="theirs", run_ranges=run)
+    merge_branch(there._repository, MergeRequest("side", WriteOptions(), resolve="theirs", run_ranges=run))
     assert shown(stored(here, "main")) == shown(stored(there, "main"))
     assert there.verify() == []

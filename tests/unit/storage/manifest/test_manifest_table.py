@@ -17,6 +17,7 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, ManifestTable, PublishConflict
+from omnigraph.versioning.write.branches import create_branch
 from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
 
 
@@ -267,7 +268,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
     first = add_people(repository, "a")
     changes = {PERSON: TableWrite(append=people("b")), KNOWS: TableWrite(append=knows(("a", "b")))}
     second = change(repository, changes, actor="ada", message="both")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     dataset = lance.dataset(str(root / "__manifest"))
     assert dataset.schema.names == [
         "object_id",
@@ -289,7 +290,7 @@ def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
     kinds = Counter(row["object_type"] for row in found.values())
     specified = {"graph_commit": 3, "graph_head": 2, "table": 2, "table_version": 2 + 1 + 2}
     assert {kind: kinds[kind] for kind in specified} == specified
-    assert set(kinds) - set(specified) == {"schema", "graph_identity"}
+    assert set(kinds) - set(specified) == {"schema", "graph_identity", "ref_change"}
     table = found["table:0000000000000001:0000000000000001"]
     assert (table["table_key"], table["location"]) == (PERSON, "nodes/40d76f1f51639ec0")
     version = found[f"table_version:{1:016x}:{1:016x}:{second.manifest_version:020}"]

@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.errors import CommitNotFound
 from omnigraph.versioning.model.as_of import commit_as_of
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.transaction import WriteOptions, write
 from support.graphs import Ticks, new_repository
 
@@ -66,13 +67,13 @@ def test_any_point_of_any_branch_is_found(tmp_path, seed):
                 step(repository, random.choice(branches))
             case "fork" if len(branches) < 4:
                 free = [name for name in ("a", "b", "c") if name not in branches]
-                repository.create_branch(random.choice(free), from_branch=random.choice(branches))
+                create_branch(repository, random.choice(free), from_branch=random.choice(branches))
             case "fork at" if len(branches) < 4:
                 # Also at commits of deleted branches.
                 free = [name for name in ("a", "b", "c") if name not in branches]
-                repository.create_branch(random.choice(free), at=random.choice(sorted(repository.all_commits())))
+                create_branch(repository, random.choice(free), at=random.choice(sorted(repository.all_commits())))
             case "delete" if len(branches) > 1:
-                repository.delete_branch(random.choice(branches[1:]))
+                delete_branch(repository, random.choice(branches[1:]))
             case "clock":
                 # The clocks of machines differ.
                 clock.sleep(timedelta(milliseconds=random.choice((-1500, -1, 1, 700))))
@@ -82,14 +83,14 @@ def test_any_point_of_any_branch_is_found(tmp_path, seed):
 def test_a_reused_branch_name(tmp_path):
     repository = new_repository(tmp_path / "g")
     start = step(repository)
-    repository.create_branch("side")
+    create_branch(repository, "side")
     first = step(repository, "side")
-    repository.delete_branch("side")
-    repository.create_branch("side", at=start.id)
+    delete_branch(repository, "side")
+    create_branch(repository, "side", at=start.id)
     second = step(repository, "side")
     assert find(repository, "side", first.manifest_version) == start.id
     assert find(repository, "side", second.manifest_version) == second.id
-    repository.create_branch("heir", at=first.id)
-    repository.delete_branch("side")
+    create_branch(repository, "heir", at=first.id)
+    delete_branch(repository, "side")
     assert find(repository, "heir", second.manifest_version) == first.id
     assert find(repository, "heir", first.manifest_version - 1) == start.id

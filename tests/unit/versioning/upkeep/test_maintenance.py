@@ -15,6 +15,7 @@ from omnigraph.storage.lance.indexes import IndexSpec, index_names
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.transaction import write
 from support.graphs import (
     KNOWS,
@@ -125,7 +126,7 @@ def test_optimize_builds_missing_indexes_and_covers_new_rows(repository):
 
 def test_optimize_of_a_branch_does_not_change_main(repository):
     in_fragments(repository)
-    repository.create_branch("side")
+    create_branch(repository, "side")
     add_people(repository, "own", branch="side")
     before = repository.snapshot().tables
     optimize(repository, "side")
@@ -342,7 +343,7 @@ def test_a_second_cleanup_removes_nothing(repository, root):
 def test_merge_bases_of_branches_stay(repository):
     """After a merge the base is no longer the fork point but a commit in the middle of the branch."""
     fork = add_people(repository, "a")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     lost = put_people(repository, "a", name="lost", branch="side")
     base = put_people(repository, "a", name="merged", branch="side")
     change(repository, {PERSON: TableWrite(upsert=people("a", name="merged"))}, merged_parent=base.id)
@@ -353,7 +354,7 @@ def test_merge_bases_of_branches_stay(repository):
     ]
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     assert readable(repository, [fork, lost, base, *later]) == [0, 2, 7, 8]
-    repository.delete_branch("side")
+    delete_branch(repository, "side")
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     assert readable(repository, [fork, lost, base, *later]) == [7, 8], "the last version of a table always stays"
     assert verify(repository) == []
@@ -361,8 +362,8 @@ def test_merge_bases_of_branches_stay(repository):
 
 def test_heads_of_all_branches_stay(repository):
     commits = in_fragments(repository)
-    repository.create_branch("old", at=commits[1].id)
-    repository.create_branch("side", at=commits[2].id)
+    create_branch(repository, "old", at=commits[1].id)
+    create_branch(repository, "side", at=commits[2].id)
     own = add_people(repository, "own", branch="side")
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     assert readable(repository, [*commits, own]) == [1, 2, 4, 5], "the heads, and where a branch came from"
@@ -373,7 +374,7 @@ def test_heads_of_all_branches_stay(repository):
 
 def test_keep_counts_per_branch(repository):
     base = in_fragments(repository, 2)
-    repository.create_branch("side")
+    create_branch(repository, "side")
     own = [put_people(repository, "own", name=str(number), branch="side") for number in range(4)]
     cleanup(repository, keep=2, confirm=True, grace=NO_GRACE)
     assert readable(repository, own) == [2, 3]
@@ -381,10 +382,10 @@ def test_keep_counts_per_branch(repository):
 
 
 def test_commits_of_a_deleted_branch_are_removed(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     own = in_fragments(repository, 3, branch="side")
     add_people(repository, "main")
-    repository.delete_branch("side")
+    delete_branch(repository, "side")
     assert readable(repository, own) == [0, 1, 2]
     cleanup(repository, keep=99, confirm=True, grace=NO_GRACE)
     assert readable(repository, own) == []
@@ -514,7 +515,7 @@ def test_a_write_that_outlives_the_grace_starts_over(tmp_path):
     clock = Ticks()
     repository = new_repository(tmp_path / "g", clock=clock)
     add_people(repository, "a")
-    repository.create_branch("other")
+    create_branch(repository, "other")
     done: list[str] = []
 
     def collect() -> None:
@@ -538,7 +539,7 @@ def test_a_branch_at_a_reclaimed_commit_is_refused(tmp_path):
         add_people(repository, name)
     cleanup(repository, keep=1, confirm=True, grace=NO_GRACE)
     with pytest.raises(Damaged, match="was reclaimed or lost"):
-        repository.create_branch("late", at=old.id)
+        create_branch(repository, "late", at=old.id)
     assert repository.branches() == ["main"]
 
 

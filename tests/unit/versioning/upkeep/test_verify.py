@@ -17,6 +17,7 @@ from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.transaction import write
 from support.graphs import (
     KNOWS,
@@ -97,12 +98,12 @@ def data_file(root, key_folder):
 
 
 def test_a_graph_after_every_operation_is_intact(repository, root):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     change(repository, {PERSON: TableWrite(upsert=people("a", name="x"), delete=["b"])}, branch="side")
     change(repository, {KNOWS: TableWrite(overwrite=knows(("a", "a")))}, branch="side")
-    repository.create_branch("gone")
+    create_branch(repository, "gone")
     add_people(repository, "c", branch="gone")
-    repository.delete_branch("gone")
+    delete_branch(repository, "gone")
     for number in range(70):
         put_people(repository, "x", name=str(number))
     optimize(repository, wanted=WANTED)
@@ -207,7 +208,7 @@ def test_a_dangling_edge(repository, root):
 
 
 def test_a_dangling_edge_on_a_branch_only(repository, root):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     change(repository, {PERSON: TableWrite(delete=["b"])}, branch="side")
     only(root, KNOWS, "1 edges have a dst")
 
@@ -293,8 +294,8 @@ def test_two_commits_of_one_manifest_version(repository, root):
 
 @pytest.mark.parametrize("metadata", ["{", None, "[]", "{}"])
 def test_a_damaged_head_does_not_hide_the_state_of_the_others(repository, root, metadata):
-    repository.create_branch("side")
-    repository.create_branch("bad")
+    create_branch(repository, "side")
+    create_branch(repository, "bad")
     change(repository, {PERSON: TableWrite(append=people("a"))}, branch="side")
 
     def damage(row):

@@ -16,6 +16,7 @@ from omnigraph.versioning.model.manifest_objects import TableSpec
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.tags import create_tag
 from omnigraph.versioning.write.transaction import write
@@ -68,7 +69,7 @@ def clean_eagerly(root, **options):
 def repository(root):
     repository = new_repository(root)
     add_people(repository, "a")
-    repository.create_branch("other")
+    create_branch(repository, "other")
     return repository
 
 
@@ -145,7 +146,10 @@ def test_a_commit_that_is_being_removed_cannot_be_pinned(repository, root):
 
     def pin():
         other = open_repository(root)
-        for attempt in (lambda: other.create_branch("late", at=old.id), lambda: create_tag(other, "late-tag", at)):
+        for attempt in (
+            lambda: create_branch(other, "late", at=old.id),
+            lambda: create_tag(other, "late-tag", lambda: at),
+        ):
             with pytest.raises(Damaged) as caught:
                 attempt()
             refused.append(caught.value.code)
@@ -160,7 +164,7 @@ def test_a_branch_created_before_the_fence_keeps_its_versions(repository, root):
     old = put_people(repository, "a", name="old")
     for name in "xyz":
         put_people(repository, "a", name=name)
-    with arm("cleanup.planned", lambda: open_repository(root).create_branch("late", at=old.id)):
+    with arm("cleanup.planned", lambda: create_branch(open_repository(root), "late", at=old.id)):
         cleanup(repository, keep=1, confirm=True, grace=EAGER)
     assert ids_of(open_repository(root).snapshot("late")) == ["a"]
     assert verify(repository) == []
@@ -247,7 +251,7 @@ def test_writers_and_aggressive_cleanups_in_other_processes(root):
     repository = new_repository(root)
     branches = [f"b{number}" for number in range(4)]
     for branch in branches:
-        repository.create_branch(branch)
+        create_branch(repository, branch)
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     end = time.time() + 30

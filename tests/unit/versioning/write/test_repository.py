@@ -31,6 +31,7 @@ from omnigraph.versioning.model.manifest_rows import head_to_row
 from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import FORMAT, Repository
 from support.graphs import (
@@ -218,8 +219,8 @@ def test_read_only_reads_and_refuses_to_write(root):
     before = files_below(root)
     assert ids_of(repository.snapshot()) == ["a"]
     for write in (
-        lambda: repository.create_branch("side"),
-        lambda: repository.delete_branch("side"),
+        lambda: create_branch(repository, "side"),
+        lambda: delete_branch(repository, "side"),
         lambda: add_people(repository, "b"),
         lambda: optimize(repository),
         lambda: cleanup(repository, keep=1, confirm=True),
@@ -246,7 +247,7 @@ def test_two_handles_see_each_other_s_commits_and_keep_their_snapshots(root):
 def test_a_moved_folder_opens_completely(tmp_path, root, how):
     repository = new_repository(root)
     first = add_people(repository, "a", "b")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     changes = {
         PERSON: TableWrite(upsert=people("a", name="new"), delete=["b"]),
         KNOWS: TableWrite(append=knows(("a", "a"))),
@@ -286,7 +287,7 @@ def test_commits_newest_first(root):
 def test_a_branch_lists_inherited_and_own_commits(root):
     repository = new_repository(root)
     shared = add_people(repository, "a")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     own = add_people(repository, "b", branch="side")
     later = add_people(repository, "c")
     genesis = repository.commits()[-1]
@@ -316,7 +317,7 @@ def test_every_form_of_a_point_in_time(root):
     for id_ in "abc":
         clock.sleep(timedelta(hours=1))
         made[id_] = add_people(repository, id_)
-    repository.create_branch("side")
+    create_branch(repository, "side")
     clock.sleep(timedelta(hours=1))
     own = add_people(repository, "s", branch="side")
     commit = made["b"]
@@ -424,7 +425,7 @@ def test_the_json_form_of_a_snapshot(root):
 def test_a_graph_without_tables(root):
     repository = Repository.create(root, GraphSpec(SCHEMA), sync=False, environ={})
     assert repository.snapshot().tables == {}
-    repository.create_branch("side")
+    create_branch(repository, "side")
     assert verify(open_repository(root)) == []
 
 
@@ -456,7 +457,7 @@ def add_internal_head(repository, name, branch="main"):
 def test_internal_heads_are_not_listed(root):
     repository = new_repository(root)
     add_people(repository, "a")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     add_internal_head(repository, "__operation")
     assert repository.branches() == ["main", "side"]
     assert repository.state().head_names() == ["main", "__operation", "side"]
@@ -485,7 +486,7 @@ def test_cleanup_keeps_the_versions_of_internal_heads(root):
 def test_an_unreadable_head_is_named_and_the_other_branches_stay_readable(root):
     repository = new_repository(root)
     add_people(repository, "a")
-    repository.create_branch("side")
+    create_branch(repository, "side")
     damage(repository, "graph_head:side", "metadata", "{")
     again = open_repository(root)
     with pytest.raises(Damaged, match="'graph_head:side'"):

@@ -11,6 +11,7 @@ from omnigraph.errors import (
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.verify import verify
+from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 from support.graphs import (
     KNOWS,
@@ -63,14 +64,14 @@ def test_a_table_is_added(repository, root):
 
 
 def test_a_table_is_added_on_one_branch_only(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     structural(repository, lambda transaction: transaction.create_table(PLACE), branch="side")
     assert "node:Place" in repository.snapshot("side").tables
     assert "node:Place" not in repository.snapshot("main").tables
 
 
 def test_two_branches_that_add_one_name_have_separate_tables(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     for branch, table_id in (("main", 3), ("side", 4)):
         spec = TableSpec("node", "Place", table_id, table_id, PERSON_SCHEMA)
         structural(repository, lambda transaction, spec=spec: transaction.create_table(spec), branch=branch)

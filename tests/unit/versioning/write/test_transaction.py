@@ -18,6 +18,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write import transaction as transaction_module
+from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 from support.graphs import (
     KNOWS,
@@ -199,7 +200,7 @@ def test_a_commit_records_actor_message_and_metadata(repository, root):
 
 
 def test_a_merge_has_two_parents(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     theirs = add_people(repository, "a", branch="side")
     ours = add_people(repository, "b")
     commit = change(repository, {}, merged_parent=theirs.id)
@@ -257,7 +258,7 @@ def test_a_write_fails_after_a_bounded_number_of_lost_races(repository, root, mo
 
 
 def test_writers_of_different_branches_do_not_conflict(repository, root):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     other = open_repository(root)
     transaction = with_person(repository, "mine", branch="side")
     add_people(other, "theirs")
@@ -268,18 +269,18 @@ def test_writers_of_different_branches_do_not_conflict(repository, root):
 
 
 def test_a_branch_deleted_during_a_write(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     transaction = with_person(repository, "late", branch="side")
-    repository.delete_branch("side")
+    delete_branch(repository, "side")
     with pytest.raises(OmniGraphError, match="'side'"):
         transaction.commit()
 
 
 def test_a_branch_recreated_during_a_write_is_another_branch(repository):
-    repository.create_branch("side")
+    create_branch(repository, "side")
     transaction = with_person(repository, "late", branch="side")
-    repository.delete_branch("side")
-    repository.create_branch("side")
+    delete_branch(repository, "side")
+    create_branch(repository, "side")
     with pytest.raises(HeadMoved):
         transaction.commit()
     assert ids_of(repository.snapshot("side")) == []
@@ -357,7 +358,7 @@ def test_an_expected_version_fails_after_another_write(repository, root):
 def test_a_writer_that_lost_a_race_queues_for_a_while(root, monkeypatch):
     clock = Ticks()
     repository = new_repository(root, clock=clock)
-    repository.create_branch("quiet")
+    create_branch(repository, "quiet")
     queued = []
     queue = repository.manifest.retry_lock
 
