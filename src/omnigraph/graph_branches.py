@@ -1,0 +1,174 @@
+"""`GraphBranches`: the methods of `Graph` that create, merge and delete branches, revert commits, and manage tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.graph_changes import GraphChanges
+from omnigraph.operations.merge.conflict_rules import Resolve
+from omnigraph.operations.merge.merge import MergeResult
+from omnigraph.operations.merge.merge_plan import MergePlan
+from omnigraph.operations.merge.revert import RevertResult
+from omnigraph.operations.stoppable import stoppable
+from omnigraph.versioning.model.manifest_objects import Head, Tag
+from omnigraph.versioning.write.repository import At, Point
+
+
+class GraphBranches(GraphChanges):
+    """Branches and tags of a graph."""
+
+    def branches(self) -> list[str]:
+        """Return every branch except internal heads: main first, then by name. The list prints as a table."""
+        return self._history.branches()
+
+    def branch_create(
+        self,
+        name: str,
+        from_branch: str | None = None,
+        at: At = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Head:
+        """Create a branch at the head of another one, or at any point of its history; no data is copied.
+
+        The actor owns the branch. `idempotency_key` is as in `mutate`.
+        """
+        request = self._ref_request(actor, message, idempotency_key)
+        return self._history.create_branch(self._name(name), self._branch(from_branch), at, request)
+
+    def branch_delete(
+        self,
+        name: str,
+        *,
+        force: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Delete a branch, and with `force` also one with commits that are on no other branch and under no tag.
+
+        With `if_commit`, the head of the branch must be that commit. A repeated call with the same `idempotency_key`
+        succeeds, and deletes no branch that was created since.
+        """
+        request = self._ref_request(actor, message, idempotency_key)
+        self._history.delete_branch(self._name(name), request, force=force, if_commit=if_commit)
+
+    def merge(
+        self,
+        source: str,
+        into: str | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+        delete_branch: bool = False,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        engine: str = "memory",
+        spark: Any = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> MergeResult:
+        """Merge a branch into `into`, by default the branch of this handle, as one commit.
+
+        `MergeConflict` lists all conflicts. `resolve` resolves row conflicts: "ours", "theirs" or "columns" for all, or
+        a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
+        a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
+        With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
+        `if_commit`, the head of `into`, and `idempotency_key` are as in `mutate`, `cancel` and `timeout` as in `load`.
+        """
+        source = self._name(source)
+        expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
+        options = self._options(into, actor, message, action="branch_merge", source=source, **expected)
+        if delete_branch:
+            self._context.check("branch_delete", None, source)
+        with stoppable("merge", cancel, timeout, writes=True):
+            return self._history.merge(
+                source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark
+            )
+
+    def merge_preview(
+        self,
+        source: str,
+        into: str | None = None,
+        *,
+        resolve: Resolve = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> MergePlan:
+        """Return the plan of a merge, with its conflicts; nothing is written."""
+        with stoppable("preview", cancel, timeout):
+            return self._history.preview_merge(self._name(source), self._branch(into), resolve)
+
+    def revert(
+        self,
+        commit_id: Point,
+        *,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        resolve: Resolve = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> RevertResult:
+        """Undo one commit as a new commit; `MergeConflict` lists what later commits changed or depend on.
+
+        The commit is named by its id or any other point, such as a tag. A merge is reverted to its first parent. In
+        `resolve`, "theirs" is the state before the commit. `if_commit` and `idempotency_key` are as in `mutate`,
+        `cancel` and `timeout` as in `load`.
+        """
+        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+        with stoppable("revert", cancel, timeout, writes=True):
+            return self._history.revert(commit_id, options, resolve)
+
+    def revert_preview(
+        self,
+        commit_id: Point,
+        *,
+        branch: str | None = None,
+        resolve: Resolve = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> MergePlan:
+        """Return the plan of a revert, with its conflicts; nothing is written."""
+        with stoppable("preview", cancel, timeout):
+            return self._history.preview_revert(commit_id, self._branch(branch), resolve)
+
+    def tag_create(
+        self,
+        name: str,
+        at: At = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Tag:
+        """Name a point of history, by default this branch's head. A cleanup keeps the data of every tag.
+
+        `idempotency_key` is as in `mutate`.
+        """
+        return self._history.create_tag(name, self.branch, at, self._ref_request(actor, message, idempotency_key))
+
+    def tags(self) -> list[Tag]:
+        """Return every tag, by name. The list prints as a table."""
+        return self._history.tags()
+
+    def tag_delete(
+        self,
+        name: str,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Delete a tag; its commit can be read by its id until a cleanup.
+
+        A repeated call with the same `idempotency_key` succeeds, and deletes no tag that was created since.
+        """
+        self._history.delete_tag(name, self._ref_request(actor, message, idempotency_key))
