@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from omnigraph.policy.decide import PolicyDecision
 from omnigraph.server.caller import Caller
+from omnigraph.server.query_log import query_hash
 from omnigraph.server.route import Route
 from omnigraph.wire.audit import AuditRecord
 
@@ -69,4 +68,4 @@ def _action(route: Route, decision: PolicyDecision | None, status: int) -> str:
 
 def _query_hash(caller: Caller) -> str | None:
     source = caller.audit.get("source")
-    return hashlib.sha256(source.encode()).hexdigest()[:24] if source is not None else None
+    return query_hash(source) if source is not None else None

@@ -32,13 +32,15 @@ from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
 from omnigraph.server.execution import Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.observability.log import log_decision, log_request
+from omnigraph.server.observability.log import log_decision, log_query, log_request
+from omnigraph.server.query_log import query_entry
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.decoding import decode_body, decode_query
 from omnigraph.wire.document import encoder
 from omnigraph.wire.problem_details import problem_details
+from omnigraph.wire.requests.queries import NamedQuery
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
@@ -364,6 +366,8 @@ class Exchange:
     def _log(self, status: int) -> None:
         caller = self._caller
         log_request(self._scope["method"], self._route.path, status, self._ms, caller.request_id, caller.actor)
+        if isinstance(self._input, NamedQuery) and "engine" in self._timing:
+            log_query(query_entry(caller, self._input, self._commit, self._timing))
 
 
 def _contains(served: ServedGraph, commit_id: str) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 from omnigraph.errors import InputError
 from omnigraph.server.observability.masking import is_suspect, mask
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 LogLevel = Literal["error", "warn", "info", "debug"]
 LogFormat = Literal["text", "json"]
-
-UVICORN: Mapping[str, Any] = {"log_config": None, "access_log": False}
-"""Arguments of uvicorn by which its messages reach this log and its access log is off."""
 
 _LEVELS: Mapping[str, int] = {
     "error": logging.ERROR,
@@ -57,7 +54,7 @@ def configure(level: str = "info", format: str = "text", stream: TextIO | None =
     """Send the log to a stream, by default stderr. A second call replaces the level and the format.
 
     The values are those of OMNIGRAPH_LOG and OMNIGRAPH_LOG_FORMAT. Other libraries log from `warn`, whatever the level:
-    at `debug`, some log requests with credentials.
+    at `debug`, some log requests with credentials. uvicorn starts with `log_config=None`; its access log is off.
     """
     _check("OMNIGRAPH_LOG", level, get_args(LogLevel))
     _check("OMNIGRAPH_LOG_FORMAT", format, get_args(LogFormat))
@@ -89,15 +86,13 @@ class QueryLogEntry:
     commit: str | None
     query: str | None
     """The name of the query; None if it has none."""
-    plan_hash: str | None
+    query_hash: str
+    """The hash of the text, as in the audit record."""
     params: Iterable[str]
     """The names of the parameters; a mapping gives its keys."""
-    rows: int
-    bytes: int | None = None
+    rows: int | None
     ms: Mapping[str, float]
     """Milliseconds by phase, such as `queue`, `engine` and `encode`."""
-    cache: str | None = None
-    """State of the caches: `hit` or `miss`."""
 
 
 def log_request(method: str, route: str, status: int, ms: float, request_id: str, actor: str | None) -> None:

@@ -16,7 +16,6 @@ import uvicorn
 from omnigraph.errors import InputError
 from omnigraph.policy.decide import PolicyDecision
 from omnigraph.server.observability.log import (
-    UVICORN,
     QueryLogEntry,
     configure,
     log_decision,
@@ -86,7 +85,7 @@ def test_a_query_shows_the_names_of_its_parameters_only(configured, format):
             branch="main",
             commit="c",
             query="adults",
-            plan_hash="h",
+            query_hash="h",
             params=parameters,
             rows=3,
             ms=times,
@@ -189,7 +188,7 @@ def test_uvicorn_logs_through_it(configured):
     async def application(scope, receive, send):
         raise RuntimeError("og_" + "k" * 49 + "\nforged")
 
-    server = uvicorn.Server(uvicorn.Config(application, port=0, lifespan="off", **UVICORN))
+    server = uvicorn.Server(uvicorn.Config(application, port=0, lifespan="off", log_config=None))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
