@@ -93,8 +93,9 @@ class Graph(GraphBranches):
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written."""
+        snapshot = self.snapshot(branch)
         source, name = read_source(text, "<schema>")
-        return plan_change(self.snapshot(branch), source, name=name, allow_data_loss=allow_data_loss)
+        return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss)
 
     def apply_schema(
         self,
@@ -232,7 +233,7 @@ class Graph(GraphBranches):
         with stoppable("analysis", cancel, timeout, writes=write is not None):
             if write is None:
                 return self._queries.analyze(request, self.snapshot(branch, at), bulk)
-            self._context.check("read", branch or self.branch)
+            self._context.check_head(self._branch(branch))
             options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
             return self._queries.analyze_and_write(request, write, options, bulk)
 

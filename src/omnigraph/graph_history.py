@@ -59,6 +59,8 @@ class GraphHistory:
 
     def create_branch(self, name: str, from_branch: str, at: At, request: RefRequest) -> Head:
         """Create a branch at the head of another one or at any point of its history."""
+        # A repetition is checked too. A text in `at` names its own branch, which is judged when it is resolved.
+        self._context.check("branch_create", None if isinstance(at, str) else from_branch, name)
         request = keyed(request, "branch_create", name, from_branch, at)
         start = partial(self._context.start_of_branch, name, from_branch, at)
         return create_branch(self._repository, name, from_branch=from_branch, at=start, request=request)
@@ -71,6 +73,8 @@ class GraphHistory:
 
     def create_tag(self, name: str, branch: str, at: At, request: RefRequest) -> Tag:
         """Name a point of a branch's history."""
+        if not isinstance(at, str):
+            self._context.check("tag_create", branch)
         request = keyed(request, "tag_create", name, branch, at, request.message)
         return create_tag(self._repository, name, partial(self._context.snapshot, branch, at, "tag_create"), request)
 
@@ -176,7 +180,7 @@ class GraphHistory:
         else:
             found = feed.start(start, limits)
         for name in dict.fromkeys(block.commit.branch for block in found.blocks):
-            self._context.check("read", name)
+            self._context.check_unnamed(name, "a commit of the feed")
         return found
 
     def baseline(self, branch: str, wanted: ChangeFilter) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,9 @@ from omnigraph.suggestions import listing
 Default = Literal["deny", "allow", "read"]
 """What is allowed without a policy: nothing, everything, or the action `read`."""
 
+DECISIONS_MAX = 10_000
+"""Number of decisions that an access keeps; a program can use one for a long time."""
+
 _VISIBLE = "everything"
 _ALLOWED = "no policy is configured; every action is allowed"
 _READ_ALLOWED = "no policy is configured; 'read' is allowed"
@@ -47,6 +50,11 @@ class Only:
             pattern = "|".join(map(translate, self.branches)) or r"(?!)"
             object.__setattr__(self, "_branches", re.compile(pattern))
 
+    @property
+    def branch_limit(self) -> str | None:
+        """The limit to some branches in words; None if there is none."""
+        return None if self.branches is None else f"the token is limited to {_listed('branch', self.branches)}"
+
     def excludes(self, decision: PolicyDecision, graph: str | None) -> str | None:
         """Return why the token does not permit a request; None if it does."""
         if self.actions is not None and decision.action not in self.actions:
@@ -58,14 +66,12 @@ class Only:
         branch, target = decision.branch, decision.target_branch
         for name in (branch, target):
             if name is not None and self._branches.match(name) is None:
-                return f"the token is limited to {_listed('branch', self.branches or ())}, not '{name}'"
-        if branch is None and target is None:
-            return f"the token is limited to {_listed('branch', self.branches or ())}; the request names no branch"
-        return None
+                return f"{self.branch_limit}, not '{name}'"
+        return f"{self.branch_limit}; the request names no branch" if branch is None and target is None else None
 
 
 class Access:
-    """The rights of one caller. `decisions` collects every decision, so an object serves one request or program.
+    """The rights of one caller. `decisions` collects the decisions; a server uses one object per request.
 
     With a policy, the policy decides; without one, `default`. `groups` are added to those in which the policy lists the
     actor. `only` limits what is then allowed. `graph` is the id that `only.graphs` is compared with.
@@ -114,7 +120,7 @@ class Access:
         The decision contains the trimmed names of the branches; the operation must use them.
         """
         decision = self.decide(action, branch, target, name)
-        self.decisions.append(decision)
+        self._record(decision)
         if not decision.allowed:
             hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
             raise Denied(decision.message, decision.reasons, rules=decision.nearest_rules, hint=hint)
@@ -141,8 +147,13 @@ class Access:
         mine = "the caller has no actor" if self.actor is None else f"the caller is '{self.actor}'"
         reason = f"a call cannot name another actor: {mine}"
         message = f"the actor '{actor}' is denied: {reason}"
-        self.decisions.append(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
+        self._record(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
         raise Denied(message, (reason,), hint="leave 'actor' out")
+
+    def _record(self, decision: PolicyDecision) -> None:
+        if len(self.decisions) >= DECISIONS_MAX:
+            del self.decisions[: DECISIONS_MAX // 2]
+        self.decisions.append(decision)
 
     def _narrow(self, decision: PolicyDecision, only: Only) -> PolicyDecision:
         reason = only.excludes(decision, self.graph)

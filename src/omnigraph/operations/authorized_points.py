@@ -2,7 +2,8 @@
 
 A decision concerns the branch on which the resolved commit was made, not the parameter that names the commit: a tag,
 an id, a version or a cursor of one branch can denote a commit of another. A branch is judged by its name before it is
-looked up, so a denial does not show whether the branch exists.
+looked up, so a denial does not show whether the branch exists. A caller who may not list branches is told no name that
+it did not give.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ E = TypeVar("E", bound=OmniGraphError)
 Judge = Callable[[str], object]
 """Raises `Denied` if the caller may not perform its action on a branch."""
 
+_OTHER_BRANCH = "the action is not allowed on the branch on which the commit was made"
+
 
 def authorized_snapshot(repository: Repository, access: Access, judge: Judge, branch: str, at: At) -> Snapshot:
     """Return the snapshot of a point, or raise `Denied`. A text in `at` names its own branch, so `branch` is unused."""
@@ -27,24 +30,39 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
         branch, at = read_snapshot_id(at)
     try:
         if isinstance(at, str):
-            snapshot = _named_point(repository, judge, at)
-        else:
-            judge(branch)
-            snapshot = repository.snapshot(branch.strip(), at)
+            return _named_point(repository, access, judge, at)
+        judge(branch)
+        snapshot = repository.snapshot(branch.strip(), at)
     except (NotFound, InputError) as error:
         raise without_names(error, access) from None
     if snapshot.made_on != snapshot.branch:
-        judge(snapshot.made_on)
+        point = "the head" if at is None else f"the commit at {at}"
+        judge_silently(access, judge, snapshot.made_on, f"{point} of branch '{snapshot.branch}'")
     return snapshot
 
 
-def _named_point(repository: Repository, judge: Judge, name: str) -> Snapshot:
+def _named_point(repository: Repository, access: Access, judge: Judge, name: str) -> Snapshot:
     """Return the point with a name; a name that denotes nothing is judged like a branch that does not exist."""
     found = repository.find_point(name)
-    judge(name if found is None else found.branch)
+    judged = (name,) if found is None else dict.fromkeys((found.branch, found.made_on))
+    for branch in judged:
+        judge_silently(access, judge, branch, f"the point '{name}'")
     if found is None:
         raise no_point(name, repository.state())
     return found
+
+
+def judge_silently(access: Access, judge: Judge, branch: str, what: str) -> None:
+    """Judge a branch that the caller did not name. `what` stands for it in the denial."""
+    try:
+        judge(branch)
+    except Denied:
+        if access.decide("read").allowed:
+            raise
+        caller = "a caller without an actor" if access.actor is None else f"actor '{access.actor}'"
+        limit = access.only.branch_limit if access.only is not None else None
+        reason = _OTHER_BRANCH if limit is None else f"{_OTHER_BRANCH}; {limit}"
+        raise Denied(f"{what} is denied to {caller}: {reason}", (reason,)) from None
 
 
 def hidden_commit(repository: Repository, access: Access, resolve: Callable[[], Snapshot], id: Point) -> Snapshot:

@@ -10,7 +10,7 @@ from functools import partial
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.operations.access import Access
-from omnigraph.operations.authorized_points import authorized_snapshot
+from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import GraphEmbedder
 from omnigraph.operations.plan_cache import PlanCache
@@ -64,6 +64,11 @@ class GraphContext:
         """Raise `Denied` if the caller may not read the head of a branch."""
         if self.access is not None:
             self.snapshot(branch)
+
+    def check_unnamed(self, branch: str, what: str) -> None:
+        """Raise `Denied` if the caller may not read a branch that it did not name; `what` stands for it."""
+        if self.access is not None:
+            judge_silently(self.access, partial(self.access.check, "read"), branch, what)
 
     def check_tag(self, name: str) -> None:
         """Raise `Denied` if the caller may not delete a tag; the branch on which its commit was made is judged."""

@@ -21,6 +21,7 @@ groups:
   public: [pia]
   drafters: [dan]
   owners: [ola]
+  exporters: [exporter]
 protected_branches: [main]
 rules:
   - id: public
@@ -35,9 +36,14 @@ rules:
       branch_scope: unprotected
   - id: forks
     allow: { actors: { group: drafters }, actions: [branch_create, branch_delete], target_branch_scope: unprotected }
+  - id: list
+    allow: { actors: { group: exporters }, actions: [read] }
+  - id: export
+    allow: { actors: { group: exporters }, actions: [export], branch_scope: protected }
   - id: owners
     allow: { actors: { group: owners }, actions: [read, export, change, tag_create, tag_delete, maintain] }
 """
+OTHER = "the action is not allowed on the branch on which the commit was made"
 ALL = "match { $s: Shelf } return { $s.code } order { $s.code }"
 
 
@@ -128,7 +134,7 @@ def test_a_page_cursor_is_no_authority(story):
     cursor = _Cursor.read(first.next, "draft")
     forged = _Cursor("draft", story.main, 0, cursor.now_ms, cursor.digest).write()
     assert len(story.as_("ola", "draft").query(ALL, page=9, after=forged)) == 2
-    with pytest.raises(Denied, match="on branch 'main'"):
+    with pytest.raises(Denied, match=OTHER):
         dan.query(ALL, page=9, after=forged)
     unknown = _Cursor("draft", "01M7GTMNTYSFMWAXAP0WCRX2Y4", 0, cursor.now_ms, cursor.digest).write()
     with pytest.raises(PageCursorRejected):
@@ -137,12 +143,12 @@ def test_a_page_cursor_is_no_authority(story):
 
 def test_a_feed_is_judged_by_the_branches_of_its_commits(story):
     dan = story.as_("dan", "draft")
-    with pytest.raises(Denied, match="on branch 'main'"):
+    with pytest.raises(Denied, match=OTHER):
         dan.changes(start="beginning")
     page = dan.changes(start=f"after:{story.main}")
     assert [block.commit.id for block in page.blocks] == [story.draft]
     resumed = story.raw.changes(branch="draft", start="beginning", commits_max=1)
-    with pytest.raises(Denied, match="on branch 'main'"):
+    with pytest.raises(Denied, match=OTHER):
         dan.changes(resumed.cursor)
     with pytest.raises(Denied):
         story.as_("pia").changes(page.cursor, branch="draft")
@@ -187,6 +193,20 @@ def test_a_denial_does_not_show_whether_a_branch_exists(story, call):
         return str(caught.value).replace(name, "NAME")
 
     assert failure("draft") == failure("missing")
+
+
+@pytest.mark.parametrize(("actor", "named"), [("pia", False), ("dan", False), (None, False), ("exporter", True)])
+def test_a_denial_names_a_branch_only_to_callers_who_may_list_them(story, actor, named):
+    hidden = {"pia": "draft", "dan": "main", None: "main", "exporter": "draft"}[actor]
+    ways = {"main": [story.main, story.main[:20], "tag-main"], "draft": [story.draft, story.draft[:20], "tag-draft"]}
+    for at in ways[hidden]:
+        graph = story.as_(actor)
+        with pytest.raises(Denied) as caught:
+            graph.export(at=at)
+        assert (f"branch '{hidden}'" in str(caught.value)) == named
+        access = graph._context.access
+        assert access is not None
+        assert access.decisions[-1].branch == hidden, "the audit record has the branch"
 
 
 def test_an_error_suggests_names_only_to_callers_who_may_list_them(story):
@@ -278,16 +298,16 @@ def test_tags_are_judged_by_the_branch_of_their_commit(story):
 
 def test_a_revert_requires_the_commit_to_be_readable(story):
     dan = story.as_("dan", "draft")
-    with pytest.raises(Denied, match="on branch 'main'"):
+    with pytest.raises(Denied, match=OTHER):
         dan.revert(story.main)
-    with pytest.raises(Denied, match="on branch 'main'"):
+    with pytest.raises(Denied, match=OTHER):
         dan.revert_preview(story.main)
 
 
 def test_both_points_and_the_base_of_a_diff_are_judged(story):
     dan, ola = story.as_("dan", "draft"), story.as_("ola")
     for points in (("main", "draft"), ("draft", "main"), ("draft..main",), ("fork...draft",)):
-        with pytest.raises(Denied, match="on branch 'main'"):
+        with pytest.raises(Denied, match=OTHER):
             dan.diff(*points)
         assert list(ola.diff(*points))
     list(dan.diff("draft", "tag-draft"))

@@ -122,7 +122,7 @@ class Feed:
             )
         name = start.removeprefix("after:")
         found = self._repository.find_point(name)
-        return self._page(self._after_commit(line, found.commit_id if found is not None else name), limits, None)
+        return self._page(self._after_commit(line, found.commit_id if found is not None else name, name), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """Run the next poll from a cursor."""
@@ -154,12 +154,13 @@ class Feed:
             commit_id = line[-1].parent_id
         return line[::-1]
 
-    def _after_commit(self, line: list[Commit], after: str) -> list[Commit]:
+    def _after_commit(self, line: list[Commit], after: str, name: str | None = None) -> list[Commit]:
+        """Return the commits of a line after one of them; `name` is the name that the caller gave it."""
         for position, commit in enumerate(line):
             if commit.id == after:
                 return line[position + 1 :]
         raise ChangeCursorRejected(
-            f"commit {after[:40]} is not on the first-parent line of branch '{self._binding['branch']}'"
+            f"commit {(name or after)[:40]} is not on the first-parent line of branch '{self._binding['branch']}'"
         )
 
     # -- results ---------------------------------------------------------------------------------
