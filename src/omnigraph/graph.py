@@ -24,7 +24,7 @@ from omnigraph.errors import InputError
 from omnigraph.graph_branches import GraphBranches
 from omnigraph.graph_queries import executor_of
 from omnigraph.notebook.schema_view import SchemaText
-from omnigraph.notebook.tables import Preformatted
+from omnigraph.notebook.tables import PlanText
 from omnigraph.operations.access import Access
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
 from omnigraph.operations.embed_missing import FillResult
@@ -175,7 +175,7 @@ class Graph(GraphBranches):
         *,
         branch: str | None = None,
         at: At = None,
-    ) -> Preformatted:
+    ) -> PlanText:
         """Return the plan of a query as text: operators, estimated rows, and the indexes and caches they use."""
         return self._queries.explain(self.snapshot(branch, at), QueryText.of(source, name, params))
 
@@ -189,9 +189,10 @@ class Graph(GraphBranches):
         at: At = None,
         timeout: float | None = None,
         cancel: Cancellation | None = None,
-    ) -> Preformatted:
+        limits: Limits | None = None,
+    ) -> PlanText:
         """Run a query and return its plan as text, with actual rows, milliseconds and methods of each operator."""
-        query, bounds = QueryText.of(source, name, params), limits_of(None, timeout, cancel)
+        query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
         return self._queries.profile(ReadRequest(query, self._branch(branch), at, bounds, executor="pipeline"))
 
     def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:

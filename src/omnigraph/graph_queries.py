@@ -10,7 +10,7 @@ from omnigraph.engine.plan.explain import PlanExplainer
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.result.result import Result
 from omnigraph.engine_choice import BulkOptions, solving
-from omnigraph.notebook.tables import Preformatted
+from omnigraph.notebook.tables import PlanText
 from omnigraph.operations.analytics import Analysis, AnalysisRequest, analyze, analyze_and_write
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.paging import read_page
@@ -19,6 +19,7 @@ from omnigraph.operations.requests import Executor, PageRequest, QueryText, Read
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.plan_hash import plan_hash
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.transaction import WriteOptions
@@ -53,23 +54,24 @@ class GraphQueries:
             result = self.read(request)
             yield result
 
-    def explain(self, snapshot: Snapshot, query: QueryText) -> Preformatted:
+    def explain(self, snapshot: Snapshot, query: QueryText) -> PlanText:
         """Return the plan of a query with estimated row counts; parameters are checked if there are any."""
         prepared = self._context.plans.get(snapshot, query)
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared
         if query.params is not None:
             bind_params(plan.params, query.params)
         if not isinstance(prepared, PreparedQuery):
-            return Preformatted(explain(prepared))
-        return Preformatted(PlanExplainer(prepared, snapshot, self._context.cache).before())
+            return PlanText(explain(prepared), plan_hash(plan))
+        return PlanText(PlanExplainer(prepared, snapshot, self._context.cache).before(), plan_hash(plan))
 
-    def profile(self, request: ReadRequest) -> Preformatted:
+    def profile(self, request: ReadRequest) -> PlanText:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
         snapshot = self._context.snapshot(request.branch, request.at)
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
         explained = PlanExplainer(execution.prepared, snapshot, self._context.cache)
-        return Preformatted(explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms))
+        text = explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
+        return PlanText(text, plan_hash(execution.prepared.plan))
 
     def analyze(self, request: AnalysisRequest, snapshot: Snapshot, bulk: BulkOptions) -> Analysis:
         """Run an algorithm on a snapshot."""

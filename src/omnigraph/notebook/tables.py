@@ -26,6 +26,18 @@ class Preformatted(str):
         return f'<pre style="margin:0;font-family:monospace">{escape(self)}</pre>'
 
 
+class PlanText(Preformatted):
+    """The plan of a query as text; `plan_hash` is equal for queries that differ only in constants."""
+
+    plan_hash: str
+
+    def __new__(cls, text: str, plan_hash: str) -> PlanText:
+        """Create the text of a plan with its hash."""
+        made = super().__new__(cls, text)
+        made.plan_hash = plan_hash
+        return made
+
+
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "", right: Collection[int] | None = None
 ) -> str:

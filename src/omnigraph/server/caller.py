@@ -15,6 +15,8 @@ from omnigraph.server.bodies import SpooledBody
 from omnigraph.server.content_negotiation import DEFAULT, Negotiated
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.state import ServerState
+from omnigraph.versioning.model.point_text import parse_point
+from omnigraph.versioning.write.repository import At
 from omnigraph.wire.commits import CommitDocument
 
 if TYPE_CHECKING:
@@ -83,6 +85,11 @@ class Caller:
         assert self.served is not None
         assert self.served.graph is not None
         return CommitDocument.of(self.served.graph.commit(commit_id).to_json()) if commit_id is not None else None
+
+
+def point_of(text: str | None) -> At:
+    """Return the point that a request names; None is the newest commit of the branch."""
+    return None if text is None else parse_point(text)
 
 
 def source_text(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from omnigraph.server.answers import Answer, Chunks, Content, Events, Reply, Rows
-from omnigraph.server.caller import Caller
+from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import (
     CONTENT_TYPES,
     JsonBounds,
@@ -62,7 +62,7 @@ def etag_of(commit: str, fingerprint: str) -> str:
 
 def is_not_modified(caller: Caller, body: Any) -> Encoded | None:
     """Return the answer 304 if the client already has this answer; nothing else runs then."""
-    commit = caller.graph.snapshot(getattr(body, "branch", None), getattr(body, "at", None)).commit_id
+    commit = caller.graph.snapshot(getattr(body, "branch", None), point_of(getattr(body, "at", None))).commit_id
     caller.etag = etag_of(commit, caller.fingerprint)
     if not matches_none(caller.headers, caller.etag):
         return None

@@ -120,7 +120,8 @@ class _Components:
     def __init__(self, routes: Sequence[Route]) -> None:
         types: dict[type[Document] | type[Request], None] = {ErrorDocument: None}
         for route in routes:
-            types.update({type_: None for type_ in (route.input, route.answer) if type_ is not None})
+            used = (route.input, route.answer, *route.other_answers)
+            types.update({type_: None for type_ in used if type_ is not None})
         _, found = msgspec.json.schema_components(tuple(types), ref_template=_REF + "{name}")
         self._names = {each.__name__: component_name(each) for each in (*_subclasses(Document), *_subclasses(Request))}
         schemas = {self._names.get(name, name): self._renamed(schema) for name, schema in found.items()}
@@ -305,9 +306,17 @@ def _contents(route: Route, components: _Components) -> dict[str, Any]:
     return {MEDIA_TYPES[form]: _content(route, form, components) for form in route.forms}
 
 
+def _answer(route: Route, components: _Components) -> Schema:
+    if route.answer is None:
+        return {"type": "object"}
+    if route.other_answers:
+        return {"anyOf": [components.ref(type_) for type_ in (route.answer, *route.other_answers)]}
+    return components.ref(route.answer)
+
+
 def _content(route: Route, form: Form, components: _Components) -> dict[str, Any]:
     if form == "json":
-        return {"schema": components.ref(route.answer) if route.answer is not None else {"type": "object"}}
+        return {"schema": _answer(route, components)}
     if form in ("arrow", "octets"):
         return {"schema": {"type": "string", "contentMediaType": MEDIA_TYPES[form]}}
     return {"schema": {"type": "string"}}

@@ -57,6 +57,8 @@ class Route:
     summary: str
     input: type[Request] | None = None
     answer: type[Document] | None = None
+    other_answers: tuple[type[Document], ...] = ()
+    """Further JSON documents, which a parameter selects."""
     gates: tuple[Gate, ...] = ()
     scope: Scope = "graph"
     lane: LaneName | None = "reads"

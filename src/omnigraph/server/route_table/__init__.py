@@ -7,11 +7,20 @@ The router, the policy gate, admission, the OpenAPI document, the documentation 
 from __future__ import annotations
 
 from omnigraph.server.route import Route
-from omnigraph.server.route_table import documentation_routes, health_routes, mutate_routes, query_routes
+from omnigraph.server.route_table import (
+    documentation_routes,
+    health_routes,
+    mutate_routes,
+    query_routes,
+    schema_routes,
+    table_routes,
+)
 
 ROUTES: tuple[Route, ...] = (
     *query_routes.ROUTES,
     *mutate_routes.ROUTES,
+    *schema_routes.ROUTES,
+    *table_routes.ROUTES,
     *health_routes.ROUTES,
     *documentation_routes.ROUTES,
 )

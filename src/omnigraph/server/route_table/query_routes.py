@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from omnigraph.server.route import READ, ROWS, Route
 from omnigraph.server.routes import query
-from omnigraph.wire.queries import QueryDocument
-from omnigraph.wire.requests.queries import ReadRequest
+from omnigraph.wire.queries import ExplainDocument, QueryDocument
+from omnigraph.wire.requests.queries import ExplainRequest, LintRequest, ProfileRequest, ReadRequest
+from omnigraph.wire.schemas import LintDocument
 
 
 def _read_routes() -> Iterator[Route]:
@@ -29,4 +30,43 @@ def _read_routes() -> Iterator[Route]:
         )
 
 
-ROUTES: tuple[Route, ...] = (*_read_routes(),)
+_PLANS = (
+    Route(
+        name="explain",
+        method="POST",
+        path="/explain",
+        handler=query.explain,
+        tag="queries",
+        summary="Return the plan of a query as text.",
+        input=ExplainRequest,
+        answer=ExplainDocument,
+        gates=(READ,),
+        body="json",
+    ),
+    Route(
+        name="profile",
+        method="POST",
+        path="/profile",
+        handler=query.profile,
+        tag="queries",
+        summary="Run a read query and return its plan with actual rows and times.",
+        input=ProfileRequest,
+        answer=ExplainDocument,
+        gates=(READ,),
+        body="json",
+    ),
+    Route(
+        name="lint",
+        method="POST",
+        path="/lint",
+        handler=query.lint,
+        tag="queries",
+        summary="Check every query of a text against the schema of a branch.",
+        input=LintRequest,
+        answer=LintDocument,
+        gates=(READ,),
+        body="json",
+    ),
+)
+
+ROUTES: tuple[Route, ...] = (*_read_routes(), *_PLANS)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from omnigraph.engine.exec.context import Limits
 from omnigraph.server.answers import Rows
-from omnigraph.server.caller import Caller, source_text
+from omnigraph.server.caller import Caller, point_of, source_text
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.wire.queries import TargetDocument
-from omnigraph.wire.requests.queries import ExplainRequest, QueryLimits, ReadRequest
+from omnigraph.wire.queries import ExplainDocument, TargetDocument
+from omnigraph.wire.requests.queries import ExplainRequest, LintRequest, ProfileRequest, QueryLimits, ReadRequest
+from omnigraph.wire.schemas import LintDocument
 
 
 def read(caller: Caller, body: ReadRequest) -> Rows:
@@ -19,12 +20,39 @@ def read(caller: Caller, body: ReadRequest) -> Rows:
         body.selected,
         body.params,
         branch=body.branch,
-        at=body.point,
+        at=point_of(body.point),
         limits=narrowed(caller.limits, body.limits),
         page=body.page,
         after=body.after,
     )
     return Rows(result, target_of(body))
+
+
+def explain(caller: Caller, body: ExplainRequest) -> ExplainDocument:
+    """Return the plan of a query."""
+    text = caller.graph.explain(
+        source_text(body.source), body.selected, body.params, branch=body.branch, at=point_of(body.point)
+    )
+    return ExplainDocument(text, text.plan_hash)
+
+
+def profile(caller: Caller, body: ProfileRequest) -> ExplainDocument:
+    """Run a query and return its plan with actual rows and times."""
+    text = caller.graph.profile(
+        source_text(body.source),
+        body.selected,
+        body.params,
+        branch=body.branch,
+        at=point_of(body.point),
+        limits=narrowed(caller.limits, body.limits),
+    )
+    return ExplainDocument(text, text.plan_hash)
+
+
+def lint(caller: Caller, body: LintRequest) -> LintDocument:
+    """Check every query of a text against the schema of a branch."""
+    report = caller.graph.lint(source_text(body.source), branch=body.branch)
+    return LintDocument.of({**report.to_dict(), "schema_source": {"kind": "graph", "uri": caller.uri}})
 
 
 def target_of(body: ExplainRequest) -> TargetDocument:

@@ -12,7 +12,7 @@ def parse_point(text: str) -> str | int | datetime:
     if len(text) >= 10 and text[4:5] == "-" and text[7:8] == "-":
         try:
             time = datetime.fromisoformat(text)
-        except ValueError:
+            return time if time.tzinfo else time.astimezone()
+        except (ValueError, OverflowError):
             return text
-        return time if time.tzinfo else time.astimezone()
     return text
