@@ -8,6 +8,7 @@ from typing import Any, assert_type
 import omnigraph as og
 from omnigraph.engine.result.result import Result
 from omnigraph.notebook.schema_view import SchemaText
+from omnigraph.operations.access import Access
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.mutate import MutationResult
@@ -27,6 +28,8 @@ async def check(graph: og.AsyncGraph) -> None:
     assert_type(graph.diff("a", "b"), AsyncIterator[RowChange])
     assert_type(await graph.history("T", "id"), AsyncIterator[EntityChange])
     assert_type(await graph.export("out"), AsyncIterator[dict[str, Any]] | int)
+    assert_type(await graph.with_access(Access(None, "ana", default="read")), og.AsyncGraph)
+    assert_type(await og.aopen("g", policy="policy.yaml", actor="ana"), og.AsyncGraph)
     assert_type(await graph.schema(), SchemaText)
     assert_type(await graph.on("side"), og.AsyncGraph)
     assert_type(await og.aopen("g", branch="side"), og.AsyncGraph)

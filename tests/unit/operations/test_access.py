@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import Denied, InputError, OmniGraphError
-from omnigraph.operations.access import Access, Only
+from omnigraph.operations.access import DECISIONS_MAX, Access, Only
 from omnigraph.policy import Policy, parse_rules
 from omnigraph.policy.rules import ACTIONS
 from support.policies import EXAMPLE
@@ -65,6 +65,14 @@ def test_every_decision_is_recorded(policy):
         ("read", "main", True),
         ("change", "main", False),
     ]
+
+
+def test_recorded_decisions_are_bounded(policy):
+    access = Access(policy, "act-maren")
+    for index in range(2 * DECISIONS_MAX):
+        access.check("read", "main" if index % 2 else "draft")
+    assert DECISIONS_MAX // 2 <= len(access.decisions) <= DECISIONS_MAX
+    assert access.decisions[-1].branch == "main"
 
 
 def test_a_group_of_the_token_is_added_to_those_of_the_policy(policy):
