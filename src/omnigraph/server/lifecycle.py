@@ -16,7 +16,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, Protocol
 
@@ -99,6 +99,11 @@ class Lifecycle:
                 self._take_signals()
             return runner.run(self._run(on_ready))
 
+    @property
+    def connections(self) -> Collection[Any]:
+        """The open connections."""
+        return self._server.server_state.connections
+
     # -- called by signals and by the supervisor of workers ----------------------------------------
 
     def stop(self) -> None:
@@ -136,7 +141,7 @@ class Lifecycle:
             self._holder.phase = "serving"
         on_ready()
         helpers = [
-            asyncio.ensure_future(sweep(self._server.server_state.connections)),
+            asyncio.ensure_future(sweep(self.connections)),
             asyncio.ensure_future(watch(self._holder, self._reloads)),
         ]
         await self._stop.wait()
@@ -167,7 +172,7 @@ class Lifecycle:
                 break
             await asyncio.sleep(_TICK_S)
         self._server.force_exit = True
-        for connection in tuple(self._server.server_state.connections):
+        for connection in tuple(self.connections):
             connection.transport.abort()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(serving), _LAST_WORDS_S)
