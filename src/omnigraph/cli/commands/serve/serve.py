@@ -1,0 +1,79 @@
+"""`omnigraph serve`: serve graphs over HTTP. Its options are those of the table of server settings."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.invocation import Invocation, takes_config
+from omnigraph.config_keys import SERVER_SETTINGS, Setting
+from omnigraph.redaction import redact_uri
+
+_METAVARS = {
+    "bind": "IP:PORT",
+    "graph": "NAME",
+    "default_graph": "ID",
+    "proxies": "ADDRESS",
+    "cors.origins": "ORIGIN",
+    "log.level": "LEVEL",
+}
+_OF_KIND = {"path": "PATH", "count": "N", "seconds": "SECONDS"}
+_TYPES: dict[str, Any] = {"switch": bool, "texts": list[str] | None, "count": int | None, "seconds": float | None}
+_FLAGS = {setting.key.replace(".", "_"): setting for setting in SERVER_SETTINGS if setting.flag is not None}
+"""Parameter of the command → setting."""
+
+
+def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> None:
+    """Serve graphs over HTTP.
+
+    The graph is the URI, the name of --target, or 'server.graph'; without these, every graph under 'graphs:' is served.
+    The address is printed on stdout as OMNIGRAPH_LISTEN_ADDR=IP:PORT when the server accepts connections.
+    SIGHUP reloads tokens, policies and settings; SIGTERM and SIGINT stop the server after the requests in flight.
+    The server has more settings than options: see docs/server-config.md.
+
+    omnigraph serve ./my.omni --local
+    """
+    if uris and values["graph"] is not None:
+        raise UsageFault(
+            f"more than one graph was given: the URI {redact_uri(uris[0])!r}, --target {values['graph']!r}"
+        )
+    from omnigraph.server.main import serve
+    from omnigraph.server.state_builder import StartOptions
+
+    flags = {_FLAGS[name].key: _given(value) for name, value in values.items()}
+    code = serve(StartOptions(tuple(uris or ()), run.options.config, flags))
+    raise typer.Exit(code)
+
+
+def _given(value: Any) -> Any:
+    """Return the value of an option, or None if the option was not given."""
+    return None if value is False else tuple(value) if isinstance(value, list) else value
+
+
+def _parameter(name: str, setting: Setting) -> inspect.Parameter:
+    option = typer.Option(
+        setting.flag,
+        metavar=None if setting.kind == "switch" else _METAVARS.get(setting.key) or _OF_KIND[setting.kind],
+        help=setting.description.replace("`", "'"),
+        show_default=False,
+    )
+    annotation: Any = Annotated[_TYPES.get(setting.kind, str | None), option]
+    default = False if setting.kind == "switch" else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+_URIS = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="URI", help="The graphs: folders or s3://bucket/prefix.", show_default=False),
+]
+_serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter("run", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Invocation),
+        inspect.Parameter("uris", inspect.Parameter.KEYWORD_ONLY, annotation=_URIS, default=None),
+        *(_parameter(name, setting) for name, setting in _FLAGS.items()),
+    ]
+)
+serve_command = takes_config(_serve)

@@ -1,0 +1,77 @@
+"""Start of the server: one process, or a supervisor and its workers."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from functools import partial
+
+from omnigraph.server.app import create_app
+from omnigraph.server.auth.modes import start_warning
+from omnigraph.server.auth.tokens import new_token
+from omnigraph.server.lifecycle import Lifecycle
+from omnigraph.server.listening import VARIABLE, bind, curl_command, listen_address, remove_socket_file
+from omnigraph.server.observability import log
+from omnigraph.server.reload import make_holder
+from omnigraph.server.settings import ServerSettings
+from omnigraph.server.state import ServerState
+from omnigraph.server.state_builder import StartOptions, read_start_settings
+from omnigraph.server.workers import Supervisor
+
+
+def serve(options: StartOptions) -> int:
+    """Serve until a stop signal and return the exit code; the first failure of the start is raised."""
+    settings = read_start_settings(options)
+    log.configure(settings.log.level, settings.log.format)
+    if settings.local and options.local_token is None:
+        options = replace(options, local_token=new_token())
+    try:
+        return _serve_by_workers(options, settings) if settings.workers > 1 else _serve_alone(options)
+    finally:
+        remove_socket_file(settings)
+
+
+def _serve_alone(options: StartOptions) -> int:
+    lifecycle = start_process(options, None)
+    return lifecycle.run(partial(announce, lifecycle.listener, options, lifecycle.settings))
+
+
+def _serve_by_workers(options: StartOptions, settings: ServerSettings) -> int:
+    listener = bind(settings)
+    return Supervisor(start_process, options, listener, settings.workers).run(
+        partial(announce, listener, options, settings)
+    )
+
+
+def start_process(options: StartOptions, listener: socket.socket | None) -> Lifecycle:
+    """Return a process that is ready to serve: state built, and bound unless a worker is given the socket."""
+    holder = make_holder(options)
+    state = holder.current
+    log.configure(state.settings.log.level, state.settings.log.format)
+    holder.on_change.append(lambda new: log.configure(new.settings.log.level, new.settings.log.format))
+    _log_start(state)
+    app = create_app(holder)
+    return Lifecycle(holder, app, app.server.execution, listener or bind(state.settings))
+
+
+def _log_start(state: ServerState) -> None:
+    settings = state.settings
+    for warning in (*state.warnings, start_warning(state.mode, bind=settings.bind, is_loopback=settings.is_loopback)):
+        if warning is not None:
+            log.log_event("warning", "warn", message=warning)
+    for graph in state.graphs.values():
+        if graph.failure is None:
+            log.log_event("graph", graph=graph.graph_id, uri=graph.public_uri, policy=graph.policy is not None)
+        else:
+            log.log_event("graph", "error", graph=graph.graph_id, uri=graph.public_uri, failure=graph.failure.message)
+    actors = len(state.tokens.actors) if state.tokens is not None else 0
+    log.log_event("start", bind=settings.bind, mode=state.mode, tokens=state.token_source, actors=actors)
+
+
+def announce(listener: socket.socket, options: StartOptions, settings: ServerSettings) -> None:
+    """Print the address on stdout, and in single-user mode the token and a command that uses it."""
+    address = listen_address(listener)
+    lines = [f"{VARIABLE}={address}"]
+    if options.local_token is not None:
+        lines += [f"token: {options.local_token}", curl_command(address, options.local_token, settings.tls.cert)]
+    print("\n".join(lines), flush=True)  # noqa: T201 (supervisors read this line)
