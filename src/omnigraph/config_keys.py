@@ -22,7 +22,7 @@ VARIABLE_PREFIX = "OMNIGRAPH_SERVER_"
 
 Check = Callable[[Any], str | None]
 """Returns a description of the expected value, or None if the value is valid."""
-Kind = Literal["text", "path", "texts", "switch", "count", "size", "seconds", "fraction", "choice"]
+Kind = Literal["text", "path", "texts", "switch", "count", "size", "seconds", "choice"]
 
 
 def _text(value: Any) -> str | None:
@@ -92,9 +92,6 @@ class Setting:
             case "seconds":
                 good = isinstance(value, int | float) and not isinstance(value, bool) and value >= self.least
                 return None if good else f"a number of seconds of at least {self.least}"
-            case "fraction":
-                good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-                return None if good else "a number above 0 and at most 1"
             case _:
                 assert_never(self.kind)
 
@@ -108,7 +105,7 @@ class Setting:
                 return True if word in TRUE_WORDS else False if word in FALSE_WORDS else text
             case "count":
                 return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
-            case "seconds" | "fraction":
+            case "seconds":
                 return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else text
             case "text" | "path" | "choice" | "size":
                 return text
@@ -174,7 +171,6 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),
     Setting("limits.header_bytes", "size", 16 << 10, "Size of the request headers.", restart=True),
     Setting("limits.url_bytes", "size", 8 << 10, "Length of path and query string.", restart=True),
-    Setting("limits.params_depth", "count", 32, "Nesting depth of the JSON of a request.", least=1),
     Setting("limits.query_s", "seconds", 30.0, "Time of a query without `Omnigraph-Timeout-Ms`."),
     Setting("limits.query_max_s", "seconds", 300.0, "Ceiling of `Omnigraph-Timeout-Ms`."),
     Setting("limits.rows_max", "count", 5_000_000, "Rows at any point of a match.", least=1),
@@ -190,9 +186,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("limits.bytes_per_actor", "size", 4 * GIB, "Estimated bytes of the writes of one actor in flight.",
             older_variables=("OMNIGRAPH_PER_ACTOR_BYTES_MAX",), lenient=True),
     Setting("limits.exports", "count", 8, "Exports that run at once.", least=1, restart=True),
-    Setting("limits.streams", "count", 256, "Event streams that are open at once.", least=1),
+    Setting("limits.streams", "count", 256, "Event streams that are open at once.", least=1, restart=True),
     Setting("limits.connections", "count", 4096, "Connections that are open at once.", least=1, restart=True),
-    Setting("limits.memory_high", "fraction", 0.8, "Share of the memory above which new work is refused."),
     Setting("limits.idle_s", "seconds", 75.0, "Time after which an idle connection is closed.", least=1, restart=True),
     Setting("limits.request_head_s", "seconds", 10.0, "Time in which the headers of a request must arrive.", least=1,
             restart=True),

@@ -31,7 +31,6 @@ class ServerLimits:
     load_bytes: int
     header_bytes: int
     url_bytes: int
-    params_depth: int
     query_s: float
     query_max_s: float
     rows_max: int
@@ -46,7 +45,6 @@ class ServerLimits:
     exports: int
     streams: int
     connections: int
-    memory_high: float
     idle_s: float
     request_head_s: float
 
@@ -252,7 +250,7 @@ def _valid(setting: Setting, value: Any, source: str, base: Path) -> Any:
             return tuple(value)
         case "size":
             return parse_size(value)
-        case "seconds" | "fraction":
+        case "seconds":
             return float(value)
         case _:
             return value

@@ -84,7 +84,6 @@ def test_invalid_admission_variable_is_a_warning_and_the_default_applies(text: s
         ("OMNIGRAPH_SERVER_HIDE_URI", "maybe", "must be true or false, not 'maybe'"),
         ("OMNIGRAPH_SERVER_LIMITS_BODY_BYTES", "1 MB", "must be a number of bytes, such as 1048576 or 1 MiB"),
         ("OMNIGRAPH_SERVER_LIMITS_QUEUE_S", "-1", "must be a number of seconds of at least 0"),
-        ("OMNIGRAPH_SERVER_LIMITS_MEMORY_HIGH", "1.5", "must be a number above 0 and at most 1"),
         ("OMNIGRAPH_SERVER_AUDIT_READS", "some", "must be one of none, all, not 'some'"),
         ("OMNIGRAPH_SERVER_BIND", "localhost", "'server.bind' must be IP:PORT or unix:PATH, not 'localhost'"),
         ("OMNIGRAPH_SERVER_BIND", "127.0.0.1:70000", "must be IP:PORT"),
