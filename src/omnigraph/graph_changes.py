@@ -10,6 +10,7 @@ from typing import Any
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine_choice import BulkOptions
 from omnigraph.graph_handle import GraphHandle
+from omnigraph.graph_history import after_commit
 from omnigraph.operations.authorized_points import hidden_commit
 from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
@@ -25,9 +26,21 @@ from omnigraph.versioning.write.repository import At, Point
 class GraphChanges(GraphHandle):
     """Commits, differences and history of a graph."""
 
-    def commits(self, branch: str | None = None, limit: int | None = None) -> list[Commit]:
-        """Return the commits of a branch, newest first. The list prints as a table."""
-        return self._history.commits(self._branch(branch), limit)
+    def commits(
+        self,
+        branch: str | None = None,
+        limit: int | None = None,
+        *,
+        after: str | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+    ) -> list[Commit]:
+        """Return the commits of a branch, newest first. The list prints as a table.
+
+        `after`, the id of the last commit of a page, continues behind it. `actor` and `kind` ("load", "mutation",
+        "merge" …) select commits; `limit` counts the selected ones.
+        """
+        return self._history.commits(self._branch(branch), limit, after=after, actor=actor, kind=kind)
 
     def commit(self, id: Point) -> Commit:
         """Return one commit, by its id or any other point."""
@@ -41,6 +54,8 @@ class GraphChanges(GraphHandle):
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> ChangeSet:
@@ -50,9 +65,14 @@ class GraphChanges(GraphHandle):
         changes made on `b` alone. An omitted point is the branch of this handle.
         The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
         `cancel` and `timeout`, in seconds from the call, stop the iteration.
+        With `limit`, the call reads one page of that many changes, and `next` of the result holds the cursor of the
+        following page, if any. Passed as `after`, the cursor continues at the same commits, regardless of later writes.
         """
-        watch = watch_of("diff", cancel, timeout)
-        return self._history.diff(from_, to, self.branch, ChangeFilter.of(kinds, types, ops), watch)
+        wanted = ChangeFilter.of(kinds, types, ops)
+        if limit is None and after is None:
+            return self._history.diff(from_, to, self.branch, wanted, watch_of("diff", cancel, timeout))
+        with stoppable("diff", cancel, timeout):
+            return self._history.diff_page(from_, to, self.branch, wanted, limit=limit, after=after)
 
     def export_diff(
         self,
@@ -147,18 +167,24 @@ class GraphChanges(GraphHandle):
         *,
         branch: str | None = None,
         at: At = None,
+        after: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Iterator[EntityChange]:
         """Return an iterator of the changes of one node or edge, newest first: commit, old and new values.
 
         A change made on a merged branch is listed at its own commit, not at the merge. If a cleanup removed older
-        versions, the last entry is the oldest readable state, with the operation `found`.
+        versions, the last entry is the oldest readable state, with the operation `found`. With `after`, the id of the
+        commit of an entry, the iterator continues behind that entry.
         """
         snapshot = self.snapshot(branch, at)
 
         def changes() -> Iterator[EntityChange]:
-            return self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+            found = self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+            if after is None:
+                return found
+            where = f"in the history of {type_name} '{id}'"
+            return after_commit(found, lambda change: change.commit.id, after, where)
 
         return stoppable_items("read", cancel, timeout, changes)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
+from omnigraph.checkpoints import paced
 from omnigraph.engine.exec.cancellation import OperationWatch
-from omnigraph.errors import InputError
+from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
 from omnigraph.operations.export import export_rows
@@ -21,8 +23,9 @@ from omnigraph.operations.merge.merge_plan import MergePlan
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.compare.changeset import ChangeSet
-from omnigraph.versioning.compare.diff import RowChange, diff_snapshots
+from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
+from omnigraph.versioning.feed.diff_pages import DiffCursor, check_limit, read_changes, read_page, request_digest
 from omnigraph.versioning.feed.feed import ChangePage, Feed, PageLimits, read_block
 from omnigraph.versioning.feed.row_history import EntityHistory
 from omnigraph.versioning.model.ancestry import merge_bases
@@ -34,6 +37,8 @@ from omnigraph.versioning.write.ref_changes import RefRequest, keyed
 from omnigraph.versioning.write.repository import At, Point
 from omnigraph.versioning.write.tags import create_tag, delete_tag
 from omnigraph.versioning.write.transaction import WriteOptions
+
+T = TypeVar("T")
 
 
 class GraphHistory:
@@ -83,12 +88,28 @@ class GraphHistory:
         self._context.check_tag(name)
         delete_tag(self._repository, name, keyed(request, "tag_delete", name))
 
-    def commits(self, branch: str, limit: int | None) -> list[Commit]:
-        """Return the commits of a branch, newest first."""
+    def commits(
+        self,
+        branch: str,
+        limit: int | None,
+        *,
+        after: str | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+    ) -> list[Commit]:
+        """Return the commits of a branch, newest first: those after a commit, of one actor, of one kind."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InputError(f"the limit must be a non-negative integer (got {str(limit)[:40]!r})")
         self._context.check("read", branch)
-        return Listing(self._repository.commits(branch, limit), describe_commit)
+        found = self._repository.newest_commits(branch, few=limit is not None)
+        if after is not None:
+            found = after_commit(found, lambda commit: commit.id, after, f"in the history of branch '{branch}'")
+        chosen = (
+            commit
+            for commit in paced(found)
+            if (actor is None or commit.actor == actor) and (kind is None or commit.kind == kind)
+        )
+        return Listing(islice(chosen, limit), describe_commit)
 
     # -- merge and revert ------------------------------------------------------------------------
 
@@ -130,16 +151,37 @@ class GraphHistory:
         before, after = self.points(from_, to, branch)
 
         def changes() -> Iterator[RowChange]:
-            for change in diff_snapshots(before, after, shown_names, wanted=wanted.has_table):
-                if wanted.has_op(change.op):
-                    yield change
+            found = read_changes(before, after, shown_names, wanted)
+            return found if watch is None else watch.over(found)
 
-        title = f"{from_} → {branch if to is None else to}" if read_range(from_) is None else str(from_)
-        return ChangeSet(
-            changes if watch is None else lambda: watch.over(changes()),
-            title,
-            schema_difference(before.schema, after.schema),
-        )
+        return ChangeSet(changes, _diff_title(from_, to, branch), schema_difference(before.schema, after.schema))
+
+    def diff_page(
+        self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
+    ) -> ChangeSet:
+        """Return one page of the differences between two points: the first, or that of a cursor, at its commits."""
+        count = check_limit(limit)
+        digest = request_digest(self._repository.genesis_id, (str(from_), str(to), branch), wanted)
+        cursor = DiffCursor.read(after, digest) if after is not None else None
+        if cursor is None:
+            first, last = self.points(from_, to, branch)
+        else:
+            first, last = (self._commit_of_cursor(branch, each) for each in (cursor.before, cursor.after))
+        changes = read_changes(first, last, shown_names, wanted, cursor)
+        try:
+            page = read_page(changes, cursor or DiffCursor(first.commit_id, last.commit_id, digest), count)
+        except Damaged as error:
+            if error.code != "version_reclaimed" or cursor is None:
+                raise
+            raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
+        steps = schema_difference(first.schema, last.schema)
+        return ChangeSet(lambda: iter(page.changes), _diff_title(from_, to, branch), steps, page.next)
+
+    def _commit_of_cursor(self, branch: str, commit_id: str) -> Snapshot:
+        try:
+            return self._context.snapshot(branch, commit_id)
+        except CommitNotFound as error:
+            raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
 
     def points(self, from_: At, to: At, branch: str, action: str = "read") -> tuple[Snapshot, Snapshot]:
         """Return the two snapshots of a diff; one text can name both as a range."""
@@ -203,6 +245,20 @@ class GraphHistory:
             return names_in(document(self._repository.schema(schema_hash)), today)[identity]
 
         return EntityHistory(self._repository, identity, id, rename)
+
+
+def after_commit(items: Iterator[T], id_of: Callable[[T], str], after: str, where: str) -> Iterator[T]:
+    """Yield the items after that of a commit; `where` states in the error of a wrong commit where it must be."""
+    for item in items:
+        if id_of(item) == after:
+            break
+    else:
+        raise PageCursorRejected(f"commit '{str(after)[:40]}' is not {where}")
+    yield from items
+
+
+def _diff_title(from_: At, to: At, branch: str) -> str:
+    return f"{from_} → {branch if to is None else to}" if read_range(from_) is None else str(from_)
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,21 @@ class ChangeSetView:
 
 
 class ChangeSet:
-    """The changes between two points. Each iteration reads them again; none is kept."""
+    """The changes between two points. Each iteration reads them again; only the changes of a page are kept."""
 
     def __init__(
-        self, changes: Callable[[], Iterator[RowChange]], title: str = "changes", schema_steps: tuple[str, ...] = ()
+        self,
+        changes: Callable[[], Iterator[RowChange]],
+        title: str = "changes",
+        schema_steps: tuple[str, ...] = (),
+        next: str | None = None,
     ) -> None:
         self._changes = changes
         self._title = title
         self.schema_steps = schema_steps
         """The differences of the schemas, one line per change."""
+        self.next = next
+        """The cursor of the next page; None if there is none or no page was requested."""
 
     def __iter__(self) -> Iterator[RowChange]:
         return self._changes()

@@ -167,9 +167,13 @@ class TableDiff:
         found = (side.read(["id"], within)["id"] for side in self.sides)
         return any(pc.any(pc.is_in(column, value_set=ids)).as_py() for column in found)
 
-    def ranges(self) -> Iterator[TableChanges]:
-        """Yield all changes range by range, ids ascending."""
+    def ranges(self, start: str | None = None) -> Iterator[TableChanges]:
+        """Yield all changes range by range, ids ascending, from the id `start` on."""
         for within in split_ids(self.sides):
+            if start is not None:
+                if within.high is not None and within.high <= start:
+                    continue
+                within = IdRange(max(start, within.low or ""), within.high)
             changes = self.changes(within)
             if changes.count:
                 yield changes
@@ -284,12 +288,17 @@ def diff_snapshots(
     columns: Columns | None = None,
     *,
     wanted: Callable[[str], bool] = lambda _: True,
+    start: tuple[str, str] | None = None,
 ) -> Iterator[RowChange]:
-    """Yield every row that differs, tables by key, rows by id; `wanted` selects tables by key."""
+    """Yield every row that differs, tables by key, rows by id; `wanted` selects tables by key.
+
+    With `start`, rows before this table key and id are not read.
+    """
+    first, row = start or ("", "")
     try:
         for pair in table_pairs(before, after):
-            if pair.moved and wanted(pair.key):
-                for changes in diff_pair(pair, before, after, columns).ranges():
+            if pair.moved and wanted(pair.key) and pair.key >= first:
+                for changes in diff_pair(pair, before, after, columns).ranges(row if pair.key == first else None):
                     yield from changes.rows()
     except Damaged as error:
         removed = before.find_removed() or after.find_removed() if error.code == "version_reclaimed" else None

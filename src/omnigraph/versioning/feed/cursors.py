@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import ChangeCursorRejected, InputError
 
-TokenKind = Literal["commit-page", "feed-cursor", "feed-page", "query-page"]
+TokenKind = Literal["commit-page", "diff-page", "feed-cursor", "feed-page", "query-page"]
 Rejected = Callable[[str], InputError]
 """Creates the error with the reason why a token cannot be used."""
 
@@ -86,3 +86,8 @@ def short_id(id_: str) -> Any:
 def is_id(id_: str, short: Any) -> bool:
     """Return True if an id matches the form stored in a token."""
     return bool(short_id(id_) == short)
+
+
+def id_start(short: Any) -> str:
+    """Return a text that is not greater than the id of a form stored in a token."""
+    return short if isinstance(short, str) else str(short[0]) if short else ""

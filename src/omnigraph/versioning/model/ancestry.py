@@ -1,14 +1,18 @@
 """Ancestry of commits: reachability and merge bases.
 
-All functions take commit ids and a `parents` function and never access storage, so they can be tested on small
-hand-made graphs.
+All functions take commits or their ids and a function that returns parents, and never access storage, so they can be
+tested on small hand-made graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from heapq import heappop, heappush
 from operator import or_
+
+from omnigraph.versioning.model.manifest_objects import Commit
 
 Parents = Callable[[str], Sequence[str]]
 
@@ -23,6 +27,35 @@ def reachable(start: str, parents: Parents) -> Iterator[str]:
             seen.add(commit)
             yield commit
             pending.extend(parents(commit))
+
+
+def newest_first(start: Commit, get: Callable[[str], Commit]) -> Iterator[Commit]:
+    """Yield `start` and every commit reachable from it, newest first; a commit is got when it is needed."""
+    queue = [(_age(start), start)]
+    seen = {start.id}
+    while queue:
+        _, commit = heappop(queue)
+        yield commit
+        for parent_id in commit.parents:
+            if parent_id not in seen:
+                seen.add(parent_id)
+                parent = get(parent_id)
+                heappush(queue, (_age(parent), parent))
+
+
+def _age(commit: Commit) -> tuple[int, int, _Descending]:
+    """Return a key that is unique and lower for newer commits."""
+    return -commit.manifest_version, -commit.created_us, _Descending(commit.id)
+
+
+@dataclass(frozen=True)
+class _Descending:
+    """A text that is ordered in reverse."""
+
+    text: str
+
+    def __lt__(self, other: _Descending) -> bool:
+        return other.text < self.text
 
 
 def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[str]:

@@ -9,9 +9,10 @@ Invariants:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from threading import RLock
 
 from omnigraph.cancellation import check_cancelled
@@ -33,7 +34,7 @@ from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.tables import TableStore, replaced
 from omnigraph.storage.manifest.manifest_table import ManifestTable, ManifestVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
-from omnigraph.versioning.model.ancestry import reachable
+from omnigraph.versioning.model.ancestry import newest_first
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, SchemaRecord
@@ -52,6 +53,8 @@ from omnigraph.versioning.write.ref_names import check_text
 FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
+_COMMITS_AT_ONCE = 256
+"""Manifest versions whose commits are read first when few commits are listed."""
 _CONTENDED_US = 10_000_000
 """Time after a lost race during which a branch is considered contended."""
 
@@ -269,11 +272,7 @@ class Repository:
         if not current:
             raise replaced("the history cannot be read")
         if last < state.version:
-            columns = ["object_id", "metadata", "table_version", "table_branch"]
-            rows = self.manifest.scan(
-                state.manifest, f"object_type = 'graph_commit' AND table_version > {last}", columns
-            ).to_pylist()
-            known = {**known, **{commit.id: commit for commit in map(row_to_commit, rows)}}
+            known = {**known, **self.commits_between(state, last, state.version)}
             with self._lock:
                 current = self._state is None or self._state.epoch == state.epoch
                 if current and self._commits[1] < state.version:
@@ -287,19 +286,33 @@ class Repository:
 
     def commits(self, branch: str = MAIN, limit: int | None = None) -> list[Commit]:
         """Return the commits reachable from a branch's head, newest first."""
+        return list(islice(self.newest_commits(branch, few=limit is not None), limit))
+
+    def newest_commits(self, branch: str = MAIN, *, few: bool = False) -> Iterator[Commit]:
+        """Return an iterator of the commits reachable from a branch's head, newest first.
+
+        With `few`, commits are read from the manifest in batches as they are needed, unless all are known already.
+        """
         state = self.state()
         head = state.get_head(branch)
-        known = self.all_commits(state)
+        with self._lock:
+            few = few and not self._commits[0]
+        get = _RecentCommits(self, state).get if few else self.all_commits(state).get
 
-        def parents(commit_id: str) -> tuple[str, ...]:
-            commit = known.get(commit_id)
+        def commit_of(commit_id: str) -> Commit:
+            commit = get(commit_id)
             if commit is None:
                 raise Damaged(f"commit {commit_id} is missing from the history of '{branch}'")
-            return commit.parents
+            return commit
 
-        found = [known[commit_id] for commit_id in list(reachable(head.commit_id, parents))]
-        found.sort(key=lambda commit: (commit.manifest_version, commit.created_us, commit.id), reverse=True)
-        return found[:limit]
+        return newest_first(commit_of(head.commit_id), commit_of)
+
+    def commits_between(self, state: State, low: int, high: int) -> dict[str, Commit]:
+        """Return the commits whose manifest versions are above `low` and at most `high`, by id."""
+        condition = f"object_type = 'graph_commit' AND table_version > {low} AND table_version <= {high}"
+        columns = ["object_id", "metadata", "table_version", "table_branch"]
+        rows = self.manifest.scan(state.manifest, condition, columns).to_pylist()
+        return {commit.id: commit for commit in map(row_to_commit, rows)}
 
     def schema(self, hash_: str) -> SchemaRecord:
         """Return the schema with this hash."""
@@ -402,6 +415,25 @@ class Repository:
                     code="version_reclaimed",
                     hint="a cleanup removes old versions; start at a newer commit",
                 )
+
+
+class _RecentCommits:
+    """Commits of the manifest, read from the newest version backwards in growing batches."""
+
+    def __init__(self, repository: Repository, state: State) -> None:
+        self._repository = repository
+        self._state = state
+        self._known: dict[str, Commit] = {}
+        self._low = state.version
+        self._batch = _COMMITS_AT_ONCE
+
+    def get(self, commit_id: str) -> Commit | None:
+        """Return a commit; None if the manifest does not have it."""
+        while commit_id not in self._known and self._low > 0:
+            low = max(0, self._low - self._batch)
+            self._known |= self._repository.commits_between(self._state, low, self._low)
+            self._low, self._batch = low, self._batch * 4
+        return self._known.get(commit_id)
 
 
 def _locate_graph(uri: str | os.PathLike[str], environ: Mapping[str, str] | None) -> Location:
