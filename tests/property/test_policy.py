@@ -7,6 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.operations.access import Access
 from omnigraph.policy import Policy, parse_rules
 from omnigraph.policy.rules import GRAPH_ACTIONS, SCOPES
 from support.policies import evaluate
@@ -54,3 +55,22 @@ def test_cedar_agrees_with_direct_evaluation(document, asked):
         assert bool(decision.reasons) != decision.allowed
         matched = [found.rule for found in policy.consider(decision) if found.why == "ok"]
         assert sorted(matched) == list(decision.matched_rules)
+
+
+@settings(max_examples=80)
+@given(
+    document=documents(),
+    asked=st.lists(
+        st.tuples(requests, st.lists(st.sampled_from([*NAMES, "other"]), max_size=3)), min_size=1, max_size=10
+    ),
+)
+def test_groups_of_a_token_act_like_groups_of_the_file(document, asked):
+    policy = Policy(parse_rules(json.dumps(document)))
+    for (actor, action, branch, target), groups in asked:
+        listed = {name: [*actors, *([actor] if name in groups else [])] for name, actors in document["groups"].items()}
+        rules = parse_rules(json.dumps({**document, "groups": listed}))
+        decision = Access(policy, actor, groups=groups).decide(action, branch, target)
+        assert decision.matched_rules == evaluate(rules, actor, action, branch, target)
+        assert policy.decide(actor, action, branch, target).matched_rules == evaluate(
+            policy.rules, actor, action, branch, target
+        )

@@ -18,6 +18,7 @@ from omnigraph.policy.rules import ACTIONS_OF, WITHOUT_EFFECT, PolicyKind, Polic
 _NAMESPACE = "Omnigraph"
 _FLAGS = ("has_branch", "branch_is_protected", "has_target_branch", "target_branch_is_protected")
 _TEXTS = ("branch", "target_branch")
+_PARSED_MAX = 4096
 _NO_MEMBERS: dict[str, Any] = {"attrs": {}, "parents": []}
 _CONDITIONS = {
     "branch_scope": ("has_branch", "branch_is_protected"),
@@ -62,6 +63,8 @@ class CedarPolicies:
             raise _rejected(rules, [str(problem) for problem in found.errors])
         self._text = str(everything)
         self._subsets: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._entity_sets: dict[tuple[str, tuple[str, ...]], Any] = {}
+        """Actor and groups → entities, for actors with groups of a token."""
         self._lock = threading.Lock()
 
     @property
@@ -116,18 +119,28 @@ class CedarPolicies:
         """Return entities with an actor in these groups; those of the policy unless a token adds a group."""
         if groups == self._rules.groups_of.get(actor, ()):
             return self._entities
-        members = [_entity("Actor", actor, groups), *(_entity("Group", group) for group in groups)]
-        text = json.dumps([*members, {**_NO_MEMBERS, "uid": self._resource}])
-        return _cedarpy().Entities.from_json_str(text, self._schema)
+        found = self._entity_sets.get((actor, groups))
+        if found is None:
+            members = [_entity("Actor", actor, groups), *(_entity("Group", group) for group in groups)]
+            text = json.dumps([*members, {**_NO_MEMBERS, "uid": self._resource}])
+            found = _cedarpy().Entities.from_json_str(text, self._schema)
+            self._keep(self._entity_sets, (actor, groups), found)
+        return found
 
     def _subset(self, action: str, groups: tuple[str, ...]) -> Any:
         found = self._subsets.get((action, groups))
         if found is None:
             permits = [self._permits[action, group] for group in groups if (action, group) in self._permits]
             found = _policy_set(_cedarpy(), permits)
-            with self._lock:
-                self._subsets[action, groups] = found
+            self._keep(self._subsets, (action, groups), found)
         return found
+
+    def _keep(self, kept: dict[tuple[str, tuple[str, ...]], Any], key: tuple[str, tuple[str, ...]], value: Any) -> None:
+        """Keep a parsed object. Tokens can bring any combination of groups, so the number of objects is limited."""
+        with self._lock:
+            if len(kept) >= _PARSED_MAX:
+                kept.clear()
+            kept[key] = value
 
 
 def _cedarpy() -> Any:
