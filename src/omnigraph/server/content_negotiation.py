@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -19,7 +19,7 @@ from omnigraph.engine.result.result import Result
 from omnigraph.errors import LimitReached
 from omnigraph.server.answers import Rows
 from omnigraph.server.errors import RequestFault
-from omnigraph.wire.document import encoder
+from omnigraph.wire.document import Document, encoder
 from omnigraph.wire.json_lines import EndDocument
 from omnigraph.wire.queries import query_document, query_metadata
 
@@ -46,6 +46,8 @@ CHUNK_BYTES = 64 * 1024
 """Largest size of an NDJSON or CSV chunk; an Arrow chunk is one batch."""
 GZIP_MIN_BYTES = 8 * 1024
 BATCH_ROWS = 16_384
+_ROWS_HINT = "request application/x-ndjson or application/vnd.apache.arrow.stream, or pages with 'page'"
+LIST_HINT = "request application/x-ndjson, or a part with 'limit'"
 _CODECS = ("zstd", "lz4")
 _GZIP_FORMS = frozenset({"json", "ndjson", "html"})
 
@@ -139,20 +141,21 @@ class JsonBounds:
 def json_body(rows: Rows, bounds: JsonBounds) -> bytes:
     """Return the rows of a query as one JSON document; raise `LimitReached` if it is too large."""
     result = rows.result
-    _check_json("rows", len(result), bounds.rows)
+    check_json("rows", len(result), bounds.rows)
     document = query_document(result, rows.target, result.to_columns())
     document.elapsed_ms = round(result.elapsed_ms, 3)
     body = encoder.encode(document)
-    _check_json("bytes", len(body), bounds.bytes)
+    check_json("bytes", len(body), bounds.bytes)
     return body
 
 
-def _check_json(resource: Literal["rows", "bytes"], actual: int, limit: int) -> None:
+def check_json(resource: Literal["rows", "bytes"], actual: int, limit: int, hint: str = _ROWS_HINT) -> None:
+    """Raise `LimitReached` if a JSON document is too large."""
     if actual > limit:
         raise LimitReached(
             f"the result has {actual:,} {resource}; a JSON document has at most {limit:,}",
             code="json_too_large",
-            hint="request application/x-ndjson or application/vnd.apache.arrow.stream, or pages with 'page'",
+            hint=hint,
             resource=resource,
             limit=limit,
             actual=actual,
@@ -195,6 +198,22 @@ def split_blocks(blocks: Iterator[bytes]) -> Iterator[bytes]:
     for block in blocks:
         for start in range(0, len(block), CHUNK_BYTES):
             yield block[start : start + CHUNK_BYTES]
+
+
+def line_chunks(
+    metadata: Document, documents: Iterable[Document], end: Callable[[int], EndDocument]
+) -> Iterator[bytes]:
+    """Yield a list as JSON lines; `end` returns the last line for the number of documents."""
+
+    def lines() -> Iterator[bytes]:
+        yield encoder.encode(metadata)
+        count = 0
+        for document in documents:
+            count += 1
+            yield encoder.encode(document)
+        yield encoder.encode(end(count))
+
+    return joined_lines(lines())
 
 
 def joined_lines(lines: Iterator[bytes]) -> Iterator[bytes]:

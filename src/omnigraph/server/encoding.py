@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -45,7 +45,7 @@ def encode(caller: Caller, reply: Reply) -> Encoded:
             headers = {"Content-Type": reply.media_type, **reply.headers}
             return Encoded(200, headers, _compressed_body(caller, headers, reply.body))
         case Chunks():
-            headers = {"Content-Type": reply.media_type, **reply.headers}
+            headers = {"Content-Type": reply.media_type, **_tag(caller), **reply.headers}
             chunks = _compressed(caller, headers, reply.chunks)
             return Encoded(reply.status, headers, chunks=chunks, commit=reply.commit)
         case Events():
@@ -60,9 +60,10 @@ def etag_of(commit: str, fingerprint: str) -> str:
     return f'"{commit}.{fingerprint}"'
 
 
-def is_not_modified(caller: Caller, body: Any) -> Encoded | None:
+def is_not_modified(caller: Caller, body: Any, path: Mapping[str, str]) -> Encoded | None:
     """Return the answer 304 if the client already has this answer; nothing else runs then."""
-    commit = caller.graph.snapshot(getattr(body, "branch", None), point_of(getattr(body, "at", None))).commit_id
+    at = point_of(path.get("commit_id", getattr(body, "at", None)))
+    commit = caller.graph.snapshot(getattr(body, "branch", None), at).commit_id
     caller.etag = etag_of(commit, caller.fingerprint)
     if not matches_none(caller.headers, caller.etag):
         return None
@@ -81,11 +82,13 @@ def _rows(caller: Caller, rows: Rows) -> Encoded:
 
 
 def _document(caller: Caller, document: Document, status: int, commit: str | None, headers: dict[str, str]) -> Encoded:
-    headers = {"Content-Type": CONTENT_TYPES["json"], **headers}
-    if caller.etag:
-        headers["ETag"] = caller.etag
+    headers = {"Content-Type": CONTENT_TYPES["json"], **_tag(caller), **headers}
     body = _compressed_body(caller, headers, encoder.encode(document))
     return Encoded(status, headers, body, commit=commit)
+
+
+def _tag(caller: Caller) -> dict[str, str]:
+    return {"ETag": caller.etag} if caller.etag else {}
 
 
 def _compressed_body(caller: Caller, headers: dict[str, str], body: bytes) -> bytes:

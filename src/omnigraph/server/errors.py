@@ -13,6 +13,7 @@ from omnigraph.errors import (
     Cancelled,
     ChangeFeedGap,
     Conflict,
+    Damaged,
     Denied,
     IncompatibleFormat,
     InputError,
@@ -77,6 +78,8 @@ def status_of(error: OmniGraphError) -> int:
         return 429 if error.scope == "actor" else 503
     if isinstance(error, StorageError) and error.code in _UNREACHABLE:
         return 503
+    if _is_gone(error):
+        return 410
     return next(_STATUSES[cls] for cls in type(error).__mro__ if cls in _STATUSES)
 
 
@@ -96,8 +99,15 @@ def document_of(error: OmniGraphError, request_id: str) -> ErrorDocument:
     document = error_document(error)
     if isinstance(error, RequestFault):
         document.code = _CODES.get(error.status, "bad_request")
+    elif _is_gone(error):
+        document.code = "not_found"
     document.request_id = request_id
     return document
+
+
+def _is_gone(error: OmniGraphError) -> bool:
+    """True if a cleanup removed the data that the request names."""
+    return isinstance(error, Damaged) and error.code == "version_reclaimed"
 
 
 def internal_error(error: BaseException) -> OmniGraphError:

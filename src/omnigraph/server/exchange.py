@@ -286,7 +286,7 @@ class Exchange:
         if route.writes and caller.state.audit is not None:
             caller.state.audit.check()
         caller.fingerprint = self._fingerprint(path)
-        unchanged = is_not_modified(caller, self._input) if route.etag else None
+        unchanged = is_not_modified(caller, self._input, path) if route.etag else None
         if unchanged is not None:
             return unchanged
         arguments = path if self._input is None else {"body": self._input, **path}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import (
+    change_routes,
+    commit_routes,
     documentation_routes,
     health_routes,
     mutate_routes,
@@ -21,6 +23,8 @@ ROUTES: tuple[Route, ...] = (
     *mutate_routes.ROUTES,
     *schema_routes.ROUTES,
     *table_routes.ROUTES,
+    *commit_routes.ROUTES,
+    *change_routes.ROUTES,
     *health_routes.ROUTES,
     *documentation_routes.ROUTES,
 )

@@ -212,7 +212,23 @@ def read_block(
     limits: PageLimits | None = None,
     page: str | None = None,
 ) -> CommitBlock:
-    """Return the changes of one commit, all of them or one page."""
+    """Return the changes of one commit, all of them or one page; `ChangeFeedGap` if a cleanup removed its data."""
+    try:
+        return _read_block(repository, columns, commit, wanted, limits, page)
+    except Damaged as error:
+        if error.code != "version_reclaimed":
+            raise
+        raise ChangeFeedGap(commit.id, None) from error
+
+
+def _read_block(
+    repository: Repository,
+    columns: Columns,
+    commit: Commit,
+    wanted: ChangeFilter,
+    limits: PageLimits | None,
+    page: str | None,
+) -> CommitBlock:
     before, after = commit_pair(repository, commit)
     check_schema(before, after)
     binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}

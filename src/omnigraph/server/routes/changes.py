@@ -1,0 +1,133 @@
+"""The change feed of a branch: polls, an event stream, and the baseline."""
+
+from __future__ import annotations
+
+from omnigraph.errors import Cancelled, Unauthorized
+from omnigraph.server.answers import Answer, Chunks, Events
+from omnigraph.server.caller import Caller
+from omnigraph.server.content_negotiation import CONTENT_TYPES, joined_lines, line_chunks
+from omnigraph.text_table import compact
+from omnigraph.versioning.feed.feed import ChangePage
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.change_feed import ChangesDocument, changes_document
+from omnigraph.wire.changes import FeedPageDocument
+from omnigraph.wire.document import encoder
+from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
+from omnigraph.wire.json_values import row_value
+from omnigraph.wire.requests.changes import BaselineRequest, ChangesQuery, ChangesStreamQuery
+
+START = "now"
+"""The start of a feed without a cursor."""
+
+
+def poll_changes(caller: Caller, body: ChangesQuery) -> Answer | Chunks:
+    """Return the commits of a branch since a cursor, with their changes."""
+    body.check()
+    page = _poll(caller, body, cursor=body.cursor, start=body.start or START, page=body.page_token)
+    document = _document(page)
+    if caller.negotiated.form != "ndjson":
+        return Answer(document, commit=page.cut)
+    metadata = StreamMetadataDocument(content="changes", branch=body.branch or MAIN, graph_commit_id=page.cut)
+
+    def end(count: int) -> EndDocument:
+        return EndDocument(
+            rows=count,
+            graph_commit_id=page.cut,
+            next_page_token=document.next_page_token,
+            cursor=document.cursor,
+            caught_up=document.caught_up,
+        )
+
+    return Chunks(line_chunks(metadata, document.blocks, end), CONTENT_TYPES["ndjson"], commit=page.cut)
+
+
+def stream_changes(caller: Caller, body: ChangesStreamQuery) -> Events:
+    """Send the commits of a branch as they are made. The id of an event is the cursor that continues after it."""
+    body.check()
+    return Events(_ChangeEvents(caller, body).poll)
+
+
+class _ChangeEvents:
+    """The events of one stream.
+
+    The stream ends when the token expires or a reload changes the configuration, tokens or policies. The client then
+    connects again with the id of its last event and is authenticated again.
+    """
+
+    def __init__(self, caller: Caller, body: ChangesStreamQuery) -> None:
+        self._caller = caller
+        self._body = body
+        self._cursor = caller.headers.get("last-event-id") or body.cursor
+        self._page: str | None = None
+        self._started = False
+
+    def poll(self) -> bytes | None:
+        """Return the next event, nothing if no commit was made, or None at the end of the stream."""
+        if self._started and not self._is_valid():
+            return None
+        try:
+            page = _poll(
+                self._caller, self._body, cursor=self._cursor, start=self._body.start or START, page=self._page
+            )
+        except Cancelled:
+            return None
+        is_first, self._started = not self._started, True
+        self._page = page.page
+        if page.cursor is not None:
+            self._cursor = page.cursor
+        if page.blocks:
+            return _event(page.cursor, _document(page))
+        return f"id: {page.cursor}\n\n".encode() if is_first else b""
+
+    def _is_valid(self) -> bool:
+        caller = self._caller
+        if caller.access is not None:
+            # The decisions of the first poll are in the audit record; those of later polls are not kept.
+            caller.access.decisions.clear()
+        if caller.server.holder.current.digests != caller.state.digests:
+            return False
+        try:
+            if caller.state.tokens is not None:
+                caller.state.tokens.find(caller.headers.get("authorization"))
+        except Unauthorized:
+            return False
+        return True
+
+
+def _event(cursor: str | None, document: ChangesDocument) -> bytes:
+    """Return one event. A part of a commit has no id: a client that reconnects receives the commit from its start."""
+    id_ = b"" if cursor is None else f"id: {cursor}\n".encode()
+    return id_ + b"event: changes\ndata: " + encoder.encode(document) + b"\n\n"
+
+
+def _poll(caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start: str, page: str | None) -> ChangePage:
+    return caller.graph.changes(
+        cursor,
+        start=start,
+        page=page,
+        branch=body.branch,
+        kinds=body.kind,
+        types=body.type,
+        ops=body.op,
+        changes_max=body.changes_max,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+
+
+def _document(page: ChangePage) -> ChangesDocument:
+    return changes_document(FeedPageDocument.of(row_value(page.to_json())))
+
+
+def export_baseline(caller: Caller, body: BaselineRequest) -> Chunks:
+    """Return the records at the head of a branch, then the cursor that continues from there."""
+    records = caller.graph.changes_baseline(
+        branch=body.branch,
+        kinds=body.kind,
+        types=body.type,
+        ops=body.op,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+
+    return Chunks(joined_lines(compact(record).encode() for record in records), CONTENT_TYPES["ndjson"])

@@ -1,0 +1,101 @@
+"""Commits: their list, one commit, its changes, and its revert."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from omnigraph.errors import CommitNotFound
+from omnigraph.server.answers import Answer, Chunks
+from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.content_negotiation import CONTENT_TYPES, LIST_HINT, check_json, line_chunks
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit
+from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument
+from omnigraph.wire.change_feed import commit_changes_document
+from omnigraph.wire.changes import CommitChangesDocument
+from omnigraph.wire.commits import CommitDocument, CommitListDocument
+from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
+from omnigraph.wire.json_values import row_value
+from omnigraph.wire.requests.branches import RevertPreviewRequest, RevertRequest
+from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery
+
+
+def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
+    """List the commits of a branch, newest first."""
+    branch = body.branch or MAIN
+    commits = caller.graph.commits(branch)
+    head = commits[0].id
+    found = _selected(commits, body, branch)
+    page = found if body.limit is None else found[: body.limit]
+    next_ = page[-1].id if len(page) < len(found) else UNSET
+    if caller.negotiated.form == "ndjson":
+        metadata = StreamMetadataDocument(content="commits", branch=branch, graph_commit_id=head)
+        documents = (CommitDocument.of(commit.to_json()) for commit in page)
+        chunks = line_chunks(
+            metadata, documents, lambda count: EndDocument(rows=count, graph_commit_id=head, next=next_)
+        )
+        return Chunks(chunks, CONTENT_TYPES["ndjson"], commit=head)
+    check_json("rows", len(page), caller.state.settings.limits.json_rows, LIST_HINT)
+    return Answer(CommitListDocument([CommitDocument.of(commit.to_json()) for commit in page], next_), commit=head)
+
+
+def _selected(commits: Sequence[Commit], body: CommitListQuery, branch: str) -> list[Commit]:
+    """Return the commits after the start of the page that have the requested actor and kind."""
+    start = body.start
+    if start is not None:
+        ids = [commit.id for commit in commits]
+        if start not in ids:
+            raise CommitNotFound(
+                f"branch '{branch}' has no commit '{start}'", hint="give the value of 'next' of the previous answer"
+            )
+        commits = commits[ids.index(start) + 1 :]
+    return [commit for commit in commits if body.actor in (None, commit.actor) and body.kind in (None, commit.kind)]
+
+
+def get_commit(caller: Caller, commit_id: str) -> Answer:
+    """Return one commit."""
+    commit = caller.graph.commit(point_of(commit_id) or MAIN)
+    return Answer(CommitDocument.of(commit.to_json()), commit=commit.id)
+
+
+def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str) -> Answer:
+    """Return the changes of one commit relative to its first parent."""
+    block = caller.graph.commit_changes(
+        point_of(commit_id) or MAIN,
+        kinds=body.kind,
+        types=body.type,
+        ops=body.op,
+        changes_max=body.changes_max,
+        page=body.page_token,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    changes = CommitChangesDocument.of(row_value({**block.to_json(), "page": block.page}))
+    return Answer(commit_changes_document(changes), commit=block.commit.id)
+
+
+def revert_commit(caller: Caller, body: RevertRequest, commit_id: str) -> Answer:
+    """Undo one commit by a new commit."""
+    result = caller.graph.revert(
+        point_of(commit_id) or MAIN,
+        branch=body.branch,
+        message=body.message,
+        resolve=body.resolve,
+        if_commit=caller.if_commit,
+        idempotency_key=caller.idempotency_key,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    document = RevertDocument.of({**result.to_json(), "actor_id": caller.actor})
+    document.commit = caller.commit_document(result.commit_id)
+    return Answer(document, commit=result.commit_id)
+
+
+def preview_revert(caller: Caller, body: RevertPreviewRequest, commit_id: str) -> Answer:
+    """Plan a revert, with all conflicts."""
+    reverted = caller.graph.snapshot(body.branch, point_of(commit_id)).commit_id
+    plan = caller.graph.revert_preview(
+        reverted, branch=body.branch, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
+    )
+    return Answer(RevertPreviewDocument.of({"reverted_commit_id": reverted, "branch": body.branch, **plan.to_json()}))
