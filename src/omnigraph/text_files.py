@@ -1,10 +1,22 @@
-"""Reading of text files that the user names."""
+"""Files that the user names: their text, and their names in errors."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from omnigraph.errors import InputError
+
+
+class NamedPath(str):
+    """A path with the name that errors show for it."""
+
+    shown: str
+
+    def __new__(cls, path: str, shown: str) -> NamedPath:
+        """Create the path of a file with its name for users."""
+        made = super().__new__(cls, path)
+        made.shown = shown
+        return made
 
 
 def read_text_file(path: str | Path) -> str:

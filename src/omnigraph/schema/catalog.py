@@ -237,6 +237,11 @@ class Catalog:
         members = tuple(one for one in names if one in self.nodes)
         return UnionType(name, {p.name: p for p in shared if p is not None}, members=members)
 
+    @cached_property
+    def declares_embeddings(self) -> bool:
+        """True if a vector property is computed from a text."""
+        return any(node.embeds for node in self.nodes.values())
+
     def tables(self) -> Iterator[NodeType | EdgeType]:
         """Return all types that have a table: edges, then nodes, each by name."""
         yield from self.edges.values()

@@ -194,7 +194,7 @@ def _readable(files: Sequence[str]) -> Iterator[list[str]]:
         return
     import tempfile
 
-    from omnigraph.storage.files.input_files import NamedPath
+    from omnigraph.text_files import NamedPath
 
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "stdin.jsonl"
@@ -205,4 +205,4 @@ def _readable(files: Sequence[str]) -> Iterator[list[str]]:
 
 def embeds(graph: Graph, result: LoadResult) -> bool:
     """True if the schema of the loaded branch declares embeddings."""
-    return any(node.embeds for node in graph.catalog(result.branch).nodes.values())
+    return graph.catalog(result.branch).declares_embeddings

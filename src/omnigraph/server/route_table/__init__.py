@@ -12,6 +12,7 @@ from omnigraph.server.route_table import (
     commit_routes,
     documentation_routes,
     health_routes,
+    load_routes,
     mutate_routes,
     query_routes,
     schema_routes,
@@ -21,6 +22,7 @@ from omnigraph.server.route_table import (
 ROUTES: tuple[Route, ...] = (
     *query_routes.ROUTES,
     *mutate_routes.ROUTES,
+    *load_routes.ROUTES,
     *schema_routes.ROUTES,
     *table_routes.ROUTES,
     *commit_routes.ROUTES,

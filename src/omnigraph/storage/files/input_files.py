@@ -25,6 +25,7 @@ from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.files.objects import BucketFile, bucket_store
 from omnigraph.storage.lance.lance_errors import store_errors
+from omnigraph.text_files import NamedPath
 
 _MAGIC = "*?["
 _BUFFER_BYTES = 4 << 20
@@ -237,18 +238,6 @@ def find_files(
             raise no_such_file(pattern)
         found += files if delimiter is None else [replace(file, delimiter=delimiter) for file in files]
     return found
-
-
-class NamedPath(str):
-    """A path with the name that errors show for it."""
-
-    shown: str
-
-    def __new__(cls, path: str, shown: str) -> NamedPath:
-        """Create the path of a file with its name for users."""
-        made = super().__new__(cls, path)
-        made.shown = shown
-        return made
 
 
 def _on_disk(pattern: str, is_data: Callable[[str], bool]) -> list[DataFile]:

@@ -1,0 +1,121 @@
+"""Loads: records as JSON lines or Arrow streams, as one commit."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import InputError, RecordError
+from omnigraph.operations.load.load_result import LoadResult, Reject
+from omnigraph.server.answers import Answer
+from omnigraph.server.arrow_bodies import read_streams
+from omnigraph.server.caller import Caller
+from omnigraph.text_files import NamedPath
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.json_values import row_value
+from omnigraph.wire.loads import LoadTarget, RejectedRecordDocument, load_answer
+from omnigraph.wire.requests.loads import IngestRequest, LoadQuery, LoadRequest
+
+REJECTED_MAX = 10_000
+"""Largest number of rejected records in an answer."""
+
+_NO_ENVELOPE = re.compile(rb"^[ \t\r]*(?://[^\n]*)?$(?!\Z)", re.MULTILINE)
+"""A blank line or a comment, which files may contain and a strict body may not."""
+
+
+def ingest(caller: Caller, body: IngestRequest) -> Answer:
+    """Load JSON lines; a missing branch is created from `from`, by default from `main`."""
+    return _load_text(caller, body, body.from_ or MAIN)
+
+
+def load(caller: Caller, body: LoadRequest) -> Answer:
+    """Load JSON lines; a missing branch is created only if `from` is given."""
+    return _load_text(caller, body, body.from_)
+
+
+def load_ndjson(caller: Caller, body: LoadQuery) -> Answer:
+    """Load a body of JSON lines, each of which is exactly one record."""
+    assert caller.body is not None
+    if body.type is not None:
+        raise InputError("'type' belongs to an Arrow stream; a JSON line names its type", code="bad_member")
+    if caller.body.size:
+        _check_lines(caller.body.path)
+    return _load(caller, NamedPath(str(caller.body.path), "body.jsonl"), body, body.from_)
+
+
+def load_arrow(caller: Caller, body: LoadQuery) -> Answer:
+    """Load a body of Arrow streams, one for each type."""
+    assert caller.body is not None
+    bytes_max = caller.state.settings.limits.load_bytes
+    return _load(caller, read_streams(caller.body.path, body.type, bytes_max=bytes_max), body, body.from_)
+
+
+def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:
+    with tempfile.NamedTemporaryFile(prefix="omnigraph-body-", suffix=".jsonl") as file:
+        file.write(body.data.encode("utf-8", "surrogatepass"))
+        file.flush()
+        return _load(caller, NamedPath(file.name, "data.jsonl"), body, base)
+
+
+def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None) -> Answer:
+    rejects: list[Reject] | None = [] if body.rejects else None
+    branch = body.branch or MAIN
+    options: dict[str, Any] = {
+        "mode": body.mode,
+        "branch": branch,
+        "message": body.message,
+        "rejects": rejects,
+        "job_id": caller.idempotency_key,
+        "if_commit": caller.if_commit,
+        "cancel": caller.cancel,
+        "timeout": caller.write_timeout_s,
+    }
+    if base is None:
+        result = caller.graph.load(data, **options)
+    else:
+        result = caller.graph.ingest(data, from_branch=base, **options)
+    caller.audit["rows"] = sum(rows for _, rows in result.tables)
+    rejected = [_rejected(reject) for reject in (rejects or ())[:REJECTED_MAX]]
+    target = LoadTarget(caller.uri, result.branch, result.mode, caller.actor)
+    commit = caller.commit_document(result.commit_id)
+    document = load_answer(target, result.base_branch, result, commit, rejected, embeds=_embeds(caller, result))
+    if result.rejected_count > len(rejected):
+        document.notes.append(f"{result.rejected_count} records were rejected; {len(rejected)} of them are listed")
+    return Answer(document, commit=result.commit_id)
+
+
+def _rejected(reject: Reject) -> RejectedRecordDocument:
+    return RejectedRecordDocument(
+        reject.source,
+        reject.line,
+        reject.type_name,
+        reject.property,
+        reject.rule,
+        reject.reason,
+        row_value(reject.record),
+    )
+
+
+def _embeds(caller: Caller, result: LoadResult) -> bool:
+    """Return True if the schema of the loaded branch declares embeddings; the right to write suffices to see it."""
+    assert caller.served is not None
+    assert caller.served.graph is not None
+    return caller.served.graph.catalog(result.branch).declares_embeddings
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse blank lines and comments; a line feed at the end is allowed."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        found = _NO_ENVELOPE.search(text)
+        if found is not None:
+            line = text[: found.start()].count(b"\n") + 1
+            raise RecordError(
+                "a line must be exactly one record; this one is blank or a comment",
+                source="body.jsonl",
+                line=line,
+                rule="record",
+                hint='write {"type": "Name", "data": {…}} or {"edge": "Name", "from": "id", "to": "id", "data": {…}}',
+            )
