@@ -249,6 +249,8 @@ class Graph(GraphBranches):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
     ) -> MutationResult:
         """Run one mutation query, given as text or as the path of a `.gq` file, as one commit.
 
@@ -256,9 +258,11 @@ class Graph(GraphBranches):
         With `if_commit`, the change is published only if the head of the branch is that commit; otherwise
         `PreconditionFailed` is raised. A repeated call with the same `idempotency_key`, by the same actor, changes
         nothing and returns the result of the first; another request with the key raises `KeyReused`.
+        `cancel` and `timeout` stop the mutation until its publish begins, as in `load`.
         """
         options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
-        return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
+        with stoppable("mutation", cancel, timeout, writes=True):
+            return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
 
     def load(
         self,

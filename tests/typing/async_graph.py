@@ -25,6 +25,7 @@ async def check(graph: og.AsyncGraph) -> None:
     assert_type(await graph.merge("side", if_commit="c", idempotency_key="k"), MergeResult)
     assert_type(await graph.branch_create("side", idempotency_key="k"), Head)
     assert_type(await graph.commits(limit=3), list[Commit])
+    assert_type(await graph.get("T", "id", kind="edge"), dict[str, Any] | None)
     assert_type(graph.diff("a", "b"), AsyncIterator[RowChange])
     assert_type(await graph.history("T", "id"), AsyncIterator[EntityChange])
     assert_type(await graph.export("out"), AsyncIterator[dict[str, Any]] | int)

@@ -105,12 +105,17 @@ def _only_params(name: Any, params: Params | None) -> Params:
 
 
 def limits_of(limits: Limits | None, timeout: float | None, cancel: Cancellation | None) -> Limits:
-    """Return the limits of a call; a timeout that is not a number of seconds raises `InputError`."""
+    """Return the limits of a call; a timeout that is not a number of seconds raises `InputError`.
+
+    `timeout` and `cancel` replace those of `limits`.
+    """
+    given = limits or NO_LIMITS
     if timeout is None and cancel is None:
-        return limits or NO_LIMITS
-    if timeout is not None:
-        check_seconds(timeout)
-    return replace(limits or NO_LIMITS, timeout_s=timeout, cancellation=cancel)
+        return given
+    if timeout is None:
+        return replace(given, cancellation=cancel)
+    check_seconds(timeout)
+    return replace(given, timeout_s=timeout, cancellation=given.cancellation if cancel is None else cancel)
 
 
 def check_seconds(timeout: Any) -> None:

@@ -60,3 +60,7 @@ def test_timeout_and_cancellation_are_added_to_the_limits():
     assert (limits.rows_max, limits.timeout_s, limits.cancellation) == (5, 2, cancel)
     with pytest.raises(InputError, match="a timeout is a number of seconds, not str"):
         limits_of(None, "2", None)  # type: ignore[arg-type]
+    given = Limits(timeout_s=9, cancellation=cancel)
+    other = Cancellation()
+    assert (limits_of(given, 2, None).timeout_s, limits_of(given, 2, None).cancellation) == (2, cancel)
+    assert (limits_of(given, None, other).timeout_s, limits_of(given, None, other).cancellation) == (9, other)

@@ -89,6 +89,7 @@ WRITES: dict[str, Call] = {
     "load a table": lambda graph, **how: graph.load(
         {"P": pa.table({"name": [f"t{at}" for at in range(40)]})}, mode="append", **how
     ),
+    "mutate": lambda graph, **how: graph.mutate("update P set { n: n + 1 } where n >= 0", **how),
     "ingest": lambda graph, **how: graph.ingest(MORE, branch="main", **how),
     "merge": lambda graph, **how: graph.merge("work", delete_branch=True, **how),
     "revert": lambda graph, **how: graph.revert("main", **how),
