@@ -104,6 +104,11 @@ class Lifecycle:
         """The open connections."""
         return self._server.server_state.connections
 
+    @property
+    def has_left_work(self) -> bool:
+        """True if threads still execute requests after `run`; the interpreter would wait for them."""
+        return self._work.in_flight_reads + self._work.in_flight_writes > 0
+
     # -- called by signals and by the supervisor of workers ----------------------------------------
 
     def stop(self) -> None:
@@ -215,7 +220,8 @@ class Lifecycle:
 
 def end_process(code: int) -> NoReturn:
     """End the process without waiting for its threads."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    logging.shutdown()
+    # A signal can arrive during a write to the same stream, which must not prevent the end.
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        logging.shutdown()
     os._exit(code)

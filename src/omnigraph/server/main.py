@@ -9,7 +9,7 @@ from functools import partial
 from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
 from omnigraph.server.auth.tokens import new_token
-from omnigraph.server.lifecycle import Lifecycle
+from omnigraph.server.lifecycle import Lifecycle, end_process
 from omnigraph.server.listening import VARIABLE, bind, curl_command, listen_address, remove_socket_file
 from omnigraph.server.observability import log
 from omnigraph.server.reload import make_holder
@@ -25,22 +25,19 @@ def serve(options: StartOptions) -> int:
     log.configure(settings.log.level, settings.log.format)
     if settings.local and options.local_token is None:
         options = replace(options, local_token=new_token())
+    if settings.workers > 1:
+        listener = bind(settings)
+        process: Supervisor | Lifecycle = Supervisor(start_process, options, listener, settings.workers)
+    else:
+        process = start_process(options, None)
+        listener = process.listener
     try:
-        return _serve_by_workers(options, settings) if settings.workers > 1 else _serve_alone(options)
+        code = process.run(partial(announce, listener, options, settings))
     finally:
         remove_socket_file(settings)
-
-
-def _serve_alone(options: StartOptions) -> int:
-    lifecycle = start_process(options, None)
-    return lifecycle.run(partial(announce, lifecycle.listener, options, lifecycle.settings))
-
-
-def _serve_by_workers(options: StartOptions, settings: ServerSettings) -> int:
-    listener = bind(settings)
-    return Supervisor(start_process, options, listener, settings.workers).run(
-        partial(announce, listener, options, settings)
-    )
+    if isinstance(process, Lifecycle) and process.has_left_work:
+        end_process(code)
+    return code
 
 
 def start_process(options: StartOptions, listener: socket.socket | None) -> Lifecycle:

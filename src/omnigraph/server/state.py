@@ -205,8 +205,7 @@ class StateHolder:
                 files.note(*self._files.paths)
             else:
                 self.current = new
-                for notify in self.on_change:
-                    notify(new)
+                self._notify(new)
                 report = ReloadReport(
                     True, reason, time.time(), new.digests, tuple(new.differences(running)), new.warnings
                 )
@@ -214,6 +213,13 @@ class StateHolder:
             self.last_reload = report
         _log_report(report)
         return report
+
+    def _notify(self, state: ServerState) -> None:
+        for notify in self.on_change:
+            try:
+                notify(state)
+            except Exception:
+                _log.exception("a part of the server could not use the new state")
 
     def due(self) -> str | None:
         """Return why a reload is due, or None. Cheap: a stat of each file."""

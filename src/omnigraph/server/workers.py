@@ -7,6 +7,7 @@ whose pipe is closed stops. A worker that ends unexpectedly is replaced.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import signal
@@ -20,6 +21,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.redaction import redact
 from omnigraph.server.lifecycle import RELOAD_SIGNAL, STOP_SIGNALS, Lifecycle, end_process
 from omnigraph.server.state_builder import StartOptions
 
@@ -65,9 +67,10 @@ class Supervisor:
             signal.signal(RELOAD_SIGNAL, self._note_reload)
         self._workers.append(self._new_worker())
         self._wait_for(self._workers[0])
-        self._workers += [self._new_worker() for _ in range(self._count - 1)]
-        on_ready()
-        self._supervise()
+        if not self._stops:
+            self._workers += [self._new_worker() for _ in range(self._count - 1)]
+            on_ready()
+            self._supervise()
         return self._shut_down()
 
     def _note_stop(self, *_: object) -> None:
@@ -108,7 +111,7 @@ class Supervisor:
                 self._tell("reload")
             for index, worker in enumerate(self._workers):
                 if not worker.process.is_alive():
-                    _log.error("worker %s ended with exit code %s", worker.process.pid, worker.process.exitcode)
+                    _log_end(worker)
                     time.sleep(RESTART_S)
                     self._workers[index] = self._new_worker()
 
@@ -127,6 +130,17 @@ class Supervisor:
                 worker.process.kill()
             return 1
         return max((1 for worker in self._workers if worker.process.exitcode), default=0)
+
+
+def _log_end(worker: _Worker) -> None:
+    """Log the unexpected end of a worker, with the error that kept it from starting."""
+    _log.error("worker %s ended with exit code %s", worker.process.pid, worker.process.exitcode)
+    with contextlib.suppress(EOFError, OSError):
+        while worker.pipe.poll():
+            message = worker.pipe.recv()
+            if isinstance(message, OmniGraphError):
+                _log.error("%s", redact(message.message))
+    worker.pipe.close()
 
 
 def run_worker(start: StartWorker, options: StartOptions, listener: socket.socket, pipe: Connection[Any, Any]) -> None:

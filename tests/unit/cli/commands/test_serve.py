@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,25 @@ def test_a_server_that_cannot_start_exits_with_1(cli, arguments: list[str], said
     code, output, errors = cli("serve", *arguments)
     assert (code, output) == (1, "")
     assert said in errors
+
+
+def test_a_busy_address_is_one_clear_error(cli, graph):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        address = f"127.0.0.1:{busy.getsockname()[1]}"
+        code, output, errors = cli("serve", str(graph), "--bind", address, "--log-level", "error")
+    assert (code, output) == (1, "")
+    assert errors.splitlines()[0].endswith(f"cannot listen on '{address}': Address already in use")
+    assert len(errors.splitlines()) == 2, errors
+
+
+def test_the_socket_of_another_server_stays(cli, graph):
+    path = graph.parent / "og.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as busy:
+        busy.bind(str(path))
+        busy.listen()
+        code, _, errors = cli("serve", str(graph), "--bind", f"unix:{path}")
+    assert (code, path.exists()) == (1, True)
+    assert "cannot listen on 'unix:" in errors
 
 
 @pytest.mark.parametrize(
