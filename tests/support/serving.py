@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
+from omnigraph.server.app import create_app
 from omnigraph.server.lifecycle import Lifecycle
 from omnigraph.server.listening import bind
 from omnigraph.server.reload import make_holder
@@ -197,6 +198,24 @@ class Running:
             return found[0]
 
         return answer
+
+
+@contextlib.contextmanager
+def serving(options: StartOptions) -> Iterator[tuple[str, StateHolder]]:
+    """Serve the application of the server in a thread; yields its address and state."""
+    holder = make_holder(options)
+    app = create_app(holder)
+    lifecycle = Lifecycle(holder, app, app.server.execution, bind(holder.current.settings))
+    host, port = lifecycle.listener.getsockname()[:2]
+    ready = threading.Event()
+    thread = threading.Thread(target=lifecycle.run, args=(ready.set,), kwargs={"with_signals": False}, daemon=True)
+    thread.start()
+    assert ready.wait(WAIT_S)
+    try:
+        yield f"{host}:{port}", holder
+    finally:
+        lifecycle.stop()
+        thread.join(WAIT_S)
 
 
 @contextlib.contextmanager
