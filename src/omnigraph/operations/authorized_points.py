@@ -43,7 +43,13 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
 
 def _named_point(repository: Repository, access: Access, judge: Judge, name: str) -> Snapshot:
     """Return the point with a name; a name that denotes nothing is judged like a branch that does not exist."""
-    found = repository.find_point(name)
+    try:
+        found = repository.find_point(name)
+    except InputError:
+        # The name is the prefix of several ids. Only a caller who may list commits learns that there are some.
+        if access.decide("read").allowed:
+            raise
+        found = None
     judged = (name,) if found is None else dict.fromkeys((found.branch, found.made_on))
     for branch in judged:
         judge_silently(access, judge, branch, f"the point '{name}'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from omnigraph.graph import Graph
 from omnigraph.operations.access import Access, Only
 from omnigraph.operations.paging import _Cursor
 from omnigraph.policy import Policy, parse_rules
+from omnigraph.versioning.model.points import PREFIX_MIN
 from support.writes import SHELVES, new_graph, shelf
 
 POLICY = """\
@@ -65,6 +67,17 @@ class Story:
 
     def as_(self, actor: str | None, branch: str = "main", **limits: Any) -> Graph:
         return self.raw.with_access(Access(self.policy, actor, **limits)).on(branch)
+
+
+def shared_prefix(graph: Graph) -> str:
+    """The prefix of several commit ids. An id begins with its time, so commits in quick succession share one."""
+    graph.branch_create("many")
+    for number in range(100):
+        graph.load([shelf("m", cap=number)], mode="merge", branch="many")
+        found, count = Counter(commit.id[:PREFIX_MIN] for commit in graph.commits("many")).most_common(1)[0]
+        if count > 1:
+            return found
+    raise AssertionError("no two commits share a prefix")
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +184,10 @@ def test_a_denied_commit_does_not_differ_from_an_unknown_one(story):
         for id_ in (*hidden, "fork"):
             assert failure(graph, id_) == failure(graph, unknown)
         assert failure(story.as_(None), story.main) == failure(story.as_(None), unknown)
+    prefix = shared_prefix(story.raw)
+    assert failure(story.as_("dan"), prefix) == failure(story.as_("dan"), unknown)
+    with pytest.raises(InputError, match="is the prefix of"):
+        story.as_("ola").commit_changes(prefix)
     assert story.as_("dan").commit_changes(story.draft).commit.id == story.draft
     assert story.as_("pia").commit_changes(story.main).commit.id == story.main
 
