@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits
 from omnigraph.server.audit_records import audit_record, is_recorded
@@ -222,13 +223,16 @@ class Exchange:
         return value if isinstance(value, str) else None
 
     async def _wait_for_commit(self) -> None:
-        """Wait until the graph contains the commit that `Omnigraph-Min-Commit` names."""
-        served = self._caller.served
+        """Wait until the graph contains the commit that `Omnigraph-Min-Commit` names.
+
+        A commit that the caller may neither read nor change is waited for in vain, like one that does not exist.
+        """
+        served, access = self._caller.served, self._caller.access
         wanted = read.min_commit_of(self._headers) if served is not None else None
-        if wanted is None or served is None:
+        if wanted is None or served is None or access is None:
             return
         deadline = time.monotonic() + MIN_COMMIT_WAIT_S
-        while not await self._server.execution.call("reads", partial(_contains, served, wanted)):
+        while not await self._server.execution.call("reads", partial(_contains, served, access, wanted)):
             if time.monotonic() >= deadline:
                 raise Overloaded(
                     f"this server does not see commit '{wanted}' yet",
@@ -370,13 +374,13 @@ class Exchange:
             log_query(query_entry(caller, self._input, self._commit, self._timing))
 
 
-def _contains(served: ServedGraph, commit_id: str) -> bool:
+def _contains(served: ServedGraph, access: Access, commit_id: str) -> bool:
     assert served.graph is not None
     try:
-        served.graph.commit(commit_id)
+        branch = served.graph.commit(commit_id).branch
     except NotFound:
         return False
-    return True
+    return any(access.decide(action, branch).allowed for action in ("read", "change"))
 
 
 def error_response(error: OmniGraphError, request_id: str, accept: str | None) -> Response:

@@ -1,0 +1,41 @@
+"""A server with two tenants, one for each module, and the log of the server as text."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from omnigraph.server.auth.failed_tries import FailedTries
+from omnigraph.server.observability import log
+from support.tenants import Tenants, tenants
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    """The server; tests of one module share its graphs."""
+    with tenants(tmp_path_factory.mktemp("site")) as running:
+        # No test is slowed down by the failed tries of another.
+        running.server.app.server.failed_tries = _Unlimited()
+        yield running
+
+
+class _Unlimited(FailedTries):
+    def delay_for(self, peer: str) -> float:  # noqa: ARG002
+        return 0.0
+
+
+@pytest.fixture
+def log_text() -> Iterator[io.StringIO]:
+    """The log at its most detailed level."""
+    root, own = logging.getLogger(), logging.getLogger("omnigraph")
+    before = [*root.handlers], root.level, own.level
+    stream = io.StringIO()
+    log.configure("debug", "text", stream)
+    yield stream
+    root.handlers[:], level, own_level = before[0], before[1], before[2]
+    root.setLevel(level)
+    own.setLevel(own_level)
+    logging.captureWarnings(False)

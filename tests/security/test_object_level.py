@@ -1,0 +1,114 @@
+"""OWASP API 1: object level. Every route × the ids of others: no route shows what the caller may not read.
+
+`ana` may read the branch `public` of graph `a`. All other branches, and graph `b`, hold data with a secret word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import ROUTES
+from support.route_requests import RouteRequest, request_of, text_of
+from support.tenants import SECRET, Tenants
+
+GRAPH_ROUTES = [route for route in ROUTES if route.scope == "graph"]
+READS = [route for route in GRAPH_ROUTES if {gate.action for gate in route.gates} <= {"read", "export"}]
+REFUSED = (400, 403, 404, 405, 409, 410, 412)
+SECRET_EXISTENCE = ("getCommitChanges",)
+"""Routes where a denial looks like an unknown id."""
+
+
+def named(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def members_of(route: Route) -> list[str]:
+    path = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
+    return path + ([member.encode_name for member in msgspec.structs.fields(route.input)] if route.input else [])
+
+
+def foreign_requests(site: Tenants, route: Route) -> list[RouteRequest]:
+    """Requests that differ from an allowed one in one value, which belongs to others."""
+    base = request_of(route, site.mine)
+    found = []
+    for name in members_of(route):
+        for value in site.foreign.get(name, ()):
+            changed = base.with_value(name, value)
+            if name != "branch" and name not in base.path:
+                found.append(changed.with_value("branch", None) if "branch" in base.members else changed)
+            found.append(changed)
+    return found
+
+
+def send(site: Tenants, request: RouteRequest, actor: str = "ana") -> Any:
+    members = {name: value for name, value in request.members.items() if value is not None}
+    return RouteRequest(request.route, request.path, members, request.headers, request.graph).send(
+        site.server, token=site.tokens[actor]
+    )
+
+
+@pytest.mark.parametrize("route", READS, ids=named)
+def test_own_data_is_served(site: Tenants, route: Route) -> None:
+    """The base of the other tests: the same requests with own ids succeed, unless they concern all branches."""
+    reply = send(site, request_of(route, site.mine))
+    everywhere = all(gate.branch is None and gate.target is None for gate in route.gates)
+    assert reply.status in ((200, 206, 403) if everywhere else (200, 206)), reply.body
+    assert SECRET not in text_of(reply)
+
+
+@pytest.mark.parametrize("route", GRAPH_ROUTES, ids=named)
+def test_ids_of_others_are_refused(site: Tenants, route: Route) -> None:
+    for request in foreign_requests(site, route):
+        reply = send(site, request)
+        shown = (request.path, request.members, reply.status, reply.body[:300])
+        assert reply.status in REFUSED, shown
+        assert SECRET not in text_of(reply), shown
+
+
+@pytest.mark.parametrize("route", GRAPH_ROUTES, ids=named)
+def test_the_graph_of_another_tenant_is_closed(site: Tenants, route: Route) -> None:
+    for request in [request_of(route, site.mine, graph="b"), *foreign_requests(site, route)]:
+        other = RouteRequest(request.route, request.path, request.members, request.headers, "b")
+        reply = send(site, other)
+        if route.gates:
+            assert reply.status in REFUSED, (reply.status, reply.body[:300])
+        assert SECRET not in text_of(reply)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.name in SECRET_EXISTENCE], ids=named)
+def test_a_denial_looks_like_an_unknown_id(site: Tenants, route: Route) -> None:
+    def answer(commit_id: str) -> tuple[int, str]:
+        reply = send(site, request_of(route, site.mine).with_value("commit_id", commit_id))
+        text = reply.body.decode().replace(commit_id, "ID").replace(reply.headers["x-request-id"], "REQUEST")
+        return reply.status, text
+
+    unknown = answer("01BX5ZZKBKACTAV9WEVGEMMVRZ")
+    assert unknown[0] == 404
+    assert {answer(commit_id) for commit_id in site.foreign["commit_id"]} == {unknown}
+
+
+def test_an_etag_of_another_caller_gives_nothing(site: Tenants) -> None:
+    """A tag depends on the request and the commit; with it, the policy is still asked first."""
+    for route in (route for route in READS if route.etag):
+        request = request_of(route, {**site.mine, "branch": "main"})
+        tag = request.send(site.server, token=site.tokens["root"]).headers.get("etag", "*")
+        for value in (tag, "*"):
+            reply = request.send(site.server, token=site.tokens["ana"], headers={"If-None-Match": value})
+            assert reply.status in REFUSED, (route.name, reply.status)
+
+
+def test_a_minimum_commit_reveals_no_commit(site: Tenants, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that the caller may not read is one that this server does not see."""
+    monkeypatch.setattr("omnigraph.server.exchange.MIN_COMMIT_WAIT_S", 0.0)
+    route = next(route for route in ROUTES if route.name == "query")
+    wanted = [*site.foreign["commit_id"], "01BX5ZZKBKACTAV9WEVGEMMVRZ"]
+    for commit_id in wanted:
+        request = request_of(route, site.mine)
+        reply = request.send(site.server, token=site.tokens["ana"], headers={"Omnigraph-Min-Commit": commit_id})
+        assert reply.status == 503, reply.body
+    own = {"Omnigraph-Min-Commit": site.mine["commit_id"]}
+    assert request_of(route, site.mine).send(site.server, token=site.tokens["ana"], headers=own).status == 200
