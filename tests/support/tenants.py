@@ -45,7 +45,7 @@ node Person implements Named {
 edge Knows: Person -> Person { since: I64? }
 """
 READ = "query people() { match { $p: Person } return { $p.name, $p.age, $p.tags } order { $p.name } }"
-WRITE = 'query add($name: String) { upsert Person { name: $name } new { age: 1 } existing { age: 2 } }'
+WRITE = "query add($name: String) { upsert Person { name: $name } new { age: 1 } existing { age: 2 } }"
 CHANGE = {"query": WRITE, "params": {"name": "new"}}
 GRAPH_ROLES = {action: f"do-{action}" for action in GRAPH_ACTIONS}
 SERVER_ROLES = {action: f"do-{action}" for action in SERVER_ACTIONS}

@@ -7,7 +7,6 @@ times; one task per process compares them with the limits once a second, so that
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Iterable
@@ -15,8 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
+from omnigraph.server.request_heads import PLAIN_HEADERS, error_body, problem_of_raw_head, problem_of_target
 from omnigraph.server.settings import ServerLimits
 
 SWEEP_S = 1.0
@@ -37,11 +35,6 @@ class ConnectionTimes:
     """Bytes that the client does not read, and since when their number is the same."""
 
 
-def error_body(message: str, code: str, reason: str) -> bytes:
-    """Return the error object of a request that does not reach the application."""
-    return json.dumps({"error": message, "code": code, "reason": reason}).encode()
-
-
 def raw_response(status: int, body: bytes, *headers: str) -> bytes:
     """Return a complete response that ends the connection."""
     lines = [
@@ -49,6 +42,7 @@ def raw_response(status: int, body: bytes, *headers: str) -> bytes:
         "content-type: application/json",
         f"content-length: {len(body)}",
         "connection: close",
+        *PLAIN_HEADERS,
         *headers,
     ]
     return "\r\n".join([*lines, "", ""]).encode() + body
@@ -92,6 +86,13 @@ class GuardedProtocol(_Base):
         if times.head_bytes > self.limits.header_bytes + self.limits.url_bytes + _SLACK:
             message = f"the request head exceeds {self.limits.header_bytes} bytes"
             self.refuse(431, message, "header_too_large")
+
+    def eof_received(self) -> None:
+        """Note that the client is gone; the transport closes, and a response would fail."""
+        cycle: Any = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Begin the idle time after a response."""
@@ -148,6 +149,7 @@ class GuardedProtocol(_Base):
 def guarded_protocol(limits: ServerLimits) -> type[Any]:
     """Return the protocol class of the server: httptools if it is installed, else h11."""
     try:
+        from httptools import HttpParserError  # noqa: PLC0415
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
     except ImportError:
         return h11_protocol(limits)
@@ -163,8 +165,10 @@ def guarded_protocol(limits: ServerLimits) -> type[Any]:
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
-            """Note the end of the head."""
+            """Note the end of the head, and refuse one that h11 would refuse."""
             self._begun = False
+            if problem_of_target(self.url, self.headers) is not None:
+                raise HttpParserError
             super().on_headers_complete()
 
         def in_head(self) -> bool:
@@ -187,6 +191,15 @@ def h11_protocol(limits: ServerLimits) -> type[Any]:
             """True if the head of a request has begun and is not complete."""
             return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
 
+        def handle_events(self) -> None:
+            """Parse what has arrived; refuse a head that httptools would refuse."""
+            in_head = self.conn.their_state is h11.IDLE
+            problem = problem_of_raw_head(self.conn.trailing_data[0]) if in_head else None
+            if problem is None:
+                super().handle_events()
+            else:
+                self.refuse(400, problem, "bad_http")
+
     GuardedH11.limits = limits
     return GuardedH11
 
@@ -198,31 +211,3 @@ async def sweep(connections: Iterable[Any]) -> None:
         now = time.monotonic()
         for connection in tuple(connections):
             connection.check_times(now)
-
-
-class HeaderLimit:
-    """ASGI application that refuses large headers with 431."""
-
-    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
-        self._app = app
-        self._header_bytes = limits.header_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] == "http":
-            size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-            if size > self._header_bytes:
-                await _refuse(send, 431, f"the headers exceed {self._header_bytes} bytes", "header_too_large")
-                return
-        await self._app(scope, receive, send)
-
-
-async def _refuse(send: Send, status: int, message: str, reason: str) -> None:
-    body = error_body(message, "bad_request", reason)
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -24,9 +24,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from omnigraph.server.certificates import load_certificate, make_tls_context
-from omnigraph.server.connections import HeaderLimit, guarded_protocol, sweep
+from omnigraph.server.connections import guarded_protocol, sweep
 from omnigraph.server.listening import BACKLOG
 from omnigraph.server.reload import watch
+from omnigraph.server.request_heads import HeadCheck
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState, StateHolder
 
@@ -194,7 +195,7 @@ class Lifecycle:
         settings = self.settings
         limits = settings.limits
         return uvicorn.Config(
-            HeaderLimit(app, limits),
+            HeadCheck(app, limits),
             http=guarded_protocol(limits),
             ws="none",
             log_config=None,
