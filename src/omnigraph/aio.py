@@ -51,7 +51,8 @@ class WriteCancelled(asyncio.CancelledError):
 
     `settled` is True if the write has stopped and nothing was written. It is False only if the call was cancelled again
     while it waited for that; the write may then still be published. It is safe to repeat the write with
-    `idempotency_key` (`job_id` of a load) in both cases. Maintenance has no key; it is safe to repeat anyway.
+    `idempotency_key` (`job_id` of a load) in both cases. `cleanup` and
+    `recover` have no key; they are safe to repeat.
     """
 
     def __init__(self, method: str, idempotency_key: str | None, *, settled: bool) -> None:
@@ -309,6 +310,10 @@ class AsyncGraph:
         """Return a handle that acts as the actor of an access and does only what it allows; it shares the threads."""
         return AsyncGraph(self.graph.with_access(access), _pool=self._pool)
 
+    async def with_metadata(self, metadata: Mapping[str, Any]) -> AsyncGraph:
+        """Return a handle of the same graph that adds entries to the metadata of every commit."""
+        return AsyncGraph(self.graph.with_metadata(metadata), _pool=self._pool)
+
     snapshot = _read(Graph.snapshot)
     catalog = _read(Graph.catalog)
     plan_schema = _read(Graph.plan_schema)
@@ -337,6 +342,8 @@ class AsyncGraph:
 
     branches = _read(Graph.branches)
     branch_create = _write(Graph.branch_create, "idempotency_key")
+    head = _read(Graph.head)
+    branch_update = _write(Graph.branch_update, "idempotency_key")
     branch_delete = _write(Graph.branch_delete, "idempotency_key")
     merge = _write(Graph.merge, "idempotency_key")
     merge_preview = _read(Graph.merge_preview)
@@ -356,8 +363,8 @@ class AsyncGraph:
     history = _iterator(Graph.history)
     blame = _read(Graph.blame)
 
-    ensure_indices = _write(Graph.ensure_indices)
-    optimize = _write(Graph.optimize)
+    ensure_indices = _write(Graph.ensure_indices, "idempotency_key")
+    optimize = _write(Graph.optimize, "idempotency_key")
     cleanup = _write(Graph.cleanup)
     recover = _write(Graph.recover)
     verify = _read(Graph.verify)

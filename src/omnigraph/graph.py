@@ -27,6 +27,7 @@ from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.notebook.tables import PlanText
 from omnigraph.operations.access import Access
 from omnigraph.operations.analytics import Analysis, AnalysisRequest
+from omnigraph.operations.commit_metadata import check_metadata
 from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult
@@ -81,6 +82,15 @@ class Graph(GraphBranches):
         if self._context.access is not None:
             raise InputError("the handle has an access already", hint="call with_access on the graph without one")
         return Graph(replace(self._context, access=access), branch=self.branch)
+
+    def with_metadata(self, metadata: Mapping[str, Any]) -> Graph:
+        """Return a handle of the same graph that adds entries to the metadata of every commit.
+
+        The entries are also recorded when a branch or tag is created, changed or deleted. They are JSON values and
+        replace entries of the same name of this handle.
+        """
+        merged = {**self._context.metadata, **check_metadata(metadata)}
+        return Graph(replace(self._context, metadata=merged), branch=self.branch, actor=self.actor)
 
     @property
     def schema(self) -> SchemaText:
@@ -474,19 +484,46 @@ class Graph(GraphBranches):
         """Return the graph as a `networkx.MultiDiGraph` of (type, id) nodes, with properties as attributes."""
         return self._tables.to_networkx(self._point("export", branch, at), types)
 
-    def ensure_indices(self, branch: str | None = None) -> list[TableStats]:
-        """Build the indexes that the schema declares and the tables lack."""
-        return self._maintenance.ensure_indices(self._branch(branch))
+    def ensure_indices(
+        self,
+        branch: str | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[TableStats]:
+        """Build the indexes that the schema declares and the tables lack; `idempotency_key` is as in `mutate`."""
+        options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
+        return self._maintenance.ensure_indices(options)
 
-    def optimize(self, branch: str | None = None) -> list[TableStats]:
-        """Compact the tables of a branch and update its indexes."""
-        return self._maintenance.optimize(self._branch(branch))
+    def optimize(
+        self,
+        branch: str | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[TableStats]:
+        """Compact the tables of a branch and update its indexes; `idempotency_key` is as in `mutate`."""
+        options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
+        return self._maintenance.optimize(options)
 
     def cleanup(
-        self, *, keep: int | None = None, older_than: timedelta | None = None, confirm: bool = False
+        self,
+        *,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        confirm: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
     ) -> list[CleanupStats]:
-        """Remove table versions that only expired commits use; without `confirm`, report them."""
-        return self._maintenance.cleanup(keep=keep, older_than=older_than, confirm=confirm)
+        """Delete expired branches and remove table versions that only expired commits use.
+
+        Without `confirm`, nothing is removed, and the versions that would be are reported. `actor` and `message` are
+        recorded with the deletion of branches.
+        """
+        request = self._ref_request(actor, message, None)
+        return self._maintenance.cleanup(request, keep=keep, older_than=older_than, confirm=confirm)
 
     def recover(self) -> list[Recovered]:
         """Finish or undo the writes of crashed writers, remove the files of dead bulk jobs, and list both."""

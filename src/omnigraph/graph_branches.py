@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.graph_changes import GraphChanges
@@ -12,6 +13,8 @@ from omnigraph.operations.merge.merge_plan import MergePlan
 from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.versioning.model.manifest_objects import Head, Tag
+from omnigraph.versioning.write.branches import BranchAttributes
+from omnigraph.versioning.write.ref_changes import keyed
 from omnigraph.versioning.write.repository import At, Point
 
 
@@ -28,16 +31,50 @@ class GraphBranches(GraphChanges):
         from_branch: str | None = None,
         at: At = None,
         *,
+        description: str | None = None,
+        expires_in: timedelta | None = None,
         actor: str | None = None,
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Head:
         """Create a branch at the head of another one, or at any point of its history; no data is copied.
 
-        The actor owns the branch. `idempotency_key` is as in `mutate`.
+        The actor owns the branch. After `expires_in`, the next cleanup deletes it, even if its commits are on no other
+        branch. `idempotency_key` is as in `mutate`.
         """
-        request = self._ref_request(actor, message, idempotency_key)
-        return self._history.create_branch(self._name(name), self._branch(from_branch), at, request)
+        request = keyed(
+            self._ref_request(actor, message, idempotency_key),
+            "branch_create",
+            *(name, self._branch(from_branch), at, description, expires_in),
+        )
+        attributes = BranchAttributes.of(self._repository, description, expires_in)
+        return self._history.create_branch(self._name(name), self._branch(from_branch), at, attributes, request)
+
+    def head(self, branch: str | None = None) -> Head:
+        """Return the head of a branch: its commit, fork point, owner, description and expiry."""
+        return self._history.head(self._branch(branch))
+
+    def branch_update(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        expires_at: datetime | Literal["never"] | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Head:
+        """Set the description of a branch, or the time after which the next cleanup deletes it.
+
+        An absent argument changes nothing. An empty description removes it. `main` cannot expire. `if_commit` and
+        `idempotency_key` are as in `mutate`.
+        """
+        request = keyed(
+            self._ref_request(actor, message, idempotency_key), "branch_update", name, description, expires_at
+        )
+        attributes = BranchAttributes.of(self._repository, description, expires_at)
+        return self._history.update_branch(self._name(name), attributes, request, if_commit=if_commit)
 
     def branch_delete(
         self,

@@ -84,13 +84,15 @@ class GraphHandle:
             self._context.check(action, source, name)
         else:
             self._context.check(action, name)
-        return WriteOptions(branch=name, actor=actor or self.actor, message=message, **more)
+        author, metadata = actor or self.actor, self._context.metadata
+        return WriteOptions(branch=name, actor=author, message=message, metadata=metadata, **more)
 
     def _ref_request(self, actor: str | None, message: str | None, key: str | None) -> RefRequest:
         """Return the author and the idempotency key of a change of a branch or tag."""
         self._check_actor(actor)
         author = actor or self.actor
-        return RefRequest(author, message, key=RequestKey(key, author) if key is not None else None)
+        key_of = RequestKey(key, author) if key is not None else None
+        return RefRequest(author, message, self._context.metadata, key_of)
 
     def _check_actor(self, actor: str | None) -> None:
         """Refuse a call in the name of another actor than that of the access."""

@@ -31,7 +31,7 @@ from omnigraph.versioning.feed.row_history import EntityHistory
 from omnigraph.versioning.model.ancestry import merge_bases
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.branches import create_branch, delete_branch
+from omnigraph.versioning.write.branches import BranchAttributes, create_branch, delete_branch, update_branch
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.ref_changes import RefRequest, keyed
 from omnigraph.versioning.write.repository import At, Point
@@ -62,13 +62,28 @@ class GraphHistory:
         self._context.check("read")
         return Listing(self._repository.state().tags(), describe_tag)
 
-    def create_branch(self, name: str, from_branch: str, at: At, request: RefRequest) -> Head:
+    def head(self, branch: str) -> Head:
+        """Return the head of a branch."""
+        self._context.check_head(branch)
+        return self._repository.state().get_head(branch)
+
+    def create_branch(
+        self, name: str, from_branch: str, at: At, attributes: BranchAttributes, request: RefRequest
+    ) -> Head:
         """Create a branch at the head of another one or at any point of its history."""
         # A repetition is checked too. A text in `at` names its own branch, which is judged when it is resolved.
         self._context.check("branch_create", None if isinstance(at, str) else from_branch, name)
-        request = keyed(request, "branch_create", name, from_branch, at)
         start = partial(self._context.start_of_branch, name, from_branch, at)
-        return create_branch(self._repository, name, from_branch=from_branch, at=start, request=request)
+        return create_branch(
+            self._repository, name, from_branch=from_branch, at=start, attributes=attributes, request=request
+        )
+
+    def update_branch(
+        self, name: str, attributes: BranchAttributes, request: RefRequest, *, if_commit: str | None
+    ) -> Head:
+        """Set attributes of a branch."""
+        self._context.check("branch_create", None, name)
+        return update_branch(self._repository, name, attributes, if_commit=if_commit, request=request)
 
     def delete_branch(self, name: str, request: RefRequest, *, force: bool, if_commit: str | None) -> None:
         """Delete a branch."""

@@ -17,6 +17,8 @@ from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, Problem
 from omnigraph.versioning.write import recovery
 from omnigraph.versioning.write.recovery import Recovered
+from omnigraph.versioning.write.ref_changes import RefRequest
+from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class GraphMaintenance:
@@ -26,22 +28,22 @@ class GraphMaintenance:
         self._context = context
         self._repository = context.repository
 
-    def ensure_indices(self, branch: str) -> list[TableStats]:
+    def ensure_indices(self, options: WriteOptions) -> list[TableStats]:
         """Build the missing indexes of a branch."""
-        self._context.check("maintain", branch)
-        catalog = self._context.catalogs.of(self._repository.snapshot(branch))
-        return maintenance.ensure_indices(self._repository, branch, wanted_indexes(catalog))
+        catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
+        return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog))
 
-    def optimize(self, branch: str) -> list[TableStats]:
+    def optimize(self, options: WriteOptions) -> list[TableStats]:
         """Compact the tables of a branch and update its indexes."""
-        self._context.check("maintain", branch)
-        catalog = self._context.catalogs.of(self._repository.snapshot(branch))
-        return maintenance.optimize(self._repository, branch, wanted=wanted_indexes(catalog))
+        catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
+        return maintenance.optimize(self._repository, options, wanted=wanted_indexes(catalog))
 
-    def cleanup(self, *, keep: int | None, older_than: timedelta | None, confirm: bool) -> list[CleanupStats]:
-        """Remove old table versions; without `confirm`, only report them."""
+    def cleanup(
+        self, request: RefRequest, *, keep: int | None, older_than: timedelta | None, confirm: bool
+    ) -> list[CleanupStats]:
+        """Delete expired branches and remove old table versions; without `confirm`, only report them."""
         self._context.check("maintain")
-        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm)
+        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm, request=request)
 
     def recover(self) -> list[Recovered]:
         """Finish or undo the writes of crashed processes and remove the files of abandoned jobs."""

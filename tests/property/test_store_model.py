@@ -34,6 +34,7 @@ from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.repository import Repository
+from omnigraph.versioning.write.transaction import WriteOptions
 from support.graphs import PERSON_SCHEMA, Ticks, change, open_repository
 
 KEYS = ("node:A", "node:B")
@@ -231,7 +232,7 @@ class Store(RuleBasedStateMachine):
     def optimize(self, place: int, indexed: bool) -> None:
         branch = self.pick(place)
         line = self.lines[branch]
-        optimize(self.repository, branch, wanted=WANTED if indexed else None)
+        optimize(self.repository, WriteOptions(branch), wanted=WANTED if indexed else None)
         commit = self.repository.commits(branch)[0]
         if commit.id != line.head.id:
             line.head = Point(commit.id, line.head, commit.manifest_version, commit.created_us, line.head.contents)

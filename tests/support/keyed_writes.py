@@ -46,7 +46,7 @@ WRITES: dict[str, Write] = {
         [{"type": "Doc", "data": {"key": "new"}}], mode="append", job_id=key, **more
     ),
     "ingest": lambda graph, key, **more: graph.ingest(
-        [{"type": "Doc", "data": {"key": "new"}}], branch="fed", mode="append", job_id=key, **more
+        [{"type": "Doc", "data": {"key": "fed"}}], branch="fed", mode="append", job_id=key, **more
     ),
     "merge": lambda graph, key, **more: graph.merge("side", idempotency_key=key, **more),
     "merge and delete": lambda graph, key, **more: graph.merge("side", delete_branch=True, idempotency_key=key, **more),
@@ -58,12 +58,18 @@ WRITES: dict[str, Write] = {
     "analyze": lambda graph, key, **more: graph.analyze("pagerank", write="rank", idempotency_key=key, **more),
     "embed": lambda graph, key, **more: graph.embed(idempotency_key=key, **more),
     "branch_create": lambda graph, key, **more: graph.branch_create("new", idempotency_key=key, **more),
+    "branch_update": lambda graph, key, **more: graph.branch_update(
+        "side", description="a try", idempotency_key=key, **more
+    ),
+    "ensure_indices": lambda graph, key, **more: graph.ensure_indices(idempotency_key=key, **more),
+    "optimize": lambda graph, key, **more: graph.optimize(idempotency_key=key, **more),
     "branch_delete": lambda graph, key, **more: graph.branch_delete("side", force=True, idempotency_key=key, **more),
-    "tag_create": lambda graph, key, **more: graph.tag_create("new", idempotency_key=key, **more),
+    "tag_create": lambda graph, key, **more: graph.tag_create("newest", idempotency_key=key, **more),
     "tag_delete": lambda graph, key, **more: graph.tag_delete("old", idempotency_key=key, **more),
 }
 
-ON_BRANCH = [name for name in WRITES if not name.startswith(("branch_create", "tag_"))]
+_WITHOUT_HEAD = ("branch_create", "tag_create", "tag_delete", "ensure_indices", "optimize")
+ON_BRANCH = [name for name in WRITES if name not in _WITHOUT_HEAD]
 """The writes that take `if_commit`."""
 
 

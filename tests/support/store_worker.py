@@ -27,6 +27,7 @@ from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
+from support.keyed_writes import WRITES, open_graph, outcome
 from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
 
 if TYPE_CHECKING:
@@ -190,6 +191,13 @@ class Actions:
         """One request with an idempotency key."""
         repository = self.repository()
         say(commit=add_pair(repository, "once", idempotency_key=self.request["key"]).id)
+
+    def keyed(self) -> None:
+        """Make writes of `support.keyed_writes`, each with its name as idempotency key."""
+        self.open()
+        graph = open_graph(self.request["uri"])
+        for name in self.request["writes"]:
+            say(write=name, outcome=repr(outcome(WRITES[name](graph, name))))
 
     def create_branch(self) -> None:
         """Create a branch."""

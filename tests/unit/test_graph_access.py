@@ -68,6 +68,8 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "to_networkx": ({"export"}, lambda g, _: g.to_networkx()),
     "branches": ({"read"}, lambda g, _: g.branches()),
     "branch_create": ({"branch_create"}, lambda g, _: g.branch_create(f"n{next(numbers)}")),
+    "head": ({"read"}, lambda g, _: g.head("draft")),
+    "branch_update": ({"branch_create"}, lambda g, raw: g.branch_update(fresh(raw), description="x")),
     "branch_delete": ({"branch_delete"}, lambda g, raw: g.branch_delete(fresh(raw))),
     "merge": ({"branch_merge"}, lambda g, raw: g.merge("draft", fresh(raw))),
     "merge_preview": ({"read"}, lambda g, _: g.merge_preview("draft", "main")),
@@ -103,6 +105,7 @@ UNCHECKED = {
     "uri": "the caller knows it",
     "on": "returns a handle; what is done with it is checked",
     "with_access": "only on a handle without an access",
+    "with_metadata": "returns a handle; what is done with it is checked",
 }
 VARIANTS: dict[str, tuple[set[str], Call]] = {
     "analyze with write": (

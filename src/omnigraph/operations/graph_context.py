@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
@@ -38,6 +39,8 @@ class GraphContext:
     """Reads the bytes of a Blob that is given as a reference; None if no source is permitted."""
     access: Access | None = None
     """The rights of the caller; None does not limit them."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of the metadata of every commit."""
 
     @classmethod
     def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> GraphContext:

@@ -173,16 +173,24 @@ class Head:
     """The manifest version in which the branch was created."""
     owner: str | None = None
     pins: tuple[Pin, ...] = ()
+    description: str | None = None
+    expires_us: int | None = None
+    """The time after which a cleanup deletes the branch, in microseconds since 1970; None if it does not expire."""
 
     def __repr__(self) -> str:
-        return brief_repr(
-            self, ("incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins")
-        )
+        hidden = ("incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins")
+        unset = tuple(name for name in ("description", "expires_us") if getattr(self, name) is None)
+        return brief_repr(self, (*hidden, *unset))
 
     @property
     def created_at(self) -> datetime:
         """The creation time in UTC."""
         return instant(self.created_us)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """The time in UTC after which a cleanup deletes the branch; None if it does not expire."""
+        return instant(self.expires_us) if self.expires_us is not None else None
 
 
 @dataclass(frozen=True, slots=True)

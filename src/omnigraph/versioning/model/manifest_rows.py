@@ -150,7 +150,8 @@ def head_to_row(head: Head) -> Row:
 
 
 def head_to_json(head: Head) -> dict[str, Any]:
-    """Return everything of a head except the name of its branch."""
+    """Return everything of a head except the name of its branch; absent attributes are omitted."""
+    attributes = {"description": head.description, "expires_at": head.expires_us}
     return {
         "head_commit_id": head.commit_id,
         "parent_commit_id": head.parent_commit_id,
@@ -162,6 +163,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "fork_branch": head.fork_branch,
         "since": head.since,
         "owner": head.owner,
+        **{name: value for name, value in attributes.items() if value is not None},
         **_pins_to_json(head.pins),
     }
 
@@ -311,6 +313,8 @@ def head_from_json(branch: str, data: Mapping[str, Any]) -> Head:
         since=int(data["since"]),
         owner=_text_or_none(data["owner"]),
         pins=_pins(data),
+        description=_text_or_none(data.get("description")),
+        expires_us=int(data["expires_at"]) if data.get("expires_at") is not None else None,
     )
 
 

@@ -7,7 +7,7 @@ the change that a publish makes: rows that replace state rows with the same id, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -149,6 +149,13 @@ class State:
             if fenced is None or not fenced.isdisjoint(versions):
                 return True
         return False
+
+    def without_heads(self, branches: Iterable[str]) -> State:
+        """Return the state as it is after these branches are deleted."""
+        ids = pa.array([head_object_id(branch) for branch in branches], pa.utf8())
+        state = self.manifest.state
+        kept = state.filter(pc.invert(pc.is_in(state["object_id"], value_set=ids)))
+        return State(replace(self.manifest, state=kept))
 
     def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
         """Return the state rows and the added history rows of the next version."""

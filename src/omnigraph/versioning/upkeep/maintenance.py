@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import reach
@@ -29,12 +31,15 @@ from omnigraph.storage.lance.indexes import IndexSpec, PendingIndex, stage_index
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.ids import system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.model.manifest_objects import microseconds
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.upkeep.reclaim import Garbage, reclaim
 from omnigraph.versioning.upkeep.retention import RetentionPolicy, TableId, live_versions
+from omnigraph.versioning.write.branches import delete_expired, expired
+from omnigraph.versioning.write.idempotency import hash_request
+from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
 
 GRACE = timedelta(minutes=15)
 """Time during which an unpinned version is presumed to belong to a write in progress."""
@@ -92,17 +97,21 @@ class _MaintenancePlan:
     stats: list[TableStats] = field(default_factory=list)
 
 
-def optimize(repository: Repository, branch: str = MAIN, *, wanted: Wanted | None = None) -> list[TableStats]:
+def optimize(
+    repository: Repository, options: WriteOptions | None = None, *, wanted: Wanted | None = None
+) -> list[TableStats]:
     """Compact every table of a branch and update its indexes in one commit; no commit if nothing changes."""
-    return _maintain(repository, branch, "optimize", wanted or {}, compact=True)
+    return _maintain(repository, replace(options or WriteOptions(), kind="optimize"), wanted or {}, compact=True)
 
 
-def ensure_indices(repository: Repository, branch: str, wanted: Wanted) -> list[TableStats]:
+def ensure_indices(repository: Repository, options: WriteOptions, wanted: Wanted) -> list[TableStats]:
     """Build the missing indexes in one commit; no commit if none is missing."""
-    return _maintain(repository, branch, "ensure_indices", wanted, compact=False)
+    return _maintain(repository, replace(options, kind="ensure_indices"), wanted, compact=False)
 
 
-def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *, compact: bool) -> list[TableStats]:
+def _maintain(repository: Repository, options: WriteOptions, wanted: Wanted, *, compact: bool) -> list[TableStats]:
+    """Maintain a branch. A repetition with the same idempotency key returns the result of the first call."""
+    options = replace(options, request_hash=hash_request(options.kind, options.branch))
     plan = _MaintenancePlan()
 
     def prepare(transaction: Transaction) -> None:
@@ -112,10 +121,12 @@ def _maintain(repository: Repository, branch: str, kind: str, wanted: Wanted, *,
             _maintain_table(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
         for key, table in plan.tables.items():
             transaction.set_version(key, table)
+        recorded = [msgspec.to_builtins(stats) for stats in plan.stats]
+        transaction.options = replace(transaction.options, result={"tables": recorded})
         reach("optimize.before_publish")
 
-    write(repository, prepare, WriteOptions(branch=branch, kind=kind))
-    return plan.stats
+    _, earlier = write_once(repository, prepare, options)
+    return plan.stats if earlier is None else msgspec.convert(earlier.result["tables"], list[TableStats])
 
 
 def _maintain_table(
@@ -147,14 +158,15 @@ def cleanup(
     older_than: timedelta | None = None,
     confirm: bool = False,
     grace: timedelta = GRACE,
+    request: RefRequest = NO_REQUEST,
 ) -> list[CleanupStats]:
-    """Remove table versions that no retained commit pins.
+    """Delete expired branches, and remove table versions that no retained commit pins.
 
     A commit is retained if it is one of a branch's newest `keep` commits or newer than `older_than`. Heads, fork points
     and the merge bases of any two branches are always retained, and so is every commit that was a head within `grace`,
     because a process may still read it or write on top of it. Without `confirm` nothing is removed, and the counts show
     what would be removed. A grace of zero states that no other process uses the graph: ages then do not matter, and
-    files of unfinished writes are removed too.
+    files of unfinished writes are removed too. `request` is the author of the deletion of expired branches.
     """
     if keep is None and older_than is None:
         raise InputError(
@@ -167,7 +179,9 @@ def cleanup(
     now = datetime.now(UTC) if repository.read_only else repository.objects.now()
     if confirm:
         _check_clock(now)
+        delete_expired(repository, microseconds(now), request)
     state = repository.state()
+    state = state.without_heads(expired(state, microseconds(now)))
     # An object store reports times in whole seconds: the newest versions can be as old as `now`.
     before = now - grace if grace else _END_OF_TIME
     listed, stats = _list_tables(repository, state)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from omnigraph.errors import BranchExists, Conflict, Hint, InputError, PreconditionFailed
+from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.versioning.model.ancestry import only_reachable
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.manifest_objects import MAIN, Head
+from omnigraph.versioning.model.manifest_objects import MAIN, Head, microseconds
 from omnigraph.versioning.model.manifest_rows import head_from_json, head_object_id, head_to_json, head_to_row
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import Publication, State
@@ -21,6 +23,48 @@ from omnigraph.versioning.write.idempotency import once, refuse_repetition
 from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.ref_names import check_branch_name, check_text
 from omnigraph.versioning.write.repository import At, Repository
+
+_LONGEST = timedelta(days=365_250)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchAttributes:
+    """Attributes of a branch that its users set; None leaves one as it is."""
+
+    description: str | None = None
+    """A text; the empty text removes the description."""
+    expires_us: int | Literal["never"] | None = None
+    """The time after which a cleanup deletes the branch, in microseconds since 1970."""
+
+    @classmethod
+    def of(
+        cls, repository: Repository, description: str | None, expires: timedelta | datetime | Literal["never"] | None
+    ) -> BranchAttributes:
+        """Return validated attributes; a duration counts from now."""
+        text: object = description
+        if text is not None and not (isinstance(text, str) and is_unicode(text)):
+            raise InputError("the description of a branch is a str of valid Unicode text", hint="give a str")
+        match expires:
+            case None:
+                return cls(description)
+            case "never":
+                return cls(description, "never")
+            case timedelta() if timedelta(0) < expires < _LONGEST:
+                return cls(description, repository.clock() + expires // timedelta(microseconds=1))
+            case datetime():
+                return cls(description, microseconds(expires))
+            case _:
+                raise InputError(
+                    f"a branch cannot expire at {str(expires)[:40]!r}",
+                    code="bad_expiry",
+                    hint="give a datetime, 'never', or a positive timedelta of at most 1,000 years",
+                )
+
+    def set_on(self, head: Head) -> Head:
+        """Return the head with these attributes."""
+        description = head.description if self.description is None else self.description or None
+        expires_us = head.expires_us if self.expires_us is None else self.expires_us
+        return replace(head, description=description, expires_us=None if expires_us == "never" else expires_us)
 
 
 def create_branch(
@@ -30,6 +74,7 @@ def create_branch(
     from_branch: str = MAIN,
     at: At | Snapshot | Callable[[], At | Snapshot] = None,
     if_commit: str | None = None,
+    attributes: BranchAttributes | None = None,
     request: RefRequest = NO_REQUEST,
 ) -> Head:
     """Create a branch at the head of another one or at any point of history; no data is copied.
@@ -42,7 +87,8 @@ def create_branch(
     def create() -> Head:
         point = at() if callable(at) else at
         start = point if point is None or isinstance(point, Snapshot) else repository.snapshot(from_branch, point)
-        return _create(repository, _NewBranch(name, from_branch, start, if_commit), request)
+        new = _NewBranch(name, from_branch, start, if_commit, attributes or BranchAttributes())
+        return _create(repository, new, request)
 
     return once(repository, request.key, create, lambda earlier: head_from_json(name, earlier.result["head"]))
 
@@ -54,6 +100,7 @@ class _NewBranch:
     start: Snapshot | None
     """The point of history at which it starts; None for the head of `from_branch`."""
     if_commit: str | None
+    attributes: BranchAttributes
 
     def head(self, state: State, incarnation: str, now: int, owner: str | None) -> Head:
         """Return its head at the creation."""
@@ -75,7 +122,8 @@ class _NewBranch:
         if self.if_commit not in (None, head.commit_id):
             raise PreconditionFailed(self.name, expected=self.if_commit, actual=head.commit_id)
         head = replace(head, branch=self.name, incarnation=incarnation, created_us=now, owner=owner)
-        return replace(head, fork_commit_id=head.commit_id, since=state.version + 1)
+        head = replace(head, fork_commit_id=head.commit_id, since=state.version + 1)
+        return self.attributes.set_on(replace(head, description=None, expires_us=None))
 
 
 def _create(repository: Repository, new: _NewBranch, request: RefRequest) -> Head:
@@ -102,6 +150,64 @@ def _create(repository: Repository, new: _NewBranch, request: RefRequest) -> Hea
     repository.publish(decide)
     assert made is not None
     return made
+
+
+def update_branch(
+    repository: Repository,
+    name: str,
+    attributes: BranchAttributes,
+    *,
+    if_commit: str | None = None,
+    request: RefRequest = NO_REQUEST,
+) -> Head:
+    """Set attributes of a branch; its commit stays. `main` cannot expire."""
+    check_text(name, "branch")
+    name, now = name.strip(), repository.clock()
+    if name == MAIN and isinstance(attributes.expires_us, int):
+        raise InputError("the branch 'main' cannot expire", code="bad_expiry", hint="set an expiry on another branch")
+    made: Head | None = None
+
+    def decide(state: State) -> Publication | None:
+        nonlocal made
+        head = state.get_head(name)
+        if made is not None and attributes.set_on(head) == head:
+            # The answer of the first attempt was lost.
+            made = head
+            return None
+        refuse_repetition(repository, request.key, state)
+        if if_commit not in (None, head.commit_id):
+            raise PreconditionFailed(name, expected=if_commit, actual=head.commit_id)
+        made = attributes.set_on(head)
+        rows = request.rows("branch_update", name, made.commit_id, now, {"head": head_to_json(made)})
+        return Publication(put=(head_to_row(made),), add=rows)
+
+    def update() -> Head:
+        repository.publish(decide)
+        assert made is not None
+        return made
+
+    return once(repository, request.key, update, lambda earlier: head_from_json(name, earlier.result["head"]))
+
+
+def delete_expired(repository: Repository, now_us: int, request: RefRequest = NO_REQUEST) -> list[str]:
+    """Delete every branch whose time is over, and return their names; internal heads expire like branches."""
+    deleted: list[str] = []
+
+    def decide(state: State) -> Publication | None:
+        deleted[:] = expired(state, now_us)
+        heads = [state.get_head(name) for name in deleted]
+        rows = [request.rows("branch_expire", head.branch, head.commit_id, repository.clock()) for head in heads]
+        drop = tuple(head_object_id(name) for name in deleted)
+        return Publication(drop=drop, add=tuple(row for some in rows for row in some)) if deleted else None
+
+    if expired(repository.state(), now_us):
+        repository.publish(decide)
+    return deleted
+
+
+def expired(state: State, now_us: int) -> list[str]:
+    """Return the heads whose time is over."""
+    return [head.branch for head in state.heads() if head.expires_us is not None and head.expires_us <= now_us]
 
 
 def delete_branch(

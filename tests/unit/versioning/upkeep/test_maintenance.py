@@ -16,7 +16,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import write
+from omnigraph.versioning.write.transaction import WriteOptions, write
 from support.graphs import (
     KNOWS,
     PERSON,
@@ -129,7 +129,7 @@ def test_optimize_of_a_branch_does_not_change_main(repository):
     create_branch(repository, "side")
     add_people(repository, "own", branch="side")
     before = repository.snapshot().tables
-    optimize(repository, "side")
+    optimize(repository, WriteOptions("side"))
     assert fragments(repository, "side") == 1
     assert repository.snapshot().tables == before
     assert fragments(repository) == 5
@@ -204,18 +204,18 @@ def test_ensure_indices_is_one_commit_and_does_nothing_again(repository):
     in_fragments(repository, 2)
     change(repository, {KNOWS: TableWrite(append=knows(("p0", "p1")))})
     commits = repository.commits()
-    ensure_indices(repository, "main", WANTED)
+    ensure_indices(repository, WriteOptions(), WANTED)
     assert [commit.kind for commit in repository.commits()] == ["ensure_indices", *(one.kind for one in commits)]
     assert index_names(repository.snapshot().table(KNOWS)) == {"id_btree", "src_btree", "dst_btree"}
     assert fragments(repository) == 2, "it does not compact"
-    ensure_indices(repository, "main", WANTED)
+    ensure_indices(repository, WriteOptions(), WANTED)
     assert len(repository.commits()) == len(commits) + 1
     assert verify(repository) == []
 
 
 def test_ensure_indices_on_empty_tables_is_pending(repository, root):
     before = files_below(root)
-    stats = ensure_indices(repository, "main", WANTED)
+    stats = ensure_indices(repository, WriteOptions(), WANTED)
     assert {len(one.pending) for one in stats} == {2, 3}
     assert files_below(root) == before
 

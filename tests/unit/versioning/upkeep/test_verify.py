@@ -18,7 +18,7 @@ from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import write
+from omnigraph.versioning.write.transaction import WriteOptions, write
 from support.graphs import (
     KNOWS,
     KNOWS_SCHEMA,
@@ -107,7 +107,7 @@ def test_a_graph_after_every_operation_is_intact(repository, root):
     for number in range(70):
         put_people(repository, "x", name=str(number))
     optimize(repository, wanted=WANTED)
-    optimize(repository, "side", wanted=WANTED)
+    optimize(repository, WriteOptions("side"), wanted=WANTED)
     cleanup(repository, keep=2, confirm=True)
     assert problems(root) == []
 

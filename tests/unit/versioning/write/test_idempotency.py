@@ -69,7 +69,8 @@ def test_a_write_that_was_overtaken_returns_the_result_of_the_winner(graph, name
     assert len(graph.branches()) <= 4, "the write took place once"
 
 
-@pytest.mark.parametrize("name", WRITES)
+# Maintenance yields to a concurrent writer of a table and then makes no commit.
+@pytest.mark.parametrize("name", [name for name in WRITES if name not in ("ensure_indices", "optimize")])
 def test_threads_with_one_key_make_one_change(graph, name):
     write, barrier = WRITES[name], Barrier(3, timeout=60)
 
@@ -214,7 +215,7 @@ def test_a_write_on_another_head_is_refused(graph, name):
 
 @pytest.mark.parametrize("name", ON_BRANCH)
 def test_a_write_on_the_expected_head_is_repeatable(graph, name):
-    head = graph.snapshot("side" if name == "branch_delete" else "main").commit_id
+    head = graph.snapshot("side" if name in ("branch_delete", "branch_update") else "main").commit_id
     first = WRITES[name](graph, "k", if_commit=head)
     assert outcome(WRITES[name](open_graph(graph.uri), "k", if_commit=head)) == outcome(first)
 
