@@ -139,6 +139,7 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("local", "switch", False, "Single-user mode: one generated token, loopback or Unix socket only.",
             flag="--local", restart=True),
     Setting("workers", "count", 1, "The number of processes.", flag="--workers", least=1, restart=True),
+    Setting("inline_reads", "switch", True, "Run short reads of local graphs without a change of thread."),
     Setting("hide_uri", "switch", False, "Omit the storage address of graphs from answers.", flag="--hide-uri"),
     Setting("drain_s", "seconds", 0.0, "The time between the stop signal and the end of accepting connections.",
             flag="--drain-s"),

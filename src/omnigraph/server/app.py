@@ -6,6 +6,7 @@ A graph-scoped route exists twice: at its path for the default graph, and below 
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.middleware.cors import CORSMiddleware
@@ -17,6 +18,7 @@ from omnigraph.server.auth.failed_tries import FailedTries
 from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
+from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.operations import Operations
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
@@ -53,6 +55,7 @@ class Server:
         self.admission = Admission()
         self.operations = Operations()
         self.failed_tries = FailedTries()
+        self.inline_reads = InlineReads()
         self.started = time.time()
 
     @property
@@ -100,6 +103,7 @@ class Application:
         return self._cors[1]
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["omnigraph.headers"] = read.headers_of(scope)
         try:
             check_url(scope, self.server.holder.current)
             route, scope["path_params"] = self._router.find(scope["method"], scope["raw_path"].decode("latin-1"))
@@ -129,7 +133,7 @@ def check_url(scope: Scope, state: ServerState) -> None:
         raise RequestFault(f"the URL exceeds the limit of {limit:,} bytes", status=414, code="url_too_long")
     if state.tokens is not None or not state.settings.is_loopback or state.settings.socket_path is not None:
         return
-    headers = read.headers_of(scope)
+    headers = scope["omnigraph.headers"]
     for name, value in (("Host", headers.get("host")), ("Origin", headers.get("origin"))):
         if value is not None and not _is_local(value, name) and value not in state.settings.cors.origins:
             raise RequestFault(
@@ -140,6 +144,7 @@ def check_url(scope: Scope, state: ServerState) -> None:
             )
 
 
+@lru_cache(maxsize=64)
 def _is_local(value: str, header: str) -> bool:
     try:
         host = urlsplit(value if header == "Origin" else f"//{value}").hostname

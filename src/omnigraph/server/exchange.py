@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, QueryTimeout, Unauthorized
 from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits
@@ -31,8 +31,9 @@ from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import CONTENT_TYPES, negotiate, wants_problem
 from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
-from omnigraph.server.execution import Stream, watching_disconnect
+from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.inline_reads import LIMIT_S, Key
 from omnigraph.server.observability.log import log_decision, log_query, log_request
 from omnigraph.server.query_log import query_entry
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
@@ -71,7 +72,7 @@ class Exchange:
         self._receive = receive
         self._started = time.perf_counter()
         self._timing: dict[str, float] = {}
-        self._headers = read.headers_of(scope)
+        self._headers: dict[str, str] = scope["omnigraph.headers"]
         self._state = server.holder.current
         client = scope.get("client")
         self._caller = Caller(
@@ -246,6 +247,33 @@ class Exchange:
         route, caller, server = self._route, self._caller, self._server
         if route.lane is None:
             return self._finish(self._work(path))
+        key = server.inline_reads.key_of(caller, self._input)
+        if key is not None and server.inline_reads.permits(key, caller):
+            answered = self._run_inline(key, path)
+            if answered is not None:
+                return answered
+        response = await self._run_in_lane(route.lane, path)
+        if key is not None and isinstance(response, Response):
+            seconds = self._timing.get("engine", 1.0) + self._timing.get("encode", 1.0)
+            server.inline_reads.learn(key, self._commit, seconds, len(response.body))
+        return response
+
+    def _run_inline(self, key: Key, path: Mapping[str, str]) -> Response | None:
+        """Run a short read on the event loop; None if it takes too long, so that a thread runs it."""
+        caller = self._caller
+        asked, caller.timeout_s = caller.timeout_s, min(caller.timeout_s, LIMIT_S)
+        try:
+            encoded = self._work(path)
+        except QueryTimeout:
+            self._server.inline_reads.forget(key)
+            caller.timeout_s = asked
+            return None
+        self._commit = encoded.commit
+        return Response(encoded.status, encoded.headers, encoded.body)
+
+    async def _run_in_lane(self, name: LaneName, path: Mapping[str, str]) -> AnyResponse:
+        """Take the slots of the actor and of a lane, and run the request in a thread."""
+        route, caller, server = self._route, self._caller, self._server
         limits = self._state.settings.limits
         actor = caller.actor or ANONYMOUS
         bounds = ActorLimits(limits.reads_per_actor, limits.writes_per_actor, limits.bytes_per_actor)
@@ -255,14 +283,14 @@ class Exchange:
             else:
                 held.callback(server.admission.read(actor, bounds))
             started = time.perf_counter()
-            lane = server.execution.lanes[route.lane]
+            lane = server.execution.lanes[name]
             await lane.enter(actor, limits.queue_s)
             held.callback(lane.leave)
             self._timing["queue"] = time.perf_counter() - started
             held.callback(server.operations.start(caller, route))
             held.callback(self._track())
             async with watching_disconnect(self._receive, self._on_disconnect):
-                encoded = await server.execution.call(route.lane, partial(self._work, path))
+                encoded = await server.execution.call(name, partial(self._work, path))
                 response = self._finish(encoded)
                 if isinstance(response, StreamResponse):
                     response.first = await response.stream.first()
@@ -340,7 +368,7 @@ class Exchange:
 
     async def _audit(self, response: AnyResponse) -> AnyResponse:
         caller = self._caller
-        for decision in caller.access.decisions if caller.access is not None else ():
+        for decision in dict.fromkeys(caller.access.decisions if caller.access is not None else ()):
             log_decision(decision, caller.request_id)
         audit, status = self._state.audit, response.status
         if audit is None or not is_recorded(self._route, caller, status):
@@ -397,7 +425,7 @@ def error_response(error: OmniGraphError, request_id: str, accept: str | None) -
 async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request that reaches no route."""
     started = time.perf_counter()
-    headers = read.headers_of(scope)
+    headers = scope["omnigraph.headers"]
     request_id = read.request_id_of(headers)
     response = error_response(fault, request_id, headers.get("accept"))
     await response.send(send, {**_COMMON, "X-Request-Id": request_id}, receive)

@@ -94,6 +94,11 @@ class ServedGraph:
         return self.graph is not None
 
     @property
+    def is_local(self) -> bool:
+        """True if the graph is on a disk of this machine."""
+        return "://" not in self.uri
+
+    @property
     def public_uri(self) -> str:
         """The address without passwords."""
         return redact_uri(self.uri)

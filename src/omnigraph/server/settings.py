@@ -10,6 +10,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -118,6 +119,7 @@ class ServerSettings:
     unauthenticated: bool
     local: bool
     workers: int
+    inline_reads: bool
     hide_uri: bool
     drain_s: float
     shutdown_grace_s: float
@@ -140,7 +142,7 @@ class ServerSettings:
         """Host and port of a TCP address."""
         return split_address(self.bind)
 
-    @property
+    @cached_property
     def is_loopback(self) -> bool:
         """True if only this machine can connect: a Unix socket or a loopback address."""
         return self.socket_path is not None or is_loopback(self.address[0])

@@ -26,6 +26,9 @@ _TEXT_ROWS = 20
 _UNCHANGED = frozenset({pa.utf8(), pa.bool_(), pa.int32(), pa.uint32()})
 """Arrow types whose Python values are JSON values; they are converted without a loop over the values."""
 
+_WITHOUT_ARROW = _UNCHANGED | {pa.int64(), pa.uint64(), pa.float64()}
+"""Arrow types whose Python values and stored values are the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
@@ -208,6 +211,9 @@ class Result:
 
     def to_columns(self) -> list[list[Any]]:
         """Return the JSON values column by column, including columns with equal names."""
+        rows = self._rows
+        if isinstance(rows, PythonRows) and _WITHOUT_ARROW.issuperset(rows.types):
+            return [_json_values(values, type_) for values, type_ in zip(rows.columns, rows.types, strict=True)]
         return [_json_column(column) for column in self.to_arrow().columns]
 
     def to_json(self) -> str:
@@ -225,6 +231,14 @@ def _need(package: str) -> Any:
         return import_module(package)
     except ImportError as error:
         raise MissingPackage(f"'{package}' is not installed", hint=f"install it: pip install {package}") from error
+
+
+def _json_values(values: list[Any], type_: pa.DataType) -> list[Any]:
+    """Convert the Python values of a small column to JSON values, without an Arrow array."""
+    kind = kind_of(type_)
+    if kind is None or type_ in _UNCHANGED:
+        return values
+    return [None if value is None else kind.write(value) for value in values]
 
 
 def _json_column(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+"""The two characters of each ten bits."""
 
 Clock = Callable[[], int]
 """Microseconds since the epoch."""
@@ -26,7 +28,7 @@ def new_ulid(now_us: int) -> str:
 
 
 def _encode(value: int) -> str:
-    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def first_ulid(now_us: int) -> str:
