@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from omnigraph.engine.adjacency import algorithms
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
 from omnigraph.engine.cache.table_cache import DataCache, Numbers
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.errors import InputError, TypeNotFound
@@ -113,13 +115,14 @@ class _ArraySolver:
         self.edges = len(graph.sources)
 
     def pagerank(self, *, damping: float, tolerance: float, rounds_max: int) -> tuple[Floats, int]:
-        return algorithms.pagerank(self._graph, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
+        run = partial(algorithms.pagerank, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
+        return interruptible(partial(run, self._graph), self.edges)
 
     def components(self) -> Numbers:
-        return algorithms.components(self._graph)
+        return interruptible(partial(algorithms.components, self._graph), self.edges)
 
     def degrees(self) -> tuple[Numbers, Numbers]:
-        return algorithms.degrees(self._graph)
+        return interruptible(partial(algorithms.degrees, self._graph), self.edges)
 
 
 def analyze(

@@ -9,17 +9,19 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import TypeNotFound
 from omnigraph.scalar_types.columns import stored_values
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.lance.tables import Table
-from omnigraph.storage.lance.version_diff import IdRange, all_rows
+from omnigraph.storage.lance.version_diff import IdRange, StoredRows, all_rows
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -60,13 +62,17 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict
     table = snapshot.table(type_.table_key)
     rows_max = _rows_at_once(table)
     if table.row_count <= rows_max:
-        yield from records_of(type_, table.read().sort_by("id"))
+        yield from records_of(type_, interruptible(lambda: table.read().sort_by("id"), table.row_count))
         return
     stored = all_rows(table)
     sample = stored.sample_ids(_SAMPLE_STEP)
     bounds = sample.take(pc.array_sort_indices(sample)[:: max(1, rows_max // _SAMPLE_STEP)][1:]).unique().to_pylist()
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
-        yield from records_of(type_, stored.read(within=IdRange(low, high)).sort_by("id"))
+        yield from records_of(type_, interruptible(partial(_sorted_rows, stored, IdRange(low, high))))
+
+
+def _sorted_rows(stored: StoredRows, within: IdRange) -> pa.Table:
+    return stored.read(within=within).sort_by("id")
 
 
 def _rows_at_once(table: Table) -> int:

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.ingest.csv_text import csv_lines
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types, records_of
@@ -146,10 +147,9 @@ def export(job: Job, work: ExportWork) -> int:
     batches = [batch for fragment in work.fragments for batch in read_fragment(table, fragment, names)]
     rows = pa.Table.from_batches(batches, table.schema) if batches else table.schema.empty_table()
     # Sort indices: blob columns cannot be sorted.
-    order = pc.sort_indices(rows["id"])
-    data = _WRITERS[work.format](type_, rows.take(order))
+    data = interruptible(lambda: _WRITERS[work.format](type_, rows.take(pc.sort_indices(rows["id"]))), rows.num_rows)
     object_store(work.out).write(work.name, data)
-    return len(order)
+    return int(rows.num_rows)
 
 
 def _jsonl(type_: NodeType | EdgeType, rows: pa.Table) -> bytes:

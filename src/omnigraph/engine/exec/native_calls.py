@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +24,10 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
-    """Run a native call and check the limits while it runs. `rows` is the size of the call, if known."""
+    """Run a native call and check the limits while it runs. `rows` is the size of the call, if known.
+
+    Checkpoints inside the call stop it too.
+    """
     checkpoint()
     operation = current.get()
     if operation is None or not operation.limited or (rows is not None and rows < tuning.current.inline_call_rows):
@@ -32,9 +36,11 @@ def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
     failure: list[BaseException] = []
     done = threading.Event()
 
+    context = copy_context()
+
     def run() -> None:
         try:
-            outcome.append(call())
+            outcome.append(context.run(call))
         except BaseException as error:
             failure.append(error)
         finally:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
@@ -61,8 +62,12 @@ def load(
     caching = CachingEmbedder(embedder) if embedder is not None and request.embed else None
     created = ensure_branch(repository, request)
     run = _MemoryLoad(repository, catalogs, source, request, caching)
+
+    def prepare(transaction: Transaction) -> None:
+        interruptible(partial(run.prepare, transaction))
+
     with on_new_branch(request, created):
-        written = write_once(repository, run.prepare, load_options(request, created=created))
+        written = write_once(repository, prepare, load_options(request, created=created))
     return finished(run.result, written, request, created=created)
 
 

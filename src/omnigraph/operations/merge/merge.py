@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, OmniGraphError, PreconditionFailed
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
@@ -172,7 +174,8 @@ def plan_merge(
         return MergePlan("already_up_to_date", theirs.commit_id)
     outcome: MergeOutcome = "fast_forward" if ours.commit_id in bases else "merged"
     snapshots = [repository.snapshot(at=commit_id) for commit_id in bases]
-    return plan_snapshots(
+    plan = partial(
+        plan_snapshots,
         outcome,
         snapshots,
         ours,
@@ -181,6 +184,7 @@ def plan_merge(
         _VirtualBases(repository, commits, bases).of,
         run_ranges,
     )
+    return interruptible(plan)
 
 
 def conflict_error(conflicts: Sequence[ConflictDetail], what: str) -> MergeConflict:

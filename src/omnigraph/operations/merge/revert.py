@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
+from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -100,4 +103,8 @@ def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
 
 def _plan(repository: Repository, commit: Commit, ours: Snapshot, resolve: Resolve) -> MergePlan:
     before, after = commit_pair(repository, commit)
-    return plan_snapshots("merged", [after], ours, before, lambda schema: ConflictRules(resolve, schema.catalog))
+
+    def rules(schema: SchemaMerge) -> ConflictRules:
+        return ConflictRules(resolve, schema.catalog)
+
+    return interruptible(partial(plan_snapshots, "merged", [after], ours, before, rules))
