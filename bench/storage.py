@@ -35,6 +35,7 @@ from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
+from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -162,7 +163,7 @@ def against_ones_youth(sizes: Sizes) -> dict[str, float]:
             return lambda _: Repository.open(root / name, read_only=True, environ={}).snapshot().table("node:Person")
 
         def branch(name: str) -> Callable[[int], object]:
-            return lambda number: graphs[name].create_branch(f"b{number}")
+            return lambda number: create_branch(graphs[name], f"b{number}")
 
         found: dict[str, float] = {}
         for what, function in (("commit", commit), ("snapshot", open_snapshot), ("branch", branch)):
@@ -198,7 +199,7 @@ def among_branches(sizes: Sizes) -> dict[str, float]:
             build = new_graph(root / name, sync=False)
             commit_pair(build, -1)
             for number in range(branches):
-                build.create_branch(f"b{number}")
+                create_branch(build, f"b{number}")
         graphs = {name: Repository.open(root / name, environ={}) for name in ("alone", "crowded")}
         times = medians_ms(
             {name: lambda number, graph=graph: commit_pair(graph, number) for name, graph in graphs.items()},
@@ -231,7 +232,7 @@ def commits_per_second(branches: list[str], sizes: Sizes) -> float:
     with folder() as root:
         build = new_graph(root / "graph", sync=True)
         for branch in sorted(set(branches) - {"main"}):
-            build.create_branch(branch)
+            create_branch(build, branch)
         done = context.Queue()
         start = time.time() + 2.0 + 0.8 * len(branches)
         workers = [

@@ -33,7 +33,7 @@ class GraphIO:
         request = replace(request, set_aside=rejects is not None, fetch=context.fetch, environ=context.environ)
         result = once(
             context.repository,
-            request.options.request_key,
+            request.keyed_options.request_key,
             lambda: load_data(context.repository, context.catalogs, data, request, bulk, context.embedder),
             lambda earlier: repeated_result(earlier, request),
             lambda loaded: loaded.commit_id is not None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from omnigraph.errors import InputError
 from omnigraph.values import Fetch
+from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.transaction import WriteOptions
 
 Mode = Literal["overwrite", "append", "merge"]
@@ -36,6 +37,11 @@ class LoadRequest:
     """Separates the cells of CSV files; None if the header decides."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Environment variables: credentials of object stores and settings of embeddings."""
+
+    @property
+    def keyed_options(self) -> WriteOptions:
+        """The options of the write, with the hash of the request. The job id covers the branch and the mode."""
+        return replace(self.options, kind="load", request_hash=hash_request("load", self.options.branch, self.mode))
 
     @property
     def keeps(self) -> bool:

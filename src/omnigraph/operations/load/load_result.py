@@ -104,7 +104,7 @@ def record_result(transaction: Transaction, result: LoadResult, **more: Any) -> 
 
 def load_options(request: LoadRequest, *, created: bool) -> WriteOptions:
     """The options of the write of a load. Its job id records whether the load created the branch."""
-    return replace(request.options, kind="load", result={"branch_created": True} if created else {})
+    return replace(request.keyed_options, result={"branch_created": True} if created else {})
 
 
 def finished(made: LoadResult | None, written: Written, request: LoadRequest, *, created: bool) -> LoadResult:

@@ -46,6 +46,8 @@ class RequestKey:
     actor: str | None = None
     request_hash: str | None = None
     """Identifies the arguments of the request; None if requests with one key are not compared."""
+    kind: str | None = None
+    """The kind of the commit that the request makes."""
 
     @property
     def is_generated(self) -> bool:
@@ -95,12 +97,19 @@ def find_earlier(repository: Repository, request: RequestKey | None, state: Stat
         if commit is not None and commit.actor != request.actor:
             # A row without an actor in its id belongs to the actor of its commit.
             continue
-        if recorded.get("request_hash") != request.request_hash:
+        if not _is_same(request, recorded.get("request_hash"), commit):
             raise KeyReused(
                 f"the idempotency key '{key}' was used for another request", hint="use a new key for a new request"
             )
         return Earlier(commit, recorded.get("result") or {})
     return None
+
+
+def _is_same(request: RequestKey, recorded: str | None, commit: Commit | None) -> bool:
+    """Return True if a recorded hash is that of the request; earlier releases recorded none for loads."""
+    if recorded is None and request.kind == "load":
+        return commit is not None and commit.kind == "load"
+    return recorded == request.request_hash
 
 
 def refuse_repetition(repository: Repository, request: RequestKey | None, state: State) -> None:

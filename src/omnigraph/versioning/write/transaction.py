@@ -98,7 +98,7 @@ class WriteOptions:
         """The idempotency key of the write; None if it has none."""
         if self.idempotency_key is None:
             return None
-        return RequestKey(self.idempotency_key, self.actor, self.request_hash)
+        return RequestKey(self.idempotency_key, self.actor, self.request_hash, self.kind)
 
 
 class Written(NamedTuple):

@@ -15,8 +15,11 @@ from omnigraph.errors import InputError, KeyReused, OmniGraphError, Precondition
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.manifest.manifest_table import ManifestTable
+from omnigraph.versioning.model.manifest_rows import idempotency_to_row
+from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.write.idempotency import hash_request
 from support.keyed_writes import ON_BRANCH, WIDER, WRITES, new_graph, open_graph, outcome, state_of
+from support.store import repository_of
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def test_a_repeated_write_returns_the_first_result_and_changes_nothing(graph, na
     assert graph.verify() == []
 
 
-@pytest.mark.parametrize("name", [name for name in WRITES if name not in ("load", "ingest")])
+@pytest.mark.parametrize("name", WRITES)
 def test_a_key_belongs_to_one_request(graph, name):
     WRITES[name](graph, "k")
     after = state_of(graph)
@@ -127,6 +130,25 @@ def test_a_write_whose_answer_was_lost_is_settled_by_its_key(graph, name, lost_a
     assert again.newest_version == before + (2 if name == "merge and delete" else 1)
     assert outcome(write(again, "k")) == outcome(settled)
     assert state_of(again) == after
+
+
+def test_the_key_of_a_load_covers_its_branch_and_mode(graph):
+    doc = [{"type": "Doc", "data": {"key": "new"}}]
+    graph.load(doc, mode="append", job_id="night")
+    for other in ({"mode": "append", "branch": "side"}, {"mode": "merge"}):
+        with pytest.raises(KeyReused):
+            graph.load(doc, job_id="night", **other)
+    assert graph.load([], mode="append", job_id="night").repeated
+
+
+def test_a_load_of_an_earlier_release_is_repeated(graph):
+    commit = graph.load([{"type": "Doc", "data": {"key": "new"}}], mode="append").commit_id
+    row = idempotency_to_row("night", None, commit, None)
+    repository_of(graph).publish(lambda _: Publication(add=(row,)))
+    again = graph.load([{"type": "Doc", "data": {"key": "other"}}], mode="append", job_id="night")
+    assert (again.commit_id, again.repeated) == (commit, True)
+    with pytest.raises(KeyReused):
+        graph.merge("side", idempotency_key="night")
 
 
 def test_keys_of_actors_are_independent(graph):
