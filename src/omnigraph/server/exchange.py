@@ -98,12 +98,21 @@ class Exchange:
             return
         except Exception as error:
             response = self._failure(error)
-        response = await self._audit(response)
-        if isinstance(response, Response) and response.status == CLIENT_CLOSED:
+        try:
+            await self._finish_with(response, send)
+        finally:
+            # A stream that was never sent still holds the slots of its request.
+            if not isinstance(response, Response):
+                await response.close()
+
+    async def _finish_with(self, response: AnyResponse, send: Send) -> None:
+        """Write the audit record, send the response and log the request."""
+        answer = await self._audit(response)
+        if answer.status == CLIENT_CLOSED:
             self._log(CLIENT_CLOSED)
             return
-        complete = await response.send(send, self._common_headers(), self._receive)
-        self._log(response.status if complete else CLIENT_CLOSED)
+        complete = await answer.send(send, self._common_headers(), self._receive)
+        self._log(answer.status if complete else CLIENT_CLOSED)
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -341,6 +350,8 @@ class Exchange:
         self._commit = encoded.commit
         caller, execution, lane = self._caller, self._server.execution, self._route.lane
         if encoded.chunks is not None and lane is not None:
+            if caller.method == "HEAD":
+                return Response(encoded.status, encoded.headers)
             stream = Stream(execution, lane, encoded.chunks)
             return StreamResponse(encoded.status, encoded.headers, stream, None, caller.cancel, self._report)
         if encoded.poll is not None and lane is not None:
@@ -378,8 +389,6 @@ class Exchange:
         try:
             await self._server.execution.call("audit", partial(audit.record, record, durable=durable))
         except OmniGraphError as error:
-            if not isinstance(response, Response):
-                response.held.close()
             return self._failure(error)
         return response
 

@@ -15,6 +15,7 @@ from omnigraph.server.execution import Execution, LaneName, Stream, watching_dis
 
 Headers = dict[str, str]
 
+NOT_MODIFIED = 304
 POLL_S = 0.25
 """Pause of an event stream after a poll without events."""
 HEARTBEAT_S = 15.0
@@ -31,7 +32,9 @@ class Response:
 
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:  # noqa: ARG002
         """Send the response; return True if it is complete."""
-        headers = {**common, **self.headers, "Content-Length": str(len(self.body))}
+        length = {} if self.status == NOT_MODIFIED else {"Content-Length": str(len(self.body))}
+        # A route that answers HEAD states the length of the body that GET sends.
+        headers = {**common, **length, **self.headers}
         await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
         await send({"type": "http.response.body", "body": self.body})
         return True
@@ -54,15 +57,17 @@ class StreamResponse:
 
         A cut response lacks its end, so that the client notices: the server closes the connection.
         """
+        try:
+            async with watching_disconnect(receive, self.cancel.cancel):
+                return await self._send(send, {**common, **self.headers})
+        except (OmniGraphError, OSError) as error:
+            self.on_error(error)
+            return False
+
+    async def close(self) -> None:
+        """Close the iterator and release the slots."""
         with self.held:
-            try:
-                async with watching_disconnect(receive, self.cancel.cancel):
-                    return await self._send(send, {**common, **self.headers})
-            except (OmniGraphError, OSError) as error:
-                self.on_error(error)
-                return False
-            finally:
-                await self.stream.close()
+            await self.stream.close()
 
     async def _send(self, send: Send, headers: Headers) -> bool:
         await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
@@ -92,17 +97,20 @@ class EventResponse:
 
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:
         """Send events until the end; return False if a failure cut the stream."""
-        with self.held:
-            headers = raw_headers({**common, **self.headers})
-            await send({"type": "http.response.start", "status": self.status, "headers": headers})
-            try:
-                async with watching_disconnect(receive, self.cancel.cancel):
-                    await self._poll(send)
-            except (OmniGraphError, OSError) as error:
-                self.on_error(error)
-                return False
-            await send({"type": "http.response.body", "body": b""})
-            return True
+        headers = raw_headers({**common, **self.headers})
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        try:
+            async with watching_disconnect(receive, self.cancel.cancel):
+                await self._poll(send)
+        except (OmniGraphError, OSError) as error:
+            self.on_error(error)
+            return False
+        await send({"type": "http.response.body", "body": b""})
+        return True
+
+    async def close(self) -> None:
+        """Release the slots."""
+        self.held.close()
 
     async def _poll(self, send: Send) -> None:
         idle = 0.0
