@@ -162,7 +162,7 @@ class Exchange:
         caller.url = "" if graph_id is None else f"/graphs/{graph_id}"
         caller.served = served
         caller.access = state.graph_access(served, caller.principal)
-        caller.opened = served.handle(caller.access)
+        caller.opened = served.handle(caller.access, caller.request_id if self._route.writes else None)
 
     def _read_headers(self) -> None:
         caller, headers, route = self._caller, self._headers, self._route

@@ -103,8 +103,11 @@ class ServedGraph:
         """The address without passwords."""
         return redact_uri(self.uri)
 
-    def handle(self, access: Access) -> Graph:
-        """Return a handle that enforces the rights of a caller; raises `Overloaded` for a quarantined graph."""
+    def handle(self, access: Access, request_id: str | None = None) -> Graph:
+        """Return a handle that enforces the rights of a caller; its writes record the id of the request.
+
+        A quarantined graph raises `Overloaded`.
+        """
         if self.graph is None:
             assert self.failure is not None
             raise Overloaded(
@@ -113,7 +116,8 @@ class ServedGraph:
                 retry_after_s=self.failure.retry_after_s,
                 limit="graph_available",
             )
-        return self.graph.with_access(access)
+        graph = self.graph.with_access(access)
+        return graph if request_id is None else graph.with_metadata({"request_id": request_id})
 
 
 def list_graphs(config: Config, settings: ServerSettings, uris: Sequence[str] = ()) -> GraphList:

@@ -119,7 +119,10 @@ def test_a_graph_that_cannot_be_opened_is_quarantined(tmp_path):
     assert failure.retry_after_s >= 1
     with pytest.raises(Overloaded, match=r"graph 'bad' is not available \(graph_not_found\)"):
         graphs["bad"].handle(Access(None, None))
-    assert graphs["good"].handle(Access(None, "ana", default="allow")).actor == "ana"
+    good = graphs["good"].handle(Access(None, "ana", default="allow"), "request-7")
+    assert good.actor == "ana"
+    good.load([{"type": "Person", "data": {"name": "Uma"}}], mode="append")
+    assert next(iter(good.commits(limit=1))).metadata["request_id"] == "request-7"
 
 
 def test_a_running_graph_is_kept_and_a_quarantined_one_is_opened_again(tmp_path):
