@@ -29,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m omnigraph.spark.warm_up || echo "note: everything but Spark works here"
 	@touch $@
 
-demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel
+demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel, serve
 	@$(BIN)/python examples/tour.py
 
 test: $(READY) ## run the tests

@@ -56,6 +56,8 @@ def test_tour_runs():
         assert said in done.stdout
     for said in ("did you mean 'Person'?", "harbour-watch (divergent_update)", "src 'nobody' not found in Person"):
         assert said in done.stderr
+    for said in ('"p.title": "Harbour watch"', "HTTP/1.1 403 Forbidden", "'main' is protected", "exit code 0"):
+        assert said in done.stdout
 
 
 def test_import_contracts_detect_a_violation(tmp_path):
