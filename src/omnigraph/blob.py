@@ -6,13 +6,26 @@ import io
 from collections.abc import Callable, Iterator
 
 from omnigraph.checkpoints import checkpoint
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, RangeNotSatisfiable
 
 CHUNK_BYTES = 1024 * 1024
 """Default size of the chunks of a stream."""
 
 ReadRange = Callable[[int, int], bytes]
 """Returns the bytes of a value from an offset; offset and length are within the value."""
+
+
+def range_within(first: int | None, last: int | None, size: int, *, hint: str | None = None) -> tuple[int, int]:
+    """Return the offset and the length of a range of bytes within a value of `size` bytes.
+
+    `first` and `last` are included. Without `last` the range extends to the end; without `first` it is the last `last`
+    bytes. A range that begins beyond the end raises `RangeNotSatisfiable`.
+    """
+    if first is None:
+        first, last = max(size - (last or 0), 0), size - 1
+    if first >= size:
+        raise RangeNotSatisfiable(first, last, size, hint=hint)
+    return first, min(size - 1 if last is None else last, size - 1) - first + 1
 
 
 class Blob:

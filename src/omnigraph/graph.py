@@ -382,6 +382,7 @@ class Graph(GraphBranches):
     ) -> Iterator[dict[str, Any]] | int:
         """Return an iterator of the records of a snapshot, or write them to a JSONL file and return their number.
 
+        `types` names types, or tables such as `node:Person`.
         Other formats (`parquet`, `csv`, `arrow`) write a new folder with one file per type. With `partitioned`, there
         is one file per fragment. The job runs on the engine that a load of this size would use. `cancel` and `timeout`
         stop the export, an iterator while it is read; files of a stopped export are removed.
@@ -461,10 +462,12 @@ class Graph(GraphBranches):
         """Return a reader of the rows of `to_arrow` in batches; a few batches are in memory at a time.
 
         A batch has at most `batch_rows` rows and about 8 MiB. `cancel` and `timeout` stop the reader while it is read.
+        The metadata of the schema contain the commit as `graph_commit_id`.
         """
         snapshot = self._point("export", branch, at)
         schema, batches = self._tables.to_batches(snapshot, type_name, columns, batch_rows, kind)
         items = stoppable_items("read", cancel, timeout, lambda: batches)
+        schema = schema.with_metadata({"graph_commit_id": snapshot.commit_id})
         return pa.RecordBatchReader.from_batches(schema, items)
 
     def to_spark(

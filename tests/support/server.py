@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -85,6 +86,16 @@ class ServerUnderTest:
             return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, data)
         finally:
             connection.close()
+
+    def becomes_idle(self) -> bool:
+        """Wait until no slot is held; return False if one stays."""
+        server = self.app.server
+        for _ in range(500):
+            lanes = server.execution.lanes.values()
+            if not (server.execution.in_flight_reads or server.admission.actors or any(each.running for each in lanes)):
+                return True
+            time.sleep(0.02)
+        return False
 
     def get(self, path: str, **options: Any) -> Reply:
         """Send a GET request."""

@@ -43,12 +43,13 @@ def export_records(
 
 
 def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
-    """The types with these names, or all types. Raises `TypeNotFound` for an unknown name."""
-    known = {type_.name for type_ in catalog.tables()}
+    """The types with these names or table keys, or all types. Raises `TypeNotFound` for an unknown name."""
+    tables = list(catalog.tables())
+    names, keys = {type_.name for type_ in tables}, {type_.table_key for type_ in tables}
     for name in types or ():
-        if name not in known:
-            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, known))
-    return [type_ for type_ in catalog.tables() if types is None or type_.name in types]
+        if name not in names and name not in keys:
+            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=did_you_mean(name, names))
+    return [type_ for type_ in tables if types is None or type_.name in types or type_.table_key in types]
 
 
 def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:

@@ -70,8 +70,8 @@ class Caller:
         return self.served.graph_id if self.state.settings.hide_uri else self.served.uri
 
     @property
-    def write_timeout_s(self) -> float | None:
-        """The time limit of a long write: the one that the client requests, else none."""
+    def long_timeout_s(self) -> float | None:
+        """The time limit of loads and exports: the one that the client requests, else none."""
         return self.timeout_s if "omnigraph-timeout-ms" in self.headers else None
 
     @property

@@ -24,6 +24,7 @@ from omnigraph.errors import (
     Overloaded,
     PageGone,
     PreconditionFailed,
+    RangeNotSatisfiable,
     StorageError,
     Unauthorized,
 )
@@ -36,6 +37,7 @@ _STATUSES: Mapping[type[OmniGraphError], int] = {
     OmniGraphError: 500,
     InputError: 400,
     LimitReached: 413,
+    RangeNotSatisfiable: 416,
     NotFound: 404,
     ChangeFeedGap: 410,
     PageGone: 410,
@@ -48,7 +50,7 @@ _STATUSES: Mapping[type[OmniGraphError], int] = {
     IncompatibleFormat: 503,
 }
 _UNREACHABLE = frozenset({"unreachable", "audit_unavailable"})
-_CODES: Mapping[int, ErrorCode] = {404: "not_found", 405: "method_not_allowed"}
+_CODES: Mapping[int, ErrorCode] = {404: "not_found", 405: "method_not_allowed", 412: "conflict"}
 
 
 class RequestFault(InputError):
@@ -91,6 +93,8 @@ def headers_of(error: OmniGraphError) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, Overloaded):
         return {"Retry-After": str(error.retry_after_s)}
+    if isinstance(error, RangeNotSatisfiable):
+        return {"Content-Range": f"bytes */{error.length}"}
     return {"Retry-After": "5"} if status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 

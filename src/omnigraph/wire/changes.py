@@ -124,13 +124,13 @@ class BaselineDocument(Document):
 
 
 class RowVersionDocument(Document):
-    """One change in the history of a row."""
+    """One change in the history of a row; `op` is `found` if older states of the row cannot be read any more."""
 
     graph_commit_id: str
     actor_id: str | None
     created_at: int
     message: str | None
-    op: ChangeOp
+    op: Literal["insert", "update", "delete", "found"]
     properties: list[str]
     before: RowValues | None
     after: RowValues | None

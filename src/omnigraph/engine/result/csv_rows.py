@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from omnigraph.engine.ingest.csv_text import csv_line
 from omnigraph.engine.result.result import Result
@@ -11,7 +12,12 @@ from omnigraph.text_table import cell
 
 def csv_rows(result: Result) -> Iterator[str]:
     """Yield a header and one record per row; null is an empty cell, the empty string is `""`."""
-    yield csv_line(result.columns)
-    for columns in result.json_columns():
+    return csv_lines(result.columns, result.json_columns())
+
+
+def csv_lines(names: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]]) -> Iterator[str]:
+    """Yield a header and the rows of batches, whose JSON values are given column by column."""
+    yield csv_line(names)
+    for columns in batches:
         for row in zip(*columns, strict=True):
             yield csv_line([None if value is None else cell(value) for value in row])

@@ -203,7 +203,7 @@ class Result:
     def json_columns(self) -> Iterator[list[list[Any]]]:
         """Yield the JSON values of one batch after another, column by column."""
         for batch in self.batches(tuning.current.result_batch_rows):
-            yield [_json_column(column) for column in batch.columns]
+            yield batch_values(batch)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return `json_rows` as a list."""
@@ -223,6 +223,11 @@ class Result:
     def _repr_html_(self) -> str:
         first = self._first_rows(_HTML_ROWS)
         return html_of(ResultView(self.columns, first, len(self), self.numeric_columns, self._shape()))
+
+
+def batch_values(batch: pa.RecordBatch) -> list[list[Any]]:
+    """Return the JSON values of a batch, column by column."""
+    return [_json_column(column) for column in batch.columns]
 
 
 def _need(package: str) -> Any:

@@ -71,7 +71,7 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
         "job_id": caller.idempotency_key,
         "if_commit": caller.if_commit,
         "cancel": caller.cancel,
-        "timeout": caller.write_timeout_s,
+        "timeout": caller.long_timeout_s,
     }
     if base is None:
         result = caller.graph.load(data, **options)

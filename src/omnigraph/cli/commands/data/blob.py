@@ -14,7 +14,6 @@ from omnigraph.cli.io.entity_arguments import RowId, TypeName
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import print_json
 from omnigraph.cli.io.points import At, open_at, point
-from omnigraph.errors import RangeNotSatisfiable
 
 app = typer.Typer(
     cls=Group,
@@ -25,6 +24,7 @@ app = typer.Typer(
 
 Property = Annotated[str, typer.Argument(metavar="PROPERTY", help="A Blob property of the type.")]
 
+_SIZE_HINT = "'omnigraph blob stat' shows the size"
 _RANGE = re.compile(r"(\d*)-(\d*)", re.ASCII)
 
 
@@ -54,9 +54,11 @@ def get_command(
     omnigraph blob get Photo sunset data --out sunset.jpg ./my.omni
     omnigraph blob get Photo sunset data --range 0-1023 ./my.omni > head.bin
     """
+    from omnigraph.blob import range_within
+
     bounds = _parse_range(range_)
     blob = open_at(run, branch, at).blob(type_name, id_, property_, at=point(at))
-    start, length = (0, blob.size) if bounds is None else _within(bounds, blob.size)
+    start, length = (0, blob.size) if bounds is None else range_within(*bounds, blob.size, hint=_SIZE_HINT)
     with writing(out) as file:
         for chunk in blob.stream(offset=start, length=length):
             file.write(chunk)
@@ -96,13 +98,3 @@ def _parse_range(text: str | None) -> tuple[int | None, int | None] | None:
     if (first is None and last is None) or (first is not None and last is not None and last < first):
         raise UsageFault(f"--range must be A-B, A- or -N with A not above B (got '{text}')")
     return first, last
-
-
-def _within(bounds: tuple[int | None, int | None], size: int) -> tuple[int, int]:
-    """Return the offset and the length of a range; the end is limited to the size."""
-    first, last = bounds
-    if first is None:
-        first, last = max(size - (last or 0), 0), size - 1
-    if first >= size:
-        raise RangeNotSatisfiable(first, last, size, hint="'omnigraph blob stat' shows the size")
-    return first, min(size - 1 if last is None else last, size - 1) - first + 1

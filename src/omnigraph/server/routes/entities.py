@@ -1,0 +1,61 @@
+"""Single nodes and edges: their values, history and blame."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from omnigraph.errors import NotFound
+from omnigraph.server.answers import Answer
+from omnigraph.server.caller import Caller, point_of
+from omnigraph.wire.changes import BlameDocument, HistoryDocument
+from omnigraph.wire.entities import EntityDocument
+from omnigraph.wire.json_values import row_value
+from omnigraph.wire.requests.request import LIST_MAX
+from omnigraph.wire.requests.tables import EntityQuery, HistoryQuery
+
+
+def get_entity(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
+    """Return one node or edge."""
+    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
+    row = caller.graph.get(type, id, at=commit)
+    if row is None:
+        raise _not_found(type, id, commit)
+    data = {name: row_value(value) for name, value in row.items() if name != "id"}
+    return Answer(EntityDocument(type, id, data, commit), commit=commit)
+
+
+def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answer:
+    """Return the changes of one node or edge, newest first."""
+    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
+    count = body.limit or LIST_MAX
+    changes = caller.graph.history(
+        type, id, at=commit, after=body.after, cancel=caller.cancel, timeout=caller.timeout_s
+    )
+    found = list(islice(changes, count + 1))
+    if not found and body.after is None:
+        raise _not_found(type, id, commit)
+    page = found[:count]
+    document = HistoryDocument.of(
+        {"type_name": type, "id": id, "changes": [row_value(change.to_json()) for change in page]}
+    )
+    if len(found) > count:
+        document.next = page[-1].commit.id
+    return Answer(document, commit=commit)
+
+
+def get_blame(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
+    """Return the commit that last set each property of one node or edge."""
+    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
+    found = caller.graph.blame(type, id, at=commit, cancel=caller.cancel, timeout=caller.timeout_s)
+    if not found:
+        raise _not_found(type, id, commit)
+    properties = [row_value(blame.to_json()) for blame in found if blame.property != "id"]
+    return Answer(BlameDocument.of({"type_name": type, "id": id, "properties": properties}), commit=commit)
+
+
+def _not_found(type_name: str, id: str, commit: str) -> NotFound:
+    return NotFound(
+        f"{type_name} '{id}' does not exist at commit {commit}",
+        code="entity_not_found",
+        hint="the id of a keyed node is its key",
+    )
