@@ -42,7 +42,7 @@ def test_python_and_command_line_show_their_own_hint(tmp_path, monkeypatch, caps
 
 
 def test_python_hints_name_no_commands():
-    """A hint outside `cli` that names a command or an option has a text for Python."""
+    """A hint that names a command or an option has a text for Python, except in `cli` and in the server it starts."""
     found = []
     for path in SOURCE.rglob("*.py"):
         if path.is_relative_to(SOURCE / "cli") or path.name == "version.py":
