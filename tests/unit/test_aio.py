@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.aio import WriteCancelled
-from omnigraph.errors import BranchNotFound, ConstraintViolation, GraphNotFound, InputError
+from omnigraph.errors import BranchNotFound, ConstraintViolation, GraphNotFound, InputError, OmniGraphError
 from omnigraph.storage.failpoints import arm
 from support.writes import beside, new_graph, shelf
 
@@ -292,3 +292,32 @@ def test_threads_end_when_the_graph_is_closed(uri):
 
     asyncio.run(scenario())
     assert ours() == []
+
+
+FAILING = {
+    "apply_schema": lambda g: g.apply_schema("node"),
+    "analyze": lambda g: g.analyze("none", write="cap"),
+    "embed": lambda g: g.embed(types=["None"]),
+    "branch_create": lambda g: g.branch_create("main"),
+    "branch_update": lambda g: g.branch_update("none"),
+    "branch_delete": lambda g: g.branch_delete("none"),
+    "merge": lambda g: g.merge("none"),
+    "revert": lambda g: g.revert("none"),
+    "tag_create": lambda g: g.tag_create("main"),
+    "tag_delete": lambda g: g.tag_delete("none"),
+    "ensure_indices": lambda g: g.ensure_indices("none"),
+    "optimize": lambda g: g.optimize("none"),
+}
+
+
+def test_every_write_has_a_key(uri):
+    async def scenario():
+        async with await og.aopen(uri) as graph:
+            for name, call in FAILING.items():
+                with pytest.raises(OmniGraphError) as failed:
+                    await call(graph)
+                assert failed.value.idempotency_key, name
+            keyed = {n for n in METHODS if "idempotency_key" in inspect.signature(getattr(og.Graph, n)).parameters}
+            assert keyed == {*FAILING, "mutate"}
+
+    asyncio.run(scenario())
