@@ -118,12 +118,14 @@ class Lifecycle:
             end_process(1)
         self._stopping = True
         self._holder.phase = "draining"
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop.set)
 
     def reload(self, reason: str = "SIGHUP") -> None:
         """Reload in a thread, after a reload that is under way."""
-        self._reloads.submit(self._holder.reload, reason)
+        # A signal handler must not take the lock of the pool, which the interrupted code may hold.
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._reloads.submit, self._holder.reload, reason)
 
     def _take_signals(self) -> None:
         for number in STOP_SIGNALS:

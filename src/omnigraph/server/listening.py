@@ -13,6 +13,8 @@ from omnigraph.server.settings import UNIX, ServerSettings
 VARIABLE = "OMNIGRAPH_LISTEN_ADDR"
 BACKLOG = 2048
 _SOCKET_MODE = 0o600
+_OTHER_FILES = 1024
+"""Open files of a process beside its connections: tables, caches, logs."""
 
 
 def bind(settings: ServerSettings) -> socket.socket:
@@ -72,6 +74,23 @@ def _cannot_bind(address: str, error: OSError) -> InputError:
         code="cannot_bind",
         hint="stop the process that uses the address, or give another --bind (port 0: any free port)",
     )
+
+
+def raise_file_limit(connections: int) -> str | None:
+    """Raise the limit of open files of the process for its connections; returns a warning if that is not possible."""
+    try:
+        import resource  # noqa: PLC0415 (Unix only)
+    except ImportError:
+        return None
+    needed = connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return None
+    possible = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
+    if possible == needed:
+        return None
+    return f"the limit of open files is {possible}, but 'server.limits.connections' of {connections} needs {needed}"
 
 
 def listen_address(listener: socket.socket) -> str:

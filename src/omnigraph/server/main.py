@@ -10,7 +10,14 @@ from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
 from omnigraph.server.auth.tokens import new_token
 from omnigraph.server.lifecycle import Lifecycle, end_process
-from omnigraph.server.listening import VARIABLE, bind, curl_command, listen_address, remove_socket_file
+from omnigraph.server.listening import (
+    VARIABLE,
+    bind,
+    curl_command,
+    listen_address,
+    raise_file_limit,
+    remove_socket_file,
+)
 from omnigraph.server.observability import log
 from omnigraph.server.reload import make_holder
 from omnigraph.server.settings import ServerSettings
@@ -53,7 +60,8 @@ def start_process(options: StartOptions, listener: socket.socket | None) -> Life
 
 def _log_start(state: ServerState) -> None:
     settings = state.settings
-    for warning in (*state.warnings, start_warning(state.mode, bind=settings.bind, is_loopback=settings.is_loopback)):
+    mode_warning = start_warning(state.mode, bind=settings.bind, is_loopback=settings.is_loopback)
+    for warning in (*state.warnings, mode_warning, raise_file_limit(settings.limits.connections)):
         if warning is not None:
             log.log_event("warning", "warn", message=warning)
     for graph in state.graphs.values():
