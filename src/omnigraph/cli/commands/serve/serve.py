@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Invocation, takes_config
+from omnigraph.cli.invocation import Invocation, importing_large_modules, takes_config
 from omnigraph.config_keys import SERVER_SETTINGS, Setting
 from omnigraph.redaction import redact_uri
 
@@ -40,8 +40,9 @@ def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> Non
         raise UsageFault(
             f"more than one graph was given: the URI {redact_uri(uris[0])!r}, --target {values['graph']!r}"
         )
-    from omnigraph.server.main import serve
-    from omnigraph.server.state_builder import StartOptions
+    with importing_large_modules():
+        from omnigraph.server.main import serve
+        from omnigraph.server.state_builder import StartOptions
 
     flags = {_FLAGS[name].key: _given(value) for name, value in values.items()}
     code = serve(StartOptions(tuple(uris or ()), run.options.config, flags))
