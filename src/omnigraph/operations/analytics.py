@@ -70,6 +70,13 @@ class Analysis:
     """The commit that wrote the values; without a write, the commit they were computed at."""
     rows_written: int = 0
 
+    def top(self, name: str, count: int) -> list[dict[str, Any]]:
+        """Return the nodes of a type with the largest values; for components, those of the first components."""
+        table = self.tables[name]
+        order = "ascending" if self.algorithm == "components" else "descending"
+        ranked = table.sort_by([(table.column_names[-1], order), ("id", "ascending")]).slice(0, count)
+        return [dict(row) for row in ranked.to_pylist()]
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, with counts instead of rows."""
         return {

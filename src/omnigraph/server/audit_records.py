@@ -17,7 +17,7 @@ def is_recorded(route: Route, caller: Caller, status: int) -> bool:
     """Return True if a request is recorded: a write, a denial, an export, or with `audit.reads: all` every request."""
     if route.scope == "public":
         return False
-    if route.writes or status in _DENIED or any(not decision.allowed for decision in _decisions(caller)):
+    if caller.writes or status in _DENIED or any(not decision.allowed for decision in _decisions(caller)):
         return True
     if any(gate.action in _RECORDED_ACTIONS for gate in route.gates):
         return True

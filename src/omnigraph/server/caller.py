@@ -41,6 +41,8 @@ class Caller:
     timeout_s: float = 30.0
     negotiated: Negotiated = DEFAULT
     headers: Mapping[str, str] = field(default_factory=dict)
+    writes: bool = False
+    """True if the request is a write."""
     idempotency_key: str | None = None
     if_commit: str | None = None
     body: SpooledBody | None = None

@@ -82,6 +82,7 @@ class Exchange:
             method=scope["method"],
             remote=client[0] if client else "local",
             headers=self._headers,
+            writes=route.writes,
         )
         self._raw = b""
         self._input: Any = None
@@ -162,7 +163,7 @@ class Exchange:
         caller.url = "" if graph_id is None else f"/graphs/{graph_id}"
         caller.served = served
         caller.access = state.graph_access(served, caller.principal)
-        caller.opened = served.handle(caller.access, caller.request_id if self._route.writes else None)
+        caller.opened = served.handle(caller.access, caller.request_id if self._route.may_write else None)
 
     def _read_headers(self) -> None:
         caller, headers, route = self._caller, self._headers, self._route
@@ -170,7 +171,7 @@ class Exchange:
         limits = self._state.settings.limits
         caller.timeout_s = read.timeout_of(headers, limits.query_s, limits.query_max_s)
         caller.if_commit = read.if_graph_commit_of(headers, required=route.conditional)
-        if route.writes:
+        if route.may_write:
             caller.idempotency_key = read.idempotency_key_of(headers)
             caller.if_commit = caller.if_commit or read.if_match_of(headers)
 
@@ -192,6 +193,8 @@ class Exchange:
             self._check_media_type()
         assert route.input is not None
         self._input = decode_body(route.input, self._raw or b"{}", strict=route.strict)
+        if route.writes_if is not None:
+            self._caller.writes = self._is_given(route.writes_if)
 
     async def _spool(self) -> None:
         headers, limit = self._headers, self._state.settings.limits.load_bytes
@@ -219,9 +222,13 @@ class Exchange:
             return
         started = time.perf_counter()
         for gate in self._route.gates:
-            if not any(self._member(name, path) is not None for name in gate.unless):
+            applies = gate.given is None or self._is_given(gate.given)
+            if applies and not any(self._member(name, path) is not None for name in gate.unless):
                 access.check(gate.action, self._branch(gate.branch, path), self._branch(gate.target, path))
         self._timing["policy"] = time.perf_counter() - started
+
+    def _is_given(self, name: str) -> bool:
+        return getattr(self._input, name, None) is not None
 
     def _branch(self, name: str | None, path: Mapping[str, str]) -> str | None:
         return None if name is None else self._member(name, path) or MAIN
@@ -287,7 +294,7 @@ class Exchange:
         actor = caller.actor or ANONYMOUS
         bounds = ActorLimits(limits.reads_per_actor, limits.writes_per_actor, limits.bytes_per_actor)
         with ExitStack() as held:
-            if route.writes:
+            if caller.writes:
                 held.callback(server.admission.write(actor, self._estimate(), bounds))
             else:
                 held.callback(server.admission.read(actor, bounds))
@@ -309,7 +316,7 @@ class Exchange:
 
     def _track(self) -> Callable[[], None]:
         execution = self._server.execution
-        return execution.track_write() if self._route.writes else execution.track_read(self._caller.cancel)
+        return execution.track_write() if self._caller.writes else execution.track_read(self._caller.cancel)
 
     def _estimate(self) -> int:
         body = self._caller.body
@@ -317,14 +324,14 @@ class Exchange:
 
     def _on_disconnect(self) -> None:
         self._disconnected = True
-        if not self._route.writes:
+        if not self._caller.writes:
             self._caller.cancel.cancel()
 
     def _work(self, path: Mapping[str, str]) -> Encoded:
         """Run the route function and encode its answer, in one thread."""
         caller, route = self._caller, self._route
         started = time.perf_counter()
-        if route.writes and caller.state.audit is not None:
+        if caller.writes and caller.state.audit is not None:
             caller.state.audit.check()
         caller.fingerprint = self._fingerprint(path)
         unchanged = is_not_modified(caller, self._input, path) if route.etag else None
@@ -385,7 +392,7 @@ class Exchange:
         if audit is None or not is_recorded(self._route, caller, status):
             return response
         record = audit_record(self._route, caller, status, self._commit, self._ms)
-        durable = self._route.writes or record.decision == "deny"
+        durable = self._caller.writes or record.decision == "deny"
         try:
             await self._server.execution.call("audit", partial(audit.record, record, durable=durable))
         except OmniGraphError as error:

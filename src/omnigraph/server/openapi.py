@@ -215,7 +215,7 @@ def _operation(route: Route, path: str, components: _Components, *, secured: boo
 
 
 def _description(route: Route) -> str:
-    actions = [f"`{gate.action}`" for gate in route.gates]
+    actions = [f"`{gate.action}`" + (f" with `{gate.given}`" if gate.given else "") for gate in route.gates]
     return f"Requires {' and '.join(actions)}." if actions else ""
 
 
@@ -253,7 +253,7 @@ def _header_parameters(route: Route) -> Iterator[dict[str, Any]]:
     names: list[str] = []
     if route.conditional:
         names.append("Omnigraph-If-Graph-Commit")
-    if route.writes:
+    if route.may_write:
         names += ["Idempotency-Key", "If-Match"]
     if route.etag:
         names.append("If-None-Match")
@@ -283,7 +283,7 @@ def _statuses(route: Route) -> list[int]:
         statuses.update(_BODY_STATUSES)
     if route.etag:
         statuses.add(304)
-    if route.writes:
+    if route.may_write:
         statuses.update((409, 412))
     return sorted(statuses)
 

@@ -55,7 +55,7 @@ class Operations:
         """List a request until the returned function is called."""
         graph_id = caller.served.graph_id if caller.served is not None else None
         key = self._free(caller.request_id)
-        self._running[key] = Operation(key, route.name, graph_id, caller.actor, route.writes, caller.cancel)
+        self._running[key] = Operation(key, route.name, graph_id, caller.actor, caller.writes, caller.cancel)
         return lambda: self._end(key)
 
     def start_background(self, caller: Caller, name: str) -> Operation:

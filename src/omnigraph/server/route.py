@@ -26,13 +26,14 @@ class Gate:
     """An action that the policy decides before anything else happens, and the members that name its branches.
 
     `Graph` decides again with the branch of the resolved commit; if the request names a point (`unless`), only `Graph`
-    decides. An omitted branch is `main`.
+    decides. A gate with `given` applies to requests that have this member. An omitted branch is `main`.
     """
 
     action: str
     branch: str | None = None
     target: str | None = None
     unless: tuple[str, ...] = ()
+    given: str | None = None
 
 
 READ = Gate("read", branch="branch", unless=("at", "snapshot", "after"))
@@ -69,6 +70,8 @@ class Route:
     media_types: tuple[str, ...] = ("application/json",)
     """Media types of the request body."""
     writes: bool = False
+    writes_if: str | None = None
+    """The member of the input whose presence makes a request a write."""
     conditional: bool = False
     """True if the route requires `Omnigraph-If-Graph-Commit`."""
     etag: bool = False
@@ -76,3 +79,8 @@ class Route:
     success: int = 200
     statuses: tuple[int, ...] = ()
     """Statuses of the route beyond those that every route may answer."""
+
+    @property
+    def may_write(self) -> bool:
+        """True if requests of the route can write."""
+        return self.writes or self.writes_if is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.server.route import READ, ROWS, Route
-from omnigraph.server.routes import query
-from omnigraph.wire.queries import ExplainDocument, QueryDocument
-from omnigraph.wire.requests.queries import ExplainRequest, LintRequest, ProfileRequest, ReadRequest
+from omnigraph.server.route import READ, ROWS, Gate, Route
+from omnigraph.server.routes import analyze, query
+from omnigraph.wire.queries import AnalysisDocument, ExplainDocument, QueryDocument
+from omnigraph.wire.requests.queries import AnalyzeRequest, ExplainRequest, LintRequest, ProfileRequest, ReadRequest
 from omnigraph.wire.schemas import LintDocument
 
 
@@ -68,5 +68,20 @@ _PLANS = (
         body="json",
     ),
 )
+_ANALYZE = Route(
+    name="analyze",
+    method="POST",
+    path="/analyze",
+    handler=analyze.analyze,
+    tag="queries",
+    summary="Run a graph algorithm; with `write`, store its values as one commit.",
+    input=AnalyzeRequest,
+    answer=AnalysisDocument,
+    gates=(READ, Gate("change", branch="branch", given="write")),
+    lane="slow",
+    body="json",
+    writes_if="write",
+    statuses=(409,),
+)
 
-ROUTES: tuple[Route, ...] = (*_read_routes(), *_PLANS)
+ROUTES: tuple[Route, ...] = (*_read_routes(), *_PLANS, _ANALYZE)

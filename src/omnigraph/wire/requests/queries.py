@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from omnigraph.errors import InputError
 from omnigraph.wire.requests.request import (
+    LIST_MAX,
     After,
     Branch,
     CommitId,
@@ -139,6 +140,7 @@ class AnalyzeRequest(Request, kw_only=True):
         ]
         | None
     ) = None
+    top: Annotated[int, Meta(ge=1, le=LIST_MAX, description="The number of nodes per type in the answer.")] = 10
     branch: Branch | None = None
     at: Point | None = None
     message: Message | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from omnigraph.cli.io.points import At, check_branch_or_at, point
 from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import Master, Remote, spark_options
 from omnigraph.text_table import TableStyle, table_lines
-
-if TYPE_CHECKING:
-    from omnigraph.operations.analytics import Analysis
 
 ALGORITHMS = ("pagerank", "components", "degrees")
 
@@ -86,11 +83,11 @@ def analyze_command(
     if as_json:
         from omnigraph.wire.queries import AnalysisDocument
 
-        ranked = {name: _top(analysis, name, top) for name in analysis.tables}
+        ranked = {name: analysis.top(name, top) for name in analysis.tables}
         print_json(AnalysisDocument.of({**analysis.to_json(), "top": ranked}))
         return
     for name in analysis.tables:
-        rows = _top(analysis, name, top)
+        rows = analysis.top(name, top)
         print(f"{name}: {analysis.tables[name].num_rows} nodes")
         if rows:
             columns = [[row[column] for row in rows] for column in rows[0]]
@@ -110,12 +107,3 @@ def _targets(write: list[str]) -> Any:
     if not all(equals and column and name for column, equals, name in pairs):
         raise UsageFault("write --write PROPERTY once, or --write COLUMN=PROPERTY for each column")
     return {column: name for column, _, name in pairs}
-
-
-def _top(analysis: Analysis, name: str, count: int) -> list[dict[str, Any]]:
-    """Return the nodes with the largest values; for components, those of the first components."""
-    table = analysis.tables[name]
-    column = table.column_names[-1]
-    order = "ascending" if analysis.algorithm == "components" else "descending"
-    ranked = table.sort_by([(column, order), ("id", "ascending")]).slice(0, count)
-    return [dict(row) for row in ranked.to_pylist()]
