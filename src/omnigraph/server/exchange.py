@@ -356,9 +356,9 @@ class Exchange:
     def _finish(self, encoded: Encoded) -> AnyResponse:
         self._commit = encoded.commit
         caller, execution, lane = self._caller, self._server.execution, self._route.lane
+        if caller.method == "HEAD" and (encoded.chunks is not None or encoded.poll is not None):
+            return Response(encoded.status, encoded.headers, has_length=False)
         if encoded.chunks is not None and lane is not None:
-            if caller.method == "HEAD":
-                return Response(encoded.status, encoded.headers)
             stream = Stream(execution, lane, encoded.chunks)
             return StreamResponse(encoded.status, encoded.headers, stream, None, caller.cancel, self._report)
         if encoded.poll is not None and lane is not None:
@@ -395,7 +395,7 @@ class Exchange:
         durable = self._caller.writes or record.decision == "deny"
         try:
             await self._server.execution.call("audit", partial(audit.record, record, durable=durable))
-        except OmniGraphError as error:
+        except Exception as error:
             return self._failure(error)
         return response
 

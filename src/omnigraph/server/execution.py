@@ -12,6 +12,7 @@ import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Literal, TypeVar
 
 from starlette.types import Receive
@@ -93,33 +94,35 @@ class Stream:
         self._chunks = chunks
         # A generator may set context variables; all its steps run in one context.
         self._context = contextvars.copy_context()
+        self._step: asyncio.Future[bytes | None] | None = None
+        """The last step; a thread is inside the iterator until it is done."""
 
     async def first(self) -> bytes | None:
         """Return the first chunk, so that an early failure is reported before the headers; None if there is none."""
-        return await self._next()
+        return await asyncio.shield(self._begin())
 
     async def rest(self) -> AsyncIterator[bytes]:
         """Yield the other chunks."""
-        following = asyncio.ensure_future(self._next())
-        try:
-            while (chunk := await following) is not None:
-                following = asyncio.ensure_future(self._next())
-                yield chunk
-        finally:
-            if not following.done():
-                # A thread may be inside the iterator: closing it then is an error.
-                await asyncio.wait({following})
-            if not following.cancelled():
-                following.exception()
+        following = self._begin()
+        while (chunk := await asyncio.shield(following)) is not None:
+            following = self._begin()
+            yield chunk
 
     async def close(self) -> None:
-        """Close the iterator."""
+        """Close the iterator, after the step that runs: a generator cannot be closed during a step."""
+        if self._step is not None:
+            await asyncio.wait({self._step})
+            if not self._step.cancelled():
+                self._step.exception()
         close = getattr(self._chunks, "close", None)
         if close is not None:
             await self._execution.call(self._lane, lambda: self._context.run(close))
 
-    async def _next(self) -> bytes | None:
-        return await self._execution.call(self._lane, lambda: self._context.run(next, self._chunks, None))
+    def _begin(self) -> asyncio.Future[bytes | None]:
+        """Begin the next step in a thread."""
+        work = partial(self._context.run, next, self._chunks, None)
+        self._step = asyncio.ensure_future(self._execution.call(self._lane, work))
+        return self._step
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from starlette.types import Receive, Send
 
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import OmniGraphError
 from omnigraph.server.execution import Execution, LaneName, Stream, watching_disconnect
 
 Headers = dict[str, str]
@@ -24,16 +23,18 @@ HEARTBEAT_S = 15.0
 
 @dataclass
 class Response:
-    """A complete response."""
+    """A complete response. The answer to HEAD has no length where GET sends a stream."""
 
     status: int
     headers: Headers
     body: bytes = b""
+    has_length: bool = True
 
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:  # noqa: ARG002
         """Send the response; return True if it is complete."""
-        length = {} if self.status == NOT_MODIFIED else {"Content-Length": str(len(self.body))}
         # A route that answers HEAD states the length of the body that GET sends.
+        sized = self.has_length and self.status != NOT_MODIFIED
+        length = {"Content-Length": str(len(self.body))} if sized else {}
         headers = {**common, **length, **self.headers}
         await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
         await send({"type": "http.response.body", "body": self.body})
@@ -60,7 +61,7 @@ class StreamResponse:
         try:
             async with watching_disconnect(receive, self.cancel.cancel):
                 return await self._send(send, {**common, **self.headers})
-        except (OmniGraphError, OSError) as error:
+        except Exception as error:
             self.on_error(error)
             return False
 
@@ -102,7 +103,7 @@ class EventResponse:
         try:
             async with watching_disconnect(receive, self.cancel.cancel):
                 await self._poll(send)
-        except (OmniGraphError, OSError) as error:
+        except Exception as error:
             self.on_error(error)
             return False
         await send({"type": "http.response.body", "body": b""})
