@@ -129,6 +129,12 @@ class Counted:
                 await asyncio.sleep(0.01)
             setattr(self, name, getattr(self, name) - 1)
             status = 200 if self.released.is_set() else 503
+        elif kind == "/large":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            for _ in range(1024):
+                await send({"type": "http.response.body", "body": bytes(65536), "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+            return
         elif kind == "/body":
             while (await receive()).get("more_body"):
                 pass

@@ -118,6 +118,14 @@ def test_a_body_that_stops_is_closed(short_idle: Running):
         assert read_all(connection) == b""
 
 
+def test_a_client_that_reads_nothing_is_closed(short_idle: Running):
+    with connect(short_idle) as connection:
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_for(lambda: len(short_idle.lifecycle.connections) == 1)
+        wait_for(lambda: not short_idle.lifecycle.connections)
+        assert len(read_all(connection)) < 64 << 20
+
+
 def test_connections_over_the_limit_are_refused(parser: str, graph: Path):
     with serving(parser, graph, connections=4) as served:
         open_ones = served.lifecycle.connections
