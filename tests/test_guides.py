@@ -1,7 +1,7 @@
 """Run the pages: write files, replay sessions, execute Python, from top to bottom.
 
     ```pg file=people.pg         any block with `file=` is written into the folder of the page
-    ```console                   a session; the output must equal the text (see support/sessions.py)
+    ```console                   a session; the output must equal the text (see support/sessions.py, terminal.py)
     ```python                    executed; blocks of a page share their names
 
 `docs/cli.md` also holds the generated command reference. To accept new output, run the tests with
@@ -19,7 +19,8 @@ from typer.main import get_command
 
 from omnigraph.cli.main import app, run
 from omnigraph.cli.reference import END, START, command_tree, reference
-from support.sessions import agrees, commands, play, with_signs
+from support.sessions import agrees, commands, with_signs
+from support.terminal import Terminal
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -38,6 +39,7 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
         monkeypatch.setenv(name, "")
     names: dict[str, object] = {"__name__": "__page__"}
     text = path.read_text(encoding="utf-8")
+    terminal = Terminal(tmp_path)
 
     def one(match: re.Match[str]) -> str:
         language, options, body = match.groups()
@@ -47,19 +49,20 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
         elif language == "python":
             exec(compile(body, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}", "exec"), names)
         elif language == "console":
-            body = session(body, tmp_path, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}")
+            body = session(body, terminal, tmp_path, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}")
         return f"```{language}{options}\n{body}```"
 
-    played = BLOCK.sub(one, text)
+    with terminal:
+        played = BLOCK.sub(one, text)
     if UPDATE and played != text:
         path.write_text(played, encoding="utf-8")
 
 
-def session(body: str, folder: Path, where: str) -> str:
+def session(body: str, terminal: Terminal, folder: Path, where: str) -> str:
     """Replay a session and return its text, in update mode with the actual output."""
     lines: list[str] = []
     for command, expected in commands(body):
-        printed = play(command).replace(f"{folder}/", "")
+        printed = terminal.play(command).replace(f"{folder}/", "")
         fits = agrees(with_signs(printed, folder), with_signs(expected, folder))
         if not UPDATE:
             assert fits, f"{where}: $ {command}\n--- printed\n{printed}--- expected\n{expected}"

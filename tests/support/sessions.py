@@ -22,6 +22,11 @@ SIGNS = (
     (re.compile(r"in \d+\.\d s"), "in ‹n› s"),
     (re.compile(r"\(\d+ ms\)"), "(‹n› ms)"),
     (re.compile(r"(?m)^cursor: \S+$"), "cursor: ‹cursor›"),
+    (re.compile(r"\bog_[\w-]{40,}"), "‹token›"),
+    (re.compile(r'"elapsed_ms":[\d.]+'), '"elapsed_ms":‹n›'),
+    (re.compile(r'"(next|cursor)":"[^"]+"'), r'"\1":"‹cursor›"'),
+    (re.compile(r"(?m)^id: \S+$"), "id: ‹cursor›"),
+    (re.compile(r'"(created|authored)_at":\d+'), r'"\1_at":‹time›'),
 )
 ANY = "…"
 
@@ -58,8 +63,7 @@ def play(command: str) -> str:
     out: Path | None = None
     if len(words) > 2 and words[-2] == ">":
         out, words = Path(words[-1]), words[:-2]
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=True)
+    raw, stream = _stream()
     with redirect_stdout(stream), redirect_stderr(stream):
         code = run(words[1:])
     text = raw.getvalue().decode()
@@ -67,6 +71,21 @@ def play(command: str) -> str:
         out.write_text(text, encoding="utf-8")
         text = ""
     return text + (f"[{code}]\n" if code else "")
+
+
+def streams(command: str) -> tuple[str, str]:
+    """The stdout of one command without its line end, and its stderr."""
+    raw, out = _stream()
+    raw_errors, errors = _stream()
+    with redirect_stdout(out), redirect_stderr(errors):
+        code = run(shlex.split(command)[1:])
+    assert code == 0, raw_errors.getvalue().decode()
+    return raw.getvalue().decode().strip(), raw_errors.getvalue().decode()
+
+
+def _stream() -> tuple[io.BytesIO, io.TextIOWrapper]:
+    raw = io.BytesIO()
+    return raw, io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=True)
 
 
 def agrees(printed: str, expected: str) -> bool:

@@ -12,9 +12,11 @@ from omnigraph.policy.rules import ACTIONS_OF
 from omnigraph.server import openapi
 from omnigraph.server.app import make_router
 from omnigraph.server.route import Route
+from omnigraph.server.route_reference import END, START, route_reference
 from omnigraph.server.route_table import ROUTES
 
 OPENAPI = Path(openapi.__file__).with_name("openapi.json")
+REFERENCE = Path(__file__).parents[3] / "docs/http.md"
 FREE: frozenset[str] = frozenset()
 """Protected routes that every authenticated actor may use."""
 
@@ -51,3 +53,13 @@ def test_the_nested_form_lists_the_same_operations() -> None:
     assert "securitySchemes" not in nested["components"]
     assert sum(map(len, flat["paths"].values())) == sum(map(len, nested["paths"].values()))
     assert all("security" not in operation for path in nested["paths"].values() for operation in path.values())
+
+
+def test_the_reference_of_routes_is_current() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    after = rest.split(END)[1]
+    current = f"{before}{START}\n\n{route_reference()}{END}{after}"
+    if os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"):
+        REFERENCE.write_text(current, encoding="utf-8")
+    assert REFERENCE.read_text(encoding="utf-8") == current, "run the tests with OMNIGRAPH_UPDATE_GOLDEN=1"
