@@ -15,7 +15,7 @@ from support.tenants import GRAPH_ROLES, SECRET, SERVER_ROLES, Tenants
 
 PROTECTED = [route for route in ROUTES if route.scope != "public"]
 GATED = [route for route in PROTECTED if route.gates]
-HIDDEN: frozenset[str] = frozenset()
+HIDDEN: frozenset[str] = frozenset({"getCommitChanges"})
 """Routes that answer 404 to a caller without the right, because existence is the secret."""
 
 
@@ -55,7 +55,7 @@ def roles(route: Route) -> dict[str, str]:
 
 @pytest.mark.parametrize("route", GATED, ids=named)
 def test_no_role_does_what_it_may_not(site: Tenants, admitted: Admitted, route: Route) -> None:
-    wanted = {gate.action for gate in route.gates}
+    wanted = {gate.action for gate in route.gates if gate.given is None}
     heads = og.open(site.folder / "a.omni").commits(limit=1)[0].id
     for role, action in roles(route).items():
         if wanted <= {action}:
@@ -64,7 +64,8 @@ def test_no_role_does_what_it_may_not(site: Tenants, admitted: Admitted, route: 
         assert reply.status == (404 if route.name in HIDDEN else 403), (role, reply.body)
         assert reply.json["code"] == ("not_found" if route.name in HIDDEN else "forbidden")
         assert SECRET not in text_of(reply)
-    assert admitted.count == 0
+    # A hidden object is looked up, so that its denial takes as long as that of an unknown one.
+    assert admitted.count == 0 or route.name in HIDDEN
     assert og.open(site.folder / "a.omni").commits(limit=1)[0].id == heads
 
 
@@ -82,7 +83,7 @@ def test_a_right_on_one_graph_is_none_on_another(site: Tenants, admitted: Admitt
         return
     reply = request_of(route, site.mine, graph="a").send(site.server, token=site.tokens["ben"])
     assert reply.status in (403, 404)
-    assert admitted.count == 0
+    assert admitted.count == 0 or route.name in HIDDEN
 
 
 def test_every_denial_is_in_the_audit_log(site: Tenants) -> None:

@@ -94,7 +94,7 @@ def test_a_denial_looks_like_an_unknown_id(site: Tenants, route: Route) -> None:
 def test_an_etag_of_another_caller_gives_nothing(site: Tenants) -> None:
     """A tag depends on the request and the commit; with it, the policy is still asked first."""
     for route in (route for route in READS if route.etag):
-        request = request_of(route, {**site.mine, "branch": "main"})
+        request = request_of(route, {**site.mine, "branch": "main", "commit_id": site.foreign["commit_id"][0]})
         tag = request.send(site.server, token=site.tokens["root"]).headers.get("etag", "*")
         for value in (tag, "*"):
             reply = request.send(site.server, token=site.tokens["ana"], headers={"If-None-Match": value})

@@ -82,7 +82,9 @@ class ServerUnderTest:
         try:
             connection.request(method, path, body, sent)
             response = connection.getresponse()
-            data = response.read()
+            # An event stream does not end; its first events are its answer.
+            is_stream = response.headers.get_content_type() == "text/event-stream"
+            data = response.read1() if is_stream else response.read()
             return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, data)
         finally:
             connection.close()

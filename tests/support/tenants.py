@@ -199,6 +199,9 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "actor": "ana",
         "algorithm": "degrees",
         "operation_id": "none",
+        "diff.from": "public",
+        "diff.to": "public",
+        "exportBaseline.type": ["Person"],
         **{f"{route.name}.{name}": value for route in ROUTES if _is_change(route) for name, value in CHANGE.items()},
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from omnigraph.errors import Denied
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
@@ -122,20 +122,23 @@ class Access:
         decision = self.decide(action, branch, target, name)
         self._record(decision)
         if not decision.allowed:
-            hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
-            raise Denied(decision.message, decision.reasons, rules=decision.nearest_rules, hint=hint)
+            self._raise(decision)
         return decision
+
+    def check_possible(self, action: str) -> None:
+        """Raise `Denied` if an action is allowed on no branch; called before the branch is known."""
+        decision = self._judge(action, None, None)
+        if self.only is not None and decision.allowed:
+            decision = self._narrow(decision, replace(self.only, branches=None))
+        if not decision.allowed and not decision.nearest_rules:
+            self._record(decision)
+            self._raise(decision)
 
     def decide(
         self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        if self.policy is not None:
-            decision = self.policy.decide(self.actor, action, branch, target, groups=self._groups)
-        else:
-            branch = branch_name(branch) if branch is not None else None
-            target = branch_name(target) if target is not None else None
-            decision = _by_default(self._default, self.actor, action_name(action), branch, target)
+        decision = self._judge(action, branch, target)
         if self.only is not None and decision.allowed:
             decision = self._narrow(decision, self.only)
         return decision if name is None else replace(decision, name=name)
@@ -149,6 +152,18 @@ class Access:
         message = f"the actor '{actor}' is denied: {reason}"
         self._record(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
         raise Denied(message, (reason,), hint="leave 'actor' out")
+
+    def _judge(self, action: str, branch: str | None, target: str | None) -> PolicyDecision:
+        """Return the decision of the policy, without the limits of the token."""
+        if self.policy is not None:
+            return self.policy.decide(self.actor, action, branch, target, groups=self._groups)
+        branch = branch_name(branch) if branch is not None else None
+        target = branch_name(target) if target is not None else None
+        return _by_default(self._default, self.actor, action_name(action), branch, target)
+
+    def _raise(self, decision: PolicyDecision) -> NoReturn:
+        hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
+        raise Denied(decision.message, decision.reasons, rules=decision.nearest_rules, hint=hint)
 
     def _record(self, decision: PolicyDecision) -> None:
         if len(self.decisions) >= DECISIONS_MAX:

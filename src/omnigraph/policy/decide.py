@@ -52,6 +52,18 @@ class PolicyDecision:
         """The first of `matched_rules`, or None."""
         return self.matched_rules[0] if self.matched_rules else None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as a JSON object, without its reasons."""
+        return {
+            "decision": "allow" if self.allowed else "deny",
+            "actor": self.actor,
+            "action": self.action,
+            "branch": self.branch,
+            "target_branch": self.target_branch,
+            "matched_rule": self.matched_rule,
+            "message": self.message,
+        }
+
     def raise_denied(self) -> None:
         """Raise `Denied` if the request is denied."""
         if not self.allowed:
@@ -127,6 +139,11 @@ class Policy:
         decision = self.decide(actor, action, branch, target_branch)
         decision.raise_denied()
         return decision
+
+    def explain(self, decision: PolicyDecision) -> dict[str, Any]:
+        """Return a decision as a JSON object with its reasons and the rules that were considered."""
+        considered = [rule.to_json() for rule in self.consider(decision)]
+        return {**decision.to_json(), "reasons": list(decision.reasons), "considered": considered}
 
     def consider(self, decision: PolicyDecision) -> list[ConsideredRule]:
         """Return every rule in file order, and why it does or does not allow the request of a decision."""

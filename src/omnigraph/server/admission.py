@@ -46,7 +46,7 @@ class Lane:
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
-        return sum(map(len, self._waiting.values()))
+        return sum(map(len, tuple(self._waiting.values())))
 
     async def enter(self, actor: str, queue_s: float) -> None:
         """Take a slot; raise `Overloaded` if none becomes free within `queue_s` seconds."""

@@ -52,6 +52,13 @@ class Chunks:
 
 
 @dataclass(frozen=True)
+class Background:
+    """Work that continues after the answer 202, as an operation; its document is the result of the operation."""
+
+    work: Callable[[], Document]
+
+
+@dataclass(frozen=True)
 class Events:
     """An event stream: `poll` returns the next events as bytes, empty if nothing happened, None at the end."""
 
@@ -59,5 +66,5 @@ class Events:
     commit: str | None = None
 
 
-Reply = Document | Answer | Rows | Content | Chunks | Events
+Reply = Document | Answer | Rows | Content | Chunks | Events | Background
 """The return type of a route function."""

@@ -21,6 +21,7 @@ from omnigraph.wire.commits import CommitDocument
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
+    from omnigraph.server.operations import Operation
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Caller:
     idempotency_key: str | None = None
     if_commit: str | None = None
     body: SpooledBody | None = None
+    operation: Operation | None = None
+    """The entry of this request in the list of operations; None for a request that needs no admission."""
     url: str = ""
     """The path prefix of the graph: empty for the default graph, `/graphs/ID` for a named one."""
     fingerprint: str = ""

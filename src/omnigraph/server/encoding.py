@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
+from urllib.parse import quote
 
-from omnigraph.server.answers import Answer, Chunks, Content, Events, Reply, Rows
+from omnigraph.server.answers import Answer, Background, Chunks, Content, Events, Reply, Rows
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import (
     CONTENT_TYPES,
@@ -22,13 +23,14 @@ from omnigraph.wire.document import Document, encoder
 
 @dataclass
 class Encoded:
-    """An encoded reply: a body, or chunks, or a function that is polled for events."""
+    """An encoded reply: a body, or chunks, or a function that is polled for events, and work that continues."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     chunks: Iterator[bytes] | None = None
     poll: Callable[[], bytes | None] | None = None
+    background: Callable[[], Document] | None = None
     commit: str | None = None
 
 
@@ -48,6 +50,8 @@ def encode(caller: Caller, reply: Reply) -> Encoded:
             headers = {"Content-Type": reply.media_type, **_tag(caller), **reply.headers}
             chunks = _compressed(caller, headers, reply.chunks)
             return Encoded(reply.status, headers, chunks=chunks, commit=reply.commit)
+        case Background():
+            return _background(caller, reply)
         case Events():
             headers = {"Content-Type": CONTENT_TYPES["events"]}
             return Encoded(200, headers, body=reply.poll() or b"", poll=reply.poll, commit=reply.commit)
@@ -79,6 +83,15 @@ def _rows(caller: Caller, rows: Rows) -> Encoded:
         return Encoded(200, headers, _compressed_body(caller, headers, body), commit=result.commit_id)
     chunks = _compressed(caller, headers, row_chunks(rows, chosen))
     return Encoded(200, headers, chunks=chunks, commit=result.commit_id)
+
+
+def _background(caller: Caller, reply: Background) -> Encoded:
+    operation = caller.operation
+    assert operation is not None, "only an admitted request continues in the background"
+    location = f"/operations/{quote(operation.id, safe='')}"
+    encoded = _document(caller, operation.document(), 202, None, {"Location": location})
+    encoded.background = reply.work
+    return encoded
 
 
 def _document(caller: Caller, document: Document, status: int, commit: str | None, headers: dict[str, str]) -> Encoded:

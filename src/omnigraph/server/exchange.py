@@ -154,6 +154,14 @@ class Exchange:
 
     def _select_graph(self, graph_id: str | None) -> None:
         caller, state = self._caller, self._state
+        if self._route.several_graphs and state.graph_list.single:
+            raise RequestFault(
+                "a server of a single graph has no list of graphs",
+                status=HTTPStatus.METHOD_NOT_ALLOWED,
+                code="method_not_allowed",
+                hint="the paths without /graphs/{graph_id} are those of its graph",
+                headers={"Allow": ""},
+            )
         if self._route.scope == "server":
             caller.access = state.server_access(caller.principal)
             return
@@ -222,9 +230,12 @@ class Exchange:
             return
         started = time.perf_counter()
         for gate in self._route.gates:
-            applies = gate.given is None or self._is_given(gate.given)
-            if applies and not any(self._member(name, path) is not None for name in gate.unless):
+            if gate.given is not None and not self._is_given(gate.given):
+                continue
+            if not any(self._member(name, path) is not None for name in gate.unless):
                 access.check(gate.action, self._branch(gate.branch, path), self._branch(gate.target, path))
+            elif not gate.hides:
+                access.check_possible(gate.action)
         self._timing["policy"] = time.perf_counter() - started
 
     def _is_given(self, name: str) -> bool:
@@ -303,16 +314,27 @@ class Exchange:
             await lane.enter(actor, limits.queue_s)
             held.callback(lane.leave)
             self._timing["queue"] = time.perf_counter() - started
-            held.callback(server.operations.start(caller, route))
+            operation = caller.operation = server.operations.start(caller, route, self._operation_branch(path))
+            held.callback(server.operations.end, operation)
             held.callback(self._track())
             async with watching_disconnect(self._receive, self._on_disconnect):
                 encoded = await server.execution.call(name, partial(self._work, path))
                 response = self._finish(encoded)
                 if isinstance(response, StreamResponse):
                     response.first = await response.stream.first()
-            if not isinstance(response, Response):
+            if encoded.background is not None:
+                work = encoded.background
+                server.operations.continue_work(operation, work, held.pop_all(), server.execution, name)
+            elif not isinstance(response, Response):
                 response.held = held.pop_all()
             return response
+
+    def _operation_branch(self, path: Mapping[str, str]) -> str | None:
+        """Return the branch that the request concerns; None if it names a point or no branch."""
+        gate = next(iter(self._route.gates), None)
+        if gate is None or any(self._member(name, path) is not None for name in gate.unless):
+            return None
+        return self._branch(gate.target or gate.branch, path)
 
     def _track(self) -> Callable[[], None]:
         execution = self._server.execution

@@ -167,7 +167,8 @@ class Lifecycle:
         await asyncio.sleep(settings.drain_s)
         self._server.should_exit = True
         begin, cancelled_at = time.monotonic(), None
-        while not serving.done():
+        # Work in the background has no connection.
+        while not serving.done() or self._work.in_flight_writes > 0:
             now = time.monotonic()
             if cancelled_at is None and now - begin >= self._read_grace_s:
                 self._work.cancel_reads()

@@ -1,30 +1,39 @@
 """Operations: the running and recent work of this process, for listing and cancellation.
 
 Every admitted request is an operation. Long work, such as maintenance, is answered with 202 and continues as an
-operation; its outcome is kept here for a while and in the history of the graph for ever.
+operation; its outcome is kept here for a while and in the history of the graph for ever. Everything here runs on the
+event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
 
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import NotFound
+from omnigraph.errors import Cancelled, NotFound, OmniGraphError
+from omnigraph.server.errors import document_of, internal_error
+from omnigraph.server.execution import Execution, LaneName
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ErrorDocument
+from omnigraph.wire.server_state import OperationDocument, OperationState
 
 if TYPE_CHECKING:
     from omnigraph.server.caller import Caller
     from omnigraph.server.route import Route
 
-OperationState = Literal["running", "succeeded", "failed", "cancelled"]
-
 RECENT_MAX = 1_000
 """Number of ended background operations that are kept."""
+_log = logging.getLogger("omnigraph.server")
 
 
 @dataclass
@@ -34,14 +43,35 @@ class Operation:
     id: str
     route: str
     graph_id: str | None
+    branch: str | None
     actor: str | None
-    writes: bool
+    request_id: str
     cancel: Cancellation = field(repr=False)
     started_at: float = field(default_factory=time.time)
     ended_at: float | None = None
     state: OperationState = "running"
+    continues: bool = False
+    """True if the work continues after the answer of its request."""
     result: Document | None = None
     error: ErrorDocument | None = None
+
+    def document(self) -> OperationDocument:
+        """Return the operation as a document."""
+        document = OperationDocument(
+            id=self.id,
+            kind=self.route,
+            state=self.state,
+            graph_id=self.graph_id,
+            branch=self.branch,
+            actor_id=self.actor,
+            request_id=self.request_id,
+            started_at=_microseconds(self.started_at),
+        )
+        if self.ended_at is not None:
+            document.finished_at = _microseconds(self.ended_at)
+            document.result = self.result if self.result is not None else UNSET
+            document.error = self.error if self.error is not None else UNSET
+        return document
 
 
 class Operations:
@@ -50,29 +80,56 @@ class Operations:
     def __init__(self) -> None:
         self._running: dict[str, Operation] = {}
         self._recent: OrderedDict[str, Operation] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, caller: Caller, route: Route) -> Callable[[], None]:
-        """List a request until the returned function is called."""
+    def start(self, caller: Caller, route: Route, branch: str | None = None) -> Operation:
+        """List a request until `end` is called."""
         graph_id = caller.served.graph_id if caller.served is not None else None
-        key = self._free(caller.request_id)
-        self._running[key] = Operation(key, route.name, graph_id, caller.actor, caller.writes, caller.cancel)
-        return lambda: self._end(key)
-
-    def start_background(self, caller: Caller, name: str) -> Operation:
-        """List work that continues after the answer of its request."""
-        graph_id = caller.served.graph_id if caller.served is not None else None
-        operation = Operation(
-            self._free(f"{caller.request_id}-work"), name, graph_id, caller.actor, True, caller.cancel
-        )
-        self._running[operation.id] = operation
+        id_ = self._free(caller.request_id)
+        operation = Operation(id_, route.name, graph_id, branch, caller.actor, caller.request_id, caller.cancel)
+        self._running[id_] = operation
         return operation
 
-    def end_background(
-        self, operation: Operation, state: OperationState, result: Document | None, error: ErrorDocument | None
+    def end(self, operation: Operation) -> None:
+        """Remove a request from the list, unless its work continues."""
+        if not operation.continues:
+            self._running.pop(operation.id, None)
+
+    def continue_work(
+        self,
+        operation: Operation,
+        work: Callable[[], Document],
+        held: ExitStack,
+        execution: Execution,
+        lane: LaneName,
     ) -> None:
+        """Run work in a thread of a lane after the answer of its request; `held` is released at its end."""
+        operation.continues = True
+        task = asyncio.get_running_loop().create_task(self._run(operation, work, held, execution, lane))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(
+        self,
+        operation: Operation,
+        work: Callable[[], Document],
+        held: ExitStack,
+        execution: Execution,
+        lane: LaneName,
+    ) -> None:
+        with held:
+            try:
+                operation.result = await execution.call(lane, work)
+            except Exception as error:
+                _report(operation, error)
+                operation.error = document_of(internal_error(error), operation.request_id)
+                self._keep(operation, "cancelled" if isinstance(error, Cancelled) else "failed")
+            else:
+                self._keep(operation, "done")
+
+    def _keep(self, operation: Operation, state: OperationState) -> None:
         """Keep the outcome of background work."""
-        operation.state, operation.result, operation.error = state, result, error
-        operation.ended_at = time.time()
+        operation.state, operation.ended_at = state, time.time()
         self._running.pop(operation.id, None)
         self._recent[operation.id] = operation
         while len(self._recent) > RECENT_MAX:
@@ -96,11 +153,19 @@ class Operations:
         return operation
 
     def _free(self, id: str) -> str:
-        """Return an id that no running operation has: clients may send the same request id twice."""
+        """Return an id that no operation has: clients may send the same request id twice."""
         candidate, number = id, 2
-        while candidate in self._running:
+        while candidate in self._running or candidate in self._recent:
             candidate, number = f"{id}.{number}", number + 1
         return candidate
 
-    def _end(self, id: str) -> None:
-        self._running.pop(id, None)
+
+def _report(operation: Operation, error: Exception) -> None:
+    """Log an unexpected failure: its type and the stack, but not its text, which may hold values."""
+    if not isinstance(error, OmniGraphError):
+        stack = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("operation %s failed: %s\n%s", operation.id, type(error).__name__, stack)
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000)

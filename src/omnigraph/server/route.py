@@ -33,6 +33,8 @@ class Gate:
     branch: str | None = None
     target: str | None = None
     unless: tuple[str, ...] = ()
+    hides: bool = False
+    """True if a denial is answered like an unknown object; then only `Graph` decides."""
     given: str | None = None
 
 
@@ -76,6 +78,8 @@ class Route:
     """True if the route requires `Omnigraph-If-Graph-Commit`."""
     etag: bool = False
     strict: bool = True
+    several_graphs: bool = False
+    """True if a server of a single graph answers 405."""
     success: int = 200
     statuses: tuple[int, ...] = ()
     """Statuses of the route beyond those that every route may answer."""

@@ -10,10 +10,10 @@ from omnigraph.wire.document import Document
 
 
 class StreamMetadataDocument(Document, kw_only=True):
-    """The first line of commits, of a diff or of the change feed; a query has `QueryMetadataDocument`."""
+    """The first line of a list, such as commits or a diff; a query has `QueryMetadataDocument`."""
 
     kind: Literal["metadata"] = "metadata"
-    content: Literal["commits", "diff", "changes", "table"]
+    content: Literal["commits", "diff", "changes", "table", "audit"]
     branch: str | UnsetType = UNSET
     type_name: str | UnsetType = UNSET
     from_: str | UnsetType | None = field(name="from", default=UNSET)

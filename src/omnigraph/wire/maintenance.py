@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -24,7 +26,7 @@ class OptimizedTableDocument(Document):
     fragments_added: int
     committed: bool
     pending_indexes: list[PendingIndexDocument]
-    skipped: str | None
+    skipped: str | None = None
 
 
 class OptimizeDocument(Document):
@@ -53,6 +55,21 @@ class CleanupDocument(Document, kw_only=True):
     confirmed: bool
     tables: list[CleanedTableDocument]
     would_remove: list[CleanedTableDocument] | UnsetType = UNSET
+
+
+def cleanup_document(
+    uri: str, keep: int | None, older_than: timedelta | None, tables: Sequence[Mapping[str, Any]], *, confirmed: bool
+) -> CleanupDocument:
+    """Return the result of a cleanup with these tables, removed or to be removed."""
+    documents = [CleanedTableDocument.of(table) for table in tables]
+    return CleanupDocument(
+        uri=uri,
+        keep_versions=keep,
+        older_than_secs=int(older_than.total_seconds()) if older_than is not None else None,
+        confirmed=confirmed,
+        tables=documents if confirmed else [],
+        would_remove=UNSET if confirmed else documents,
+    )
 
 
 class RecoveredWriteDocument(Document):
@@ -88,3 +105,11 @@ class VerifyDocument(Document, kw_only=True):
     sound: bool
     problems: list[ProblemDocument]
     remarks: list[ProblemDocument] | UnsetType = UNSET
+
+
+def verify_document(
+    uri: str, problems: Sequence[ProblemDocument], remarks: Sequence[ProblemDocument], *, deep: bool
+) -> VerifyDocument:
+    """Return the result of a verification; a graph without problems is sound."""
+    shown = list(remarks) if deep else UNSET
+    return VerifyDocument(uri=uri, sound=not problems, problems=list(problems), remarks=shown)

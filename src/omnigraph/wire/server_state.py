@@ -80,12 +80,15 @@ class MeDocument(Document, kw_only=True):
 
 
 class OperationDocument(Document, kw_only=True):
-    """Work of a server; times are in microseconds since 1970, `result` and `error` are present when it has ended."""
+    """Work of a server; times are in microseconds since 1970.
+
+    `result` or `error` is present when it has ended; `graph_id` is null for a request that concerns the server.
+    """
 
     id: str
     kind: str
     state: OperationState
-    graph_id: str
+    graph_id: str | None
     branch: str | None = None
     actor_id: str | None
     request_id: str

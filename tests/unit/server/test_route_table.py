@@ -17,8 +17,11 @@ from omnigraph.server.route_table import ROUTES
 
 OPENAPI = Path(openapi.__file__).with_name("openapi.json")
 REFERENCE = Path(__file__).parents[3] / "docs/http.md"
-FREE: frozenset[str] = frozenset()
-"""Protected routes that every authenticated actor may use."""
+FREE: frozenset[str] = frozenset({"getMe", "listOperations", "getOperation", "cancelOperation"})
+"""Protected routes that every authenticated actor may use.
+
+They show only what belongs to the actor: its own rights, and its own work.
+"""
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)

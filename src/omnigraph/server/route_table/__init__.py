@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import (
+    admin_routes,
     change_routes,
     commit_routes,
     documentation_routes,
     health_routes,
     load_routes,
+    maintenance_routes,
     mutate_routes,
     query_routes,
     schema_routes,
@@ -27,6 +29,8 @@ ROUTES: tuple[Route, ...] = (
     *table_routes.ROUTES,
     *commit_routes.ROUTES,
     *change_routes.ROUTES,
+    *maintenance_routes.ROUTES,
+    *admin_routes.ROUTES,
     *health_routes.ROUTES,
     *documentation_routes.ROUTES,
 )

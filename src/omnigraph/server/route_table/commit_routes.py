@@ -49,7 +49,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the changes of one commit relative to its first parent.",
         input=CommitChangesQuery,
         answer=CommitChangesAnswerDocument,
-        gates=(_COMMIT,),
+        gates=(Gate("read", unless=("commit_id",), hides=True),),
         statuses=(409, 410),
     ),
     Route(
@@ -61,7 +61,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Undo one commit by a new commit.",
         input=RevertRequest,
         answer=RevertDocument,
-        gates=(Gate("change", branch="branch"),),
+        gates=(Gate("change", branch="branch"), _COMMIT),
         lane="writes",
         body="json",
         writes=True,

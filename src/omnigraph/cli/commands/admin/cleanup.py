@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Annotated
 
@@ -12,10 +11,7 @@ from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.cli.io.progress import progress_bar
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "": 1}
-_DURATION = re.compile(r"([0-9]+)([smhdw]?)")
-_LONGEST = timedelta.max.days * 86_400
+from omnigraph.errors import InputError
 
 
 @takes_graph
@@ -54,13 +50,10 @@ def cleanup_command(
     with progress_bar("cleaning up", wanted=not (as_json or run.options.quiet)):
         tables = graph.cleanup(keep=keep, older_than=age, confirm=confirm)
     if as_json:
-        from omnigraph.wire.maintenance import CleanupDocument
+        from omnigraph.wire.maintenance import cleanup_document
 
         documents = [table.to_json() for table in tables]
-        seconds = int(age.total_seconds()) if age is not None else None
-        document = {"uri": address.uri, "keep_versions": keep, "older_than_secs": seconds, "confirmed": confirm}
-        removed = {"tables": documents} if confirm else {"tables": [], "would_remove": documents}
-        print_json(CleanupDocument.of({**document, **removed}))
+        print_json(cleanup_document(address.uri, keep, age, documents, confirmed=confirm))
     if not confirm:
         going = sum(table.old_versions_removed for table in tables)
         remark(
@@ -82,8 +75,9 @@ def cleanup_command(
 
 def read_duration(text: str) -> timedelta:
     """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
-    match = _DURATION.fullmatch(text)
-    seconds = int(match[1]) * _UNITS[match[2]] if match and len(match[1]) < 20 else -1
-    if seconds < 0 or seconds > _LONGEST:
-        raise UsageFault(f"'{text}' is not a duration; write digits and one of s, m, h, d, w, for example 7d")
-    return timedelta(seconds=seconds)
+    from omnigraph.wire.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except InputError as error:
+        raise UsageFault(error.message) from None

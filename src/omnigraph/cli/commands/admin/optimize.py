@@ -22,7 +22,7 @@ def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
     if as_json:
         from omnigraph.wire.maintenance import OptimizeDocument
 
-        documents = [{**table.to_json(), "skipped": None} for table in tables]
+        documents = [table.to_json() for table in tables]
         print_json(OptimizeDocument.of({"uri": address.uri, "branch": on, "tables": documents}))
         return
     print(f"optimize {address.uri}: {plural(len(tables), 'table')}")

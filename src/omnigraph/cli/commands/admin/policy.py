@@ -15,7 +15,7 @@ from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError, PolicyInvalid
 
 if TYPE_CHECKING:
-    from omnigraph.policy.decide import Policy, PolicyDecision
+    from omnigraph.policy.decide import Policy
 
 POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
 app = typer.Typer(
@@ -133,10 +133,9 @@ def explain_command(
     policy = _load(run, _policy_path(run, file, server=server), server=server)
     decision = policy.decide(actor, action, branch, target_branch)
     if as_json:
-        considered = [rule.to_json() for rule in policy.consider(decision)]
-        print_json({**_members(decision), "reasons": list(decision.reasons), "considered": considered})
+        print_json(policy.explain(decision))
         return
-    for name, value in _members(decision).items():
+    for name, value in decision.to_json().items():
         if value is not None:
             print(f"{name}: {value}")
     for reason in decision.reasons:
@@ -182,18 +181,6 @@ def init_command(
         print(f"created {target}")
     if not configured and not run.options.quiet:
         remark("note", f"add to {FILE_NAME}: policy: {{ file: {path} }}")
-
-
-def _members(decision: PolicyDecision) -> dict[str, str | None]:
-    return {
-        "decision": "allow" if decision.allowed else "deny",
-        "actor": decision.actor,
-        "action": decision.action,
-        "branch": decision.branch,
-        "target_branch": decision.target_branch,
-        "matched_rule": decision.matched_rule,
-        "message": decision.message,
-    }
 
 
 def _policy_path(run: Invocation, file: str | None, *, server: bool = False) -> Path:

@@ -28,14 +28,11 @@ def verify_command(
     problems = [problem for problem in found if problem.damage]
     remarks = [problem for problem in found if not problem.damage]
     if as_json:
-        from msgspec import UNSET
-
-        from omnigraph.wire.maintenance import ProblemDocument, VerifyDocument
+        from omnigraph.wire.maintenance import ProblemDocument, verify_document
 
         documents = [ProblemDocument(problem.where, problem.what) for problem in problems]
         unchecked = [ProblemDocument(problem.where, problem.what) for problem in remarks]
-        shown = unchecked if deep else UNSET
-        print_json(VerifyDocument(uri=address.uri, sound=not problems, problems=documents, remarks=shown))
+        print_json(verify_document(address.uri, documents, unchecked, deep=deep))
     else:
         for problem in problems:
             print(f"problem  {problem.where}: {problem.what}")

@@ -1,0 +1,107 @@
+"""Routes of administration."""
+
+from __future__ import annotations
+
+from omnigraph.server.route import Gate, Route
+from omnigraph.server.routes import admin
+from omnigraph.wire.audit import AuditListDocument
+from omnigraph.wire.policies import PolicyExplainDocument, PolicyTestDocument
+from omnigraph.wire.requests.admin import (
+    AuditQuery,
+    GraphListQuery,
+    MeQuery,
+    PolicyExplainRequest,
+    PolicyTestRequest,
+)
+from omnigraph.wire.server_state import GraphListDocument, MeDocument, ReloadDocument, ServerStatusDocument
+
+_ADMIN = Gate("admin")
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        name="listGraphs",
+        method="GET",
+        path="/graphs",
+        handler=admin.list_graphs,
+        tag="admin",
+        summary="List the graphs of the server.",
+        input=GraphListQuery,
+        answer=GraphListDocument,
+        gates=(Gate("graph_list"),),
+        scope="server",
+        several_graphs=True,
+    ),
+    Route(
+        name="getMe",
+        method="GET",
+        path="/me",
+        handler=admin.get_me,
+        tag="admin",
+        summary="Return the actor of the token and the actions that are allowed to it.",
+        input=MeQuery,
+        answer=MeDocument,
+        scope="server",
+    ),
+    Route(
+        name="getStatus",
+        method="GET",
+        path="/status",
+        handler=admin.get_status,
+        tag="admin",
+        summary="Return the state of this process: work, lanes, graphs and digests.",
+        answer=ServerStatusDocument,
+        gates=(_ADMIN,),
+        scope="server",
+    ),
+    Route(
+        name="readAudit",
+        method="GET",
+        path="/audit",
+        handler=admin.read_audit,
+        tag="admin",
+        summary="Return records of the audit log, oldest first.",
+        input=AuditQuery,
+        answer=AuditListDocument,
+        gates=(Gate("audit_read"),),
+        scope="server",
+        lane="exports",
+        forms=("ndjson", "json"),
+    ),
+    Route(
+        name="explainPolicy",
+        method="POST",
+        path="/policy/explain",
+        handler=admin.explain_policy,
+        tag="policy",
+        summary="Return the decision of the policy in force on one request, and the rules that were considered.",
+        input=PolicyExplainRequest,
+        answer=PolicyExplainDocument,
+        gates=(_ADMIN,),
+        body="json",
+    ),
+    Route(
+        name="testPolicy",
+        method="POST",
+        path="/policy/test",
+        handler=admin.check_policy,
+        tag="policy",
+        summary="Compare the decisions of the policy in force with expected ones.",
+        input=PolicyTestRequest,
+        answer=PolicyTestDocument,
+        gates=(_ADMIN,),
+        body="json",
+    ),
+    Route(
+        name="reload",
+        method="POST",
+        path="/admin/reload",
+        handler=admin.reload,
+        tag="admin",
+        summary="Load configuration, tokens and policies again; if they are not valid, those in force stay.",
+        answer=ReloadDocument,
+        gates=(_ADMIN,),
+        scope="server",
+        lane="slow",
+        statuses=(409,),
+    ),
+)

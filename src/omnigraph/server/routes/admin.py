@@ -1,0 +1,222 @@
+"""Administration: the graphs of the server, the caller, status, audit log, policy and reload."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import UNSET
+
+from omnigraph.errors import Conflict, InputError, NotFound, OmniGraphError
+from omnigraph.operations.access import Access
+from omnigraph.policy.decide import Policy
+from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS, WITHOUT_EFFECT
+from omnigraph.policy.tests import PolicyCase, run_cases
+from omnigraph.server.answers import Chunks
+from omnigraph.server.audit import AuditFilter, read_time
+from omnigraph.server.caller import Caller
+from omnigraph.server.content_negotiation import CONTENT_TYPES, line_chunks
+from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.state import Digests
+from omnigraph.version import __version__
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.audit import AuditListDocument
+from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
+from omnigraph.wire.policies import PolicyCaseDocument, PolicyExplainDocument, PolicyTestDocument
+from omnigraph.wire.requests.admin import (
+    AuditQuery,
+    GraphListQuery,
+    MeQuery,
+    PolicyExplainRequest,
+    PolicyTestRequest,
+)
+from omnigraph.wire.server_state import (
+    AllowedBranchDocument,
+    AllowedGraphDocument,
+    AvailabilityDocument,
+    GraphDocument,
+    GraphListDocument,
+    LaneDocument,
+    MeDocument,
+    ReloadDocument,
+    ServedGraphDocument,
+    ServerStatusDocument,
+)
+
+BRANCHES_MAX = 100
+"""Number of branches of a graph whose permitted actions are listed."""
+RECORDS = 1000
+"""Number of audit records of a JSON document without a limit."""
+
+
+def list_graphs(caller: Caller, body: GraphListQuery) -> GraphListDocument:
+    """List the graphs of the server, by id."""
+    shown = [graph for graph in caller.state.graphs.values() if graph.is_ready or body.include == "all"]
+    return GraphListDocument([_graph(caller, graph, with_state=body.include == "all") for graph in shown])
+
+
+def _graph(caller: Caller, served: ServedGraph, *, with_state: bool) -> GraphDocument:
+    document = GraphDocument(graph_id=served.graph_id)
+    if not caller.state.settings.hide_uri:
+        document.uri = served.public_uri
+    if with_state:
+        document.availability = _availability(served)
+    return document
+
+
+def _availability(served: ServedGraph) -> AvailabilityDocument:
+    if served.failure is None:
+        return AvailabilityDocument(state="ready", read_ready=True, write_ready=not served.read_only)
+    return AvailabilityDocument(
+        state="quarantined",
+        read_ready=False,
+        write_ready=False,
+        failure_class=served.failure.code,
+        retry_at=round(served.failure.retry_at * 1_000_000),
+    )
+
+
+def get_me(caller: Caller, body: MeQuery) -> MeDocument:
+    """Return the actor of the token and what is allowed to it; graphs without a permitted action are not listed."""
+    state, principal = caller.state, caller.principal
+    graphs = [_allowed(caller, served, body.branch) for served in state.graphs.values()]
+    access = state.server_access(principal)
+    return MeDocument(
+        actor_id=caller.actor,
+        groups=_groups(caller),
+        attributes=dict(principal.attributes) if principal is not None else {},
+        actions=[action for action in SERVER_ACTIONS if access.decide(action).allowed],
+        graphs=[graph for graph in graphs if graph.actions or graph.branches],
+    )
+
+
+def _groups(caller: Caller) -> list[str]:
+    """Return the groups of the token, and those in which a policy lists the actor."""
+    state, principal = caller.state, caller.principal
+    if principal is None:
+        return []
+    policies: list[Policy | None] = [state.server_policy, *(served.policy for served in state.graphs.values())]
+    listed = (policy.rules.groups_of.get(principal.actor, ()) for policy in policies if policy is not None)
+    return sorted({*principal.groups, *(group for groups in listed for group in groups)})
+
+
+def _allowed(caller: Caller, served: ServedGraph, branch: str | None) -> AllowedGraphDocument:
+    access = caller.state.graph_access(served, caller.principal)
+    scoped = {action: scope for action, scope in GRAPH_ACTIONS.items() if action not in WITHOUT_EFFECT}
+    on_graph = [action for action, scope in scoped.items() if scope is None and access.decide(action).allowed]
+    branches = []
+    for name in [branch] if branch is not None else _branches(served, access):
+        actions = [
+            action
+            for action, scope in scoped.items()
+            if (scope == "branch_scope" and access.decide(action, branch=name).allowed)
+            or (scope == "target_branch_scope" and access.decide(action, target=name).allowed)
+        ]
+        if actions:
+            branches.append(AllowedBranchDocument(name, actions))
+    return AllowedGraphDocument(served.graph_id, on_graph, branches)
+
+
+def _branches(served: ServedGraph, access: Access) -> list[str]:
+    """Return the first branches of a graph, or `main` if the caller may not list them."""
+    if served.graph is None or not access.decide("read").allowed:
+        return [MAIN]
+    return served.graph.branches()[:BRANCHES_MAX]
+
+
+def get_status(caller: Caller) -> ServerStatusDocument:
+    """Return the state of this process: work, lanes, graphs and digests."""
+    server, state = caller.server, caller.state
+    lanes = server.execution.lanes.values()
+    running = server.operations.list(None, all_actors=True)
+    return ServerStatusDocument(
+        version=__version__,
+        mode=state.mode,
+        started_at=round(server.started * 1_000_000),
+        uptime_s=round(time.time() - server.started, 3),
+        draining=server.is_draining,
+        lanes=[LaneDocument(lane.name, lane.running, lane.waiting, lane.slots) for lane in lanes],
+        operations=[operation.document() for operation in running if operation.state == "running"],
+        graphs=[_served(served) for served in state.graphs.values()],
+        digests=_digests(state.digests),
+    )
+
+
+def _served(served: ServedGraph) -> ServedGraphDocument:
+    if served.graph is None:
+        assert served.failure is not None
+        return ServedGraphDocument(graph_id=served.graph_id, state="quarantined", failure=served.failure.message)
+    try:
+        commit_id = served.graph.snapshot().commit_id
+        branches = len(served.graph.branches())
+    except OmniGraphError as error:
+        return ServedGraphDocument(graph_id=served.graph_id, state="failed", failure=error.code)
+    return ServedGraphDocument(graph_id=served.graph_id, state="ready", graph_commit_id=commit_id, branches=branches)
+
+
+def _digests(digests: Digests) -> dict[str, str]:
+    named = {"config": digests.config, "policy": digests.policy, "tokens": digests.tokens}
+    return {name: digest for name, digest in named.items() if digest is not None}
+
+
+def read_audit(caller: Caller, body: AuditQuery) -> Chunks | AuditListDocument:
+    """Return records of the audit log, oldest first."""
+    audit = caller.state.audit
+    if audit is None:
+        raise NotFound(
+            "the server has no audit log", code="no_audit_log", hint="set 'server.audit.dir' in the configuration"
+        )
+    wanted = AuditFilter(
+        read_time(body.since) if body.since is not None else None,
+        read_time(body.until) if body.until is not None else None,
+        body.actor,
+        body.action,
+        body.decision,
+    )
+    is_document = caller.negotiated.form == "json"
+    limit = body.limit or (RECORDS if is_document else None)
+    reader = audit.read(wanted, after=body.after, limit=limit)
+    if is_document:
+        return AuditListDocument(list(reader), reader.cursor)
+
+    def end(count: int) -> EndDocument:
+        return EndDocument(rows=count, graph_commit_id=None, next=reader.cursor or UNSET)
+
+    return Chunks(line_chunks(StreamMetadataDocument(content="audit"), reader, end), CONTENT_TYPES["ndjson"])
+
+
+def explain_policy(caller: Caller, body: PolicyExplainRequest) -> PolicyExplainDocument:
+    """Return the decision of the policy in force on one request, and the rules that were considered."""
+    policy = _policy(caller)
+    decision = policy.decide(body.actor, body.action, body.branch, body.target_branch)
+    return PolicyExplainDocument.of(policy.explain(decision))
+
+
+def check_policy(caller: Caller, body: PolicyTestRequest) -> PolicyTestDocument:
+    """Compare the decisions of the policy in force with expected ones."""
+    cases = (
+        PolicyCase(case.id, case.actor, case.action, case.branch, case.target_branch, case.expect)
+        for case in body.cases
+    )
+    outcomes = run_cases(_policy(caller), cases)
+    passed = sum(outcome.ok for outcome in outcomes)
+    documents = [PolicyCaseDocument.of(outcome.to_json()) for outcome in outcomes]
+    return PolicyTestDocument(passed, len(outcomes) - passed, documents)
+
+
+def _policy(caller: Caller) -> Policy:
+    assert caller.served is not None
+    if caller.served.policy is None:
+        raise InputError("the graph has no policy", code="no_policy", hint="set 'policy.file' in the configuration")
+    return caller.served.policy
+
+
+def reload(caller: Caller) -> ReloadDocument:
+    """Load configuration, tokens and policies again; if they are not valid, those in force stay."""
+    report = caller.server.holder.reload("POST /admin/reload")
+    if not report.ok:
+        raise Conflict(
+            f"the reload failed, and the previous state stays in force: {report.error}",
+            code="reload_failed",
+            hint="correct the configuration and reload again",
+        )
+    return ReloadDocument(_digests(report.digests), list(report.changed), list(report.warnings))

@@ -1,0 +1,51 @@
+"""Operations: the running and recent work of this process. An actor sees its own; an administrator sees all."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from omnigraph.errors import NotFound
+from omnigraph.server.caller import Caller
+from omnigraph.server.operations import Operation
+from omnigraph.wire.requests.branches import ListQuery
+from omnigraph.wire.server_state import OperationDocument, OperationListDocument
+
+LISTED = 100
+"""Number of operations of a list without a limit."""
+
+
+def list_operations(caller: Caller, body: ListQuery) -> OperationListDocument:
+    """List running and recent operations, newest first."""
+    found = caller.server.operations.list(caller.actor, all_actors=_sees_all(caller))
+    if body.after is not None:
+        ids = [operation.id for operation in found]
+        if body.after not in ids:
+            raise NotFound(
+                f"there is no operation '{body.after}' in this process",
+                code="no_such_operation",
+                hint="start again with the first page",
+            )
+        found = found[ids.index(body.after) + 1 :]
+    page = found[: body.limit or LISTED]
+    next_ = page[-1].id if len(page) < len(found) else UNSET
+    return OperationListDocument([operation.document() for operation in page], next_)
+
+
+def get_operation(caller: Caller, operation_id: str) -> OperationDocument:
+    """Return one operation, with its result when it has ended."""
+    return _find(caller, operation_id).document()
+
+
+def cancel_operation(caller: Caller, operation_id: str) -> OperationDocument:
+    """Stop an operation. A write whose publish has begun runs to its end; an ended operation does not change."""
+    operation = _find(caller, operation_id)
+    operation.cancel.cancel()
+    return operation.document()
+
+
+def _find(caller: Caller, operation_id: str) -> Operation:
+    return caller.server.operations.get(operation_id, caller.actor, all_actors=_sees_all(caller))
+
+
+def _sees_all(caller: Caller) -> bool:
+    return caller.access is not None and caller.access.decide("admin").allowed
