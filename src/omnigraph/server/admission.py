@@ -17,6 +17,9 @@ from omnigraph.errors import Overloaded
 ANONYMOUS = "anonymous"
 """Actor of requests without authentication."""
 
+Turn = asyncio.Future[None]
+"""A place in a queue; it is done when a slot is assigned."""
+
 _WRITE_RETRY_S = 60
 
 
@@ -41,7 +44,7 @@ class Lane:
         self.name = name
         self.slots = slots
         self.running = 0
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
 
     @property
     def waiting(self) -> int:
@@ -50,16 +53,29 @@ class Lane:
 
     async def enter(self, actor: str, queue_s: float) -> None:
         """Take a slot; raise `Overloaded` if none becomes free within `queue_s` seconds."""
-        if self.running < self.slots and not self._waiting:
-            self.running += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self.try_enter():
+            await self.wait(self.queue(actor), actor, queue_s)
+
+    def try_enter(self) -> bool:
+        """Take a slot if one is free and nobody waits."""
+        if self.running >= self.slots or self._waiting:
+            return False
+        self.running += 1
+        return True
+
+    def queue(self, actor: str) -> Turn:
+        """Return a place at the end of the queue of an actor; an exception that is set on it gives it up."""
+        turn: Turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(actor, deque()).append(turn)
+        return turn
+
+    async def wait(self, turn: Turn, actor: str, queue_s: float) -> None:
+        """Wait for a slot; raise `Overloaded` after `queue_s` seconds, or the exception that is set on the place."""
         try:
             async with asyncio.timeout(queue_s):
                 await turn
         except BaseException as error:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 # The slot was assigned at the moment of the timeout or the cancellation.
                 self.leave()
             else:
@@ -88,7 +104,7 @@ class Lane:
                 return
         self.running -= 1
 
-    def _forget(self, actor: str, turn: asyncio.Future[None]) -> None:
+    def _forget(self, actor: str, turn: Turn) -> None:
         turns = self._waiting.get(actor)
         if turns is not None and turn in turns:
             turns.remove(turn)

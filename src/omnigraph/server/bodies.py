@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import zlib
 from collections.abc import AsyncIterator
@@ -12,6 +13,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from omnigraph.server.errors import RequestFault
+
+_INFLATED_BYTES = 1 << 20
+"""Largest part of a body that is decompressed at once."""
 
 
 @dataclass
@@ -78,11 +82,12 @@ async def spool_body(receive: Receive, limit: int, kind: str, suffix: str, encod
 
 
 async def _parts(receive: Receive, encoding: str | None, limit: int) -> AsyncIterator[bytes]:
-    if encoding in (None, "", "identity"):
+    encoding = (encoding or "identity").strip().lower()
+    if encoding == "identity":
         async for part in _raw_parts(receive):
             yield part
         return
-    if encoding != "gzip":
+    if encoding not in ("gzip", "x-gzip"):
         raise RequestFault(
             f"the content encoding {encoding!r} is not supported",
             status=415,
@@ -105,14 +110,25 @@ async def _raw_parts(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def _inflated(receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """Yield the decompressed body in parts of bounded size, so that a small body cannot expand without limit."""
-    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    """Yield the decompressed body in parts of bounded size, so that a small body cannot expand without limit.
+
+    A gzip file can consist of several members, one behind the other, as parallel compressors write them.
+    """
+    inflater = _inflater()
     try:
         async for part in _raw_parts(receive):
-            while part and not inflater.eof:
-                yield inflater.decompress(part, min(limit + 1, 1 << 20))
-                part = inflater.unconsumed_tail
+            while part:
+                if inflater.eof:
+                    inflater = _inflater()
+                yield inflater.decompress(part, min(limit + 1, _INFLATED_BYTES))
+                part = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+                # Other requests run between the parts of a body that expands much.
+                await asyncio.sleep(0)
     except zlib.error:
         raise RequestFault("the body is not valid gzip data", code="bad_encoding") from None
     if not inflater.eof:
         raise RequestFault("the gzip data of the body is incomplete", code="bad_encoding")
+
+
+def _inflater() -> zlib._Decompress:
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

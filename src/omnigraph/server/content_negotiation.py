@@ -60,6 +60,11 @@ class Negotiated:
     codec: str | None = None
     gzip: bool = False
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What distinguishes the bytes of answers with the same content."""
+        return self.form, self.codec or "", "gzip" if self.compresses(None) else ""
+
     def compresses(self, size: int | None) -> bool:
         """Return True if a body of this size (None: unknown) is compressed."""
         return self.gzip and self.form in _GZIP_FORMS and (size is None or size >= GZIP_MIN_BYTES)

@@ -47,7 +47,7 @@ def encode(caller: Caller, reply: Reply) -> Encoded:
             headers = {"Content-Type": reply.media_type, **reply.headers}
             return Encoded(200, headers, _compressed_body(caller, headers, reply.body))
         case Chunks():
-            headers = {"Content-Type": reply.media_type, **_tag(caller), **reply.headers}
+            headers = {"Content-Type": reply.media_type, **_tag(caller, reply.commit), **reply.headers}
             chunks = _compressed(caller, headers, reply.chunks)
             return Encoded(reply.status, headers, chunks=chunks, commit=reply.commit)
         case Background():
@@ -95,13 +95,16 @@ def _background(caller: Caller, reply: Background) -> Encoded:
 
 
 def _document(caller: Caller, document: Document, status: int, commit: str | None, headers: dict[str, str]) -> Encoded:
-    headers = {"Content-Type": CONTENT_TYPES["json"], **_tag(caller), **headers}
+    headers = {"Content-Type": CONTENT_TYPES["json"], **_tag(caller, commit), **headers}
     body = _compressed_body(caller, headers, encoder.encode(document))
     return Encoded(status, headers, body, commit=commit)
 
 
-def _tag(caller: Caller) -> dict[str, str]:
-    return {"ETag": caller.etag} if caller.etag else {}
+def _tag(caller: Caller, commit: str | None) -> dict[str, str]:
+    """Return the tag of a document. The branch may have moved since the comparison with `If-None-Match`."""
+    if not caller.etag:
+        return {}
+    return {"ETag": caller.etag if commit is None else etag_of(commit, caller.fingerprint)}
 
 
 def _compressed_body(caller: Caller, headers: dict[str, str], body: bytes) -> bytes:

@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, QueryTimeout, Unauthorized
 from omnigraph.operations.access import Access
 from omnigraph.server import request as read
-from omnigraph.server.admission import ANONYMOUS, ActorLimits
+from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
 from omnigraph.server.caller import Caller
@@ -56,7 +56,7 @@ _WRITE_BYTES = 256
 _SUFFIXES = {"application/x-ndjson": ".jsonl", "application/vnd.apache.arrow.stream": ".arrows"}
 _COMMON = {
     "Cache-Control": "private, no-cache",
-    "Vary": "Authorization, Accept",
+    "Vary": "Authorization, Accept, Accept-Encoding",
     "X-Content-Type-Options": "nosniff",
 }
 _log = logging.getLogger("omnigraph.server")
@@ -87,6 +87,7 @@ class Exchange:
         self._raw = b""
         self._input: Any = None
         self._commit: str | None = None
+        self._body_begun = False
         self._disconnected = False
 
     async def handle(self, send: Send) -> None:
@@ -138,7 +139,7 @@ class Exchange:
             return await self._admit(path)
         finally:
             if caller.body is not None:
-                await self._server.execution.call("reads", caller.body.discard)
+                caller.body.discard()
 
     async def _authenticate(self) -> None:
         tokens = self._state.tokens
@@ -196,6 +197,7 @@ class Exchange:
         limits = self._state.settings.limits
         limit = limits.envelope_bytes if route.limit == "envelope" else limits.body_bytes
         check_length(headers.get("content-length"), limit)
+        self._body_begun = True
         self._raw = await read_body(self._receive, limit, headers.get("content-encoding"))
         if self._raw:
             self._check_media_type()
@@ -209,6 +211,7 @@ class Exchange:
         kind = self._check_media_type()
         check_length(headers.get("content-length"), limit)
         encoding = headers.get("content-encoding")
+        self._body_begun = True
         self._caller.body = await spool_body(self._receive, limit, kind, _SUFFIXES.get(kind, ""), encoding)
 
     def _check_media_type(self) -> str:
@@ -260,7 +263,7 @@ class Exchange:
         if wanted is None or served is None or access is None:
             return
         deadline = time.monotonic() + MIN_COMMIT_WAIT_S
-        while not await self._server.execution.call("reads", partial(_contains, served, access, wanted)):
+        while not await self._server.execution.call("streams", partial(_contains, served, access, wanted)):
             if time.monotonic() >= deadline:
                 raise Overloaded(
                     f"this server does not see commit '{wanted}' yet",
@@ -311,7 +314,7 @@ class Exchange:
                 held.callback(server.admission.read(actor, bounds))
             started = time.perf_counter()
             lane = server.execution.lanes[name]
-            await lane.enter(actor, limits.queue_s)
+            await self._enter(lane, actor, limits.queue_s)
             held.callback(lane.leave)
             self._timing["queue"] = time.perf_counter() - started
             operation = caller.operation = server.operations.start(caller, route, self._operation_branch(path))
@@ -336,6 +339,19 @@ class Exchange:
             return None
         return self._branch(gate.target or gate.branch, path)
 
+    async def _enter(self, lane: Lane, actor: str, queue_s: float) -> None:
+        """Take a slot. A read whose client disconnects leaves the queue; a write stays in it."""
+        if lane.try_enter():
+            return
+        turn = lane.queue(actor)
+
+        def give_up() -> None:
+            if not self._caller.writes and not turn.done():
+                turn.set_exception(ClientDisconnect())
+
+        async with watching_disconnect(self._receive, give_up):
+            await lane.wait(turn, actor, queue_s)
+
     def _track(self) -> Callable[[], None]:
         execution = self._server.execution
         return execution.track_write() if self._caller.writes else execution.track_read(self._caller.cancel)
@@ -351,6 +367,14 @@ class Exchange:
 
     def _work(self, path: Mapping[str, str]) -> Encoded:
         """Run the route function and encode its answer, in one thread."""
+        try:
+            return self._call(path)
+        finally:
+            if self._caller.body is not None:
+                # The removal of a large file takes time: not on the event loop.
+                self._caller.body.discard()
+
+    def _call(self, path: Mapping[str, str]) -> Encoded:
         caller, route = self._caller, self._route
         started = time.perf_counter()
         if caller.writes and caller.state.audit is not None:
@@ -371,7 +395,7 @@ class Exchange:
         """Return 96 bits of a hash of the request, its form and what the caller may see."""
         caller = self._caller
         visible = caller.access.digest if caller.access is not None else ""
-        parts = (self._route.name, *path.values(), caller.negotiated.form, visible)
+        parts = (self._route.name, *path.values(), *caller.negotiated.parts, visible)
         text = "\0".join(parts).encode() + b"\0" + self._scope["query_string"] + b"\0" + self._raw
         return hashlib.sha256(text).hexdigest()[:24]
 
@@ -427,6 +451,8 @@ class Exchange:
 
     def _common_headers(self) -> dict[str, str]:
         headers = {**_COMMON, "X-Request-Id": self._caller.request_id}
+        if not self._body_begun:
+            headers |= closing_headers(self._headers)
         if self._commit is not None:
             headers["Omnigraph-Commit"] = self._commit
         if self._timing:
@@ -460,11 +486,20 @@ def error_response(error: OmniGraphError, request_id: str, accept: str | None) -
     return Response(status, {**headers, "Content-Type": CONTENT_TYPES["json"]}, encoder.encode(document))
 
 
+def closing_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the header that ends the connection if the client waits for permission to send a body that is not read.
+
+    The client may send the body or its next request; the server cannot tell one from the other.
+    """
+    return {"Connection": "close"} if "expect" in headers else {}
+
+
 async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request that reaches no route."""
     started = time.perf_counter()
     headers = scope["omnigraph.headers"]
     request_id = read.request_id_of(headers)
     response = error_response(fault, request_id, headers.get("accept"))
-    await response.send(send, {**_COMMON, "X-Request-Id": request_id}, receive)
+    common = {**_COMMON, "X-Request-Id": request_id, **closing_headers(headers)}
+    await response.send(send, common, receive)
     log_request(scope["method"], "(none)", fault.status, (time.perf_counter() - started) * 1000, request_id, None)

@@ -100,3 +100,20 @@ def test_a_cancelled_wait_leaks_no_slot() -> None:
         assert (lane.running, lane.waiting) == (0, 0)
 
     run(work())
+
+
+def test_a_place_in_the_queue_can_be_given_up() -> None:
+    async def work() -> tuple[int, int]:
+        lane = Lane("reads", 1)
+        await lane.enter("ana", 1)
+        turn = lane.queue("bo")
+        waiting = asyncio.create_task(lane.wait(turn, "bo", 10))
+        await asyncio.sleep(0)
+        turn.set_exception(ConnectionError())
+        with pytest.raises(ConnectionError):
+            await waiting
+        assert lane.waiting == 0
+        lane.leave()
+        return lane.running, lane.waiting
+
+    assert run(work()) == (0, 0)

@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import socket
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,15 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.server import encoding
+from support.raw_http import exchange, statuses
 from support.server import ServerUnderTest, serving
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }"
 ADD = "query add($name: String) { insert Person { name: $name } }"
+SLOW = """query slow() {
+    match { $a: Person $b: Person $c: Person $a.age < $b.age $b.age < $c.age } return { count($a) as n }
+}"""
 ALL_PAIRS = "query pairs() { match { $a: Person $b: Person $c: Person $d: Person } return { count($a) as n } }"
 
 
@@ -139,23 +146,6 @@ def test_a_compressed_answer_and_a_compressed_body(server: ServerUnderTest, grap
     assert server.post("/query", bomb, headers=headers).status == 413
 
 
-def test_a_disconnect_cancels_the_query_and_frees_its_slot(graph: og.Graph) -> None:
-    graph.load([{"type": "Person", "data": {"name": f"p{n}"}} for n in range(3000)], mode="merge")
-    with serving(graph.uri, flags={"limits.rows_max": 50_000_000_000, "limits.query_bytes": "1000 GiB"}) as server:
-        body = json.dumps({"query": ALL_PAIRS}).encode()
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
-            head = "POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            time.sleep(0.3)
-        execution = server.app.server.execution
-        for _ in range(200):
-            if not execution.in_flight_reads and not execution.lanes["reads"].running:
-                break
-            time.sleep(0.05)
-        assert (execution.in_flight_reads, execution.lanes["reads"].running) == (0, 0)
-        assert server.app.server.admission.actors == 0
-
-
 def test_tokens_are_required_and_name_the_actor(graph: og.Graph, tmp_path: Path) -> None:
     environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"ana": "secret-1"})}
     with serving(graph.uri, environ=environ) as server:
@@ -168,3 +158,108 @@ def test_tokens_are_required_and_name_the_actor(graph: og.Graph, tmp_path: Path)
         assert denied.status == 403
         assert "policy.file" in denied.json["hint"]
         assert server.get("/healthz").status == 200
+
+
+SLOW_FLAGS = {
+    "limits.rows_max": 50_000_000_000,
+    "limits.query_bytes": "1000 GiB",
+    "limits.reads": 1,
+    "limits.queue_s": 600,
+}
+
+
+def begin(server: ServerUnderTest, path: str, body: Any, *headers: str) -> socket.socket:
+    """Send a request and return its connection; the answer is not awaited."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(data)}", *headers]
+    if not any(line.startswith("Content-Type") for line in headers):
+        lines.append("Content-Type: application/json")
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    client.sendall("\r\n".join([*lines, "", ""]).encode() + data)
+    return client
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the condition did not hold in time")
+
+
+@pytest.fixture
+def busy(graph: og.Graph) -> Iterator[ServerUnderTest]:
+    """A server whose only slot for reads is taken until the end of the test; the client then disconnects."""
+    graph.load([{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(3000)], mode="merge")
+    with serving(graph.uri, flags=SLOW_FLAGS) as server:
+        with begin(server, "/query", {"query": SLOW}):
+            wait_until(lambda: server.app.server.execution.in_flight_reads == 1)
+            yield server
+        wait_until(lambda: server.app.server.execution.lanes["reads"].running == 0)
+        assert server.app.server.admission.actors == 0
+
+
+def test_a_disconnect_cancels_the_query_and_frees_its_slot(busy: ServerUnderTest) -> None:
+    assert busy.app.server.execution.in_flight_reads == 1  # and `busy` checks that it ends
+
+
+def test_a_read_whose_client_disconnects_leaves_the_queue(busy: ServerUnderTest) -> None:
+    lane = busy.app.server.execution.lanes["reads"]
+    with begin(busy, "/query", {"query": PEOPLE}):
+        wait_until(lambda: lane.waiting == 1)
+    wait_until(lambda: lane.waiting == 0)
+    assert lane.running == 1
+
+
+def test_writes_do_not_wait_for_long_reads(busy: ServerUnderTest, graph: og.Graph) -> None:
+    line = b'{"type": "Person", "data": {"name": "new"}}\n'
+    head = graph.commits(limit=1)[0].id
+    headers = {"Content-Type": "application/x-ndjson", "Omnigraph-Min-Commit": head}
+    reply = busy.post("/load/ndjson", line, params={"mode": "append"}, headers=headers)
+    assert reply.status == 200, reply.body
+    assert busy.app.server.execution.in_flight_reads == 1
+
+
+def test_the_file_of_a_body_is_removed_after_the_load(
+    server: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bodies"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    for line, status in ((b'{"type": "Person", "data": {"name": "cy"}}\n', 200), (b"{}\n", 400)):
+        headers = {"Content-Type": "application/x-ndjson"}
+        assert server.post("/load/ndjson", line, params={"mode": "append"}, headers=headers).status == status
+    assert list(folder.iterdir()) == []
+
+
+def test_a_refusal_before_the_body_closes_the_connection_of_a_waiting_client(server: ServerUnderTest) -> None:
+    head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+    for path, length, status in (("/query", 10**9, 413), ("/nothing", 10, 404)):
+        sent = f"{head.format(path)}Content-Length: {length}\r\n\r\n".encode()
+        answer = exchange(server.port, sent)
+        assert statuses(answer) == [status]
+        assert b"connection: close" in answer
+
+
+def test_the_tag_names_the_form_and_the_coding(server: ServerUnderTest) -> None:
+    tags = {
+        server.get("/commits", headers=headers).headers["etag"]
+        for headers in ({}, {"Accept-Encoding": "gzip"}, {"Accept": "application/x-ndjson"})
+    }
+    assert len(tags) == 3
+    assert "Accept-Encoding" in server.get("/commits").headers["vary"]
+
+
+def test_a_tag_names_the_commit_of_the_answer(
+    server: ServerUnderTest, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = encoding.is_not_modified
+
+    def compare_and_move(*arguments: Any) -> Any:
+        found = compare(*arguments)
+        graph.load([{"type": "Person", "data": {"name": "late"}}], mode="merge")
+        return found
+
+    monkeypatch.setattr("omnigraph.server.exchange.is_not_modified", compare_and_move)
+    reply = server.get("/snapshot")
+    assert reply.headers["etag"].startswith(f'"{reply.headers["omnigraph-commit"]}.')
