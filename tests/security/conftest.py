@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from omnigraph.server.auth.failed_tries import FailedTries
 from omnigraph.server.observability import log
 from support.tenants import Tenants, tenants
 
@@ -17,14 +16,7 @@ from support.tenants import Tenants, tenants
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
     """The server; tests of one module share its graphs."""
     with tenants(tmp_path_factory.mktemp("site")) as running:
-        # No test is slowed down by the failed tries of another.
-        running.server.app.server.failed_tries = _Unlimited()
         yield running
-
-
-class _Unlimited(FailedTries):
-    def delay_for(self, peer: str) -> float:  # noqa: ARG002
-        return 0.0
 
 
 @pytest.fixture

@@ -87,8 +87,18 @@ def request_of(route: Route, values: Values, *, graph: str | None = None) -> Rou
 def _value(route: Route, name: str, values: Values, type_: Any) -> Any:
     for key in (f"{route.name}.{name}", name):
         if key in values:
-            return values[key]
+            value = values[key]
+            return [value] if isinstance(value, str) and _is_list(type_) else value
     return _any_value(type_)
+
+
+def _is_list(type_: Any) -> bool:
+    origin = get_origin(type_)
+    if origin is Annotated:
+        return _is_list(get_args(type_)[0])
+    if origin in (Union, UnionType):
+        return any(map(_is_list, get_args(type_)))
+    return origin is list
 
 
 def _any_value(type_: Any) -> Any:

@@ -7,17 +7,23 @@ contains `SECRET`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from starlette.types import Send
+
 import omnigraph as og
 from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS
+from omnigraph.server.auth.failed_tries import FailedTries
 from omnigraph.server.auth.tokens import new_token, token_digest
+from omnigraph.server.responses import EventResponse
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
 from omnigraph.wire.requests.queries import ChangeRequest
@@ -83,8 +89,30 @@ def tenants(folder: Path, **flags: Any) -> Iterator[Tenants]:
     _write_files(folder, tokens)
     environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(folder / "tokens.json")}
     given = {name.replace("__", "."): value for name, value in flags.items()}
-    with serving(config=folder / "omnigraph.yaml", environ=environ, flags=given) as server:
+    with short_event_streams(), serving(config=folder / "omnigraph.yaml", environ=environ, flags=given) as server:
+        # No test is slowed down by the failed tries of another.
+        server.app.server.failed_tries = _Unlimited()
         yield Tenants(server, folder, tokens, _mine(graphs["a"]), _foreign(graphs))
+
+
+class _Unlimited(FailedTries):
+    def delay_for(self, peer: str) -> float:  # noqa: ARG002
+        return 0.0
+
+
+@contextmanager
+def short_event_streams() -> Iterator[None]:
+    """End every event stream soon; otherwise it would last as long as its client."""
+    endless = EventResponse._poll
+
+    async def _poll(self: EventResponse, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await endless(self, send)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventResponse, "_poll", _poll)
+        yield
 
 
 def make_graph(path: Path) -> og.Graph:
@@ -191,8 +219,6 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "query": READ,
         "source": "public",
         "target": "public",
-        "from": None,
-        "to": None,
         "schema_source": SCHEMA,
         "data": json.dumps(_person("new")),
         "action": "read",
@@ -201,7 +227,6 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "operation_id": "none",
         "diff.from": "public",
         "diff.to": "public",
-        "exportBaseline.type": ["Person"],
         **{f"{route.name}.{name}": value for route in ROUTES if _is_change(route) for name, value in CHANGE.items()},
     }
 

@@ -27,7 +27,7 @@ GRAPH_PREFIX = "/graphs/{graph_id}"
 SECURITY = "bearer_token"
 _REF = "#/components/schemas/"
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_EVERY_STATUS = (400, 404, 405, 406, 500, 503)
+_EVERY_STATUS = (400, 404, 405, 406, 414, 431, 500, 503)
 """Error statuses of every route."""
 _PROTECTED_STATUSES = (401, 403, 413, 429)
 _BODY_STATUSES = (413, 415)
@@ -42,9 +42,11 @@ _REASONS = {
     410: "The page or the history is gone.",
     412: "The branch is not at the expected commit.",
     413: "The request or the result exceeds a limit.",
+    414: "The URL exceeds its limit.",
     415: "The route does not take this media type.",
     416: "The range is not part of the value.",
     429: "The actor has reached a limit of concurrent work.",
+    431: "The headers exceed their limit.",
     500: "The server failed.",
     501: "The server lacks an optional package.",
     503: "The server or the graph is not available now.",
@@ -124,6 +126,9 @@ class _Components:
             types.update({type_: None for type_ in used if type_ is not None})
         _, found = msgspec.json.schema_components(tuple(types), ref_template=_REF + "{name}")
         self._names = {each.__name__: component_name(each) for each in (*_subclasses(Document), *_subclasses(Request))}
+        for request in _subclasses(Request):
+            if request.__name__ in found:
+                _permit_null(found[request.__name__])
         schemas = {self._names.get(name, name): self._renamed(schema) for name, schema in found.items()}
         for values, name in ENUM_NAMES.items():
             if _contains_enum(schemas, values):
@@ -167,6 +172,19 @@ class _Components:
         if name is not None:
             return {"$ref": _REF + name}
         return {key: self._with_enums(value) for key, value in schema.items()}
+
+
+def _permit_null(schema: Schema) -> None:
+    """Permit null in every optional member of an input, where it means that the member is absent."""
+    for name, member in schema["properties"].items():
+        options = member.get("anyOf", [member])
+        if name in schema.get("required", ()) or {"type": "null"} in options:
+            continue
+        if "anyOf" in member:
+            member["anyOf"] = [*options, {"type": "null"}]
+            continue
+        outer = {key: member.pop(key) for key in ("default", "description") if key in member}
+        schema["properties"][name] = {"anyOf": [member, {"type": "null"}], **outer}
 
 
 def _enum_name(schema: dict[str, Any]) -> str | None:

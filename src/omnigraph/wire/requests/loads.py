@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from omnigraph.wire.loads import LoadMode
-from omnigraph.wire.requests.request import Branch, BranchName, Message, Request, TypeName
+from omnigraph.wire.requests.request import Branch, BranchName, Message, Request, TypeName, UrlMessage
 
 Mode = Annotated[
     LoadMode,
@@ -43,5 +43,5 @@ class LoadQuery(Request, kw_only=True):
     from_: FromBranch | None = field(name="from", default=None)
     mode: Mode = "merge"
     type: Annotated[TypeName, Meta(description="The type of the rows of an Arrow stream.")] | None = None
-    message: Message | None = None
+    message: UrlMessage | None = None
     rejects: Rejects = False

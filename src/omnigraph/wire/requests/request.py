@@ -15,6 +15,8 @@ NAME_MAX = 200
 TOKEN_MAX = 4096
 """Longest cursor or page token."""
 MESSAGE_MAX = 10_000
+URL_MESSAGE_MAX = 1_000
+"""Longest message in a query string; the URL has a limit of its own."""
 
 
 class Request(Struct, kw_only=True):
@@ -40,6 +42,7 @@ Point = Annotated[
 ]
 CommitId = Annotated[str, Meta(min_length=1, max_length=NAME_MAX, description="The id of a commit.")]
 Message = Annotated[str, Meta(max_length=MESSAGE_MAX, description="A message that the commit records.")]
+UrlMessage = Annotated[str, Meta(max_length=URL_MESSAGE_MAX, description="A message that the commit records.")]
 TypeName = Annotated[str, Meta(min_length=1, max_length=NAME_MAX, description="The name of a node or edge type.")]
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=LIST_MAX, description="The largest number of entries of the answer.")]
