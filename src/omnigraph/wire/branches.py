@@ -9,7 +9,6 @@ from msgspec import UNSET, UnsetType, field
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ConflictDocument
-from omnigraph.wire.graph_state import OtherBranchDocument
 
 MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
@@ -31,6 +30,14 @@ class BranchListDocument(Document):
     next: str | UnsetType = UNSET
 
 
+class ComparedBranchDocument(Document):
+    """Another branch: `ahead` commits are only on the branch that was compared with it, `behind` only on this one."""
+
+    name: str
+    ahead: int
+    behind: int
+
+
 class BranchDocument(Document, kw_only=True):
     """One branch; `expires_at` is in microseconds since 1970, and `compared` counts commits against another branch."""
 
@@ -39,7 +46,7 @@ class BranchDocument(Document, kw_only=True):
     owner: str | None = None
     description: str | None = None
     expires_at: int | None = None
-    compared: OtherBranchDocument | UnsetType = UNSET
+    compared: ComparedBranchDocument | UnsetType = UNSET
 
 
 class RefDeletedDocument(Document):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import (
     admin_routes,
+    branch_routes,
     change_routes,
     commit_routes,
     documentation_routes,
@@ -27,6 +28,7 @@ ROUTES: tuple[Route, ...] = (
     *load_routes.ROUTES,
     *schema_routes.ROUTES,
     *table_routes.ROUTES,
+    *branch_routes.ROUTES,
     *commit_routes.ROUTES,
     *change_routes.ROUTES,
     *maintenance_routes.ROUTES,

@@ -52,6 +52,14 @@ class BranchQuery(Request, kw_only=True):
     ) = None
 
 
+class BranchDeleteQuery(Request, kw_only=True):
+    """The extent of a deletion."""
+
+    force: Annotated[bool, Meta(description="Delete the branch even if it has commits that are on no other one.")] = (
+        False
+    )
+
+
 class BranchUpdateRequest(Request, kw_only=True):
     """New attributes of a branch. An absent attribute does not change."""
 

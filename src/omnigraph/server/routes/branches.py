@@ -1,0 +1,140 @@
+"""Branches and merges."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from omnigraph.server.answers import Answer
+from omnigraph.server.audit import read_time
+from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.preconditions import expected_start
+from omnigraph.versioning.model.manifest_objects import MAIN, Head
+from omnigraph.wire.branches import (
+    BranchCreatedDocument,
+    BranchDocument,
+    BranchListDocument,
+    ComparedBranchDocument,
+    MergeDocument,
+    MergePreviewDocument,
+    RefDeletedDocument,
+)
+from omnigraph.wire.commits import CommitDocument
+from omnigraph.wire.durations import parse_duration
+from omnigraph.wire.requests.branches import (
+    BranchCreateRequest,
+    BranchDeleteQuery,
+    BranchMergePreviewRequest,
+    BranchMergeRequest,
+    BranchQuery,
+    BranchUpdateRequest,
+    ListQuery,
+)
+
+
+def list_branches(caller: Caller, body: ListQuery) -> BranchListDocument:
+    """List the names of the branches."""
+    names = [name for name in sorted(caller.graph.branches()) if body.after is None or name > body.after]
+    page = names if body.limit is None else names[: body.limit]
+    return BranchListDocument(page, page[-1] if len(page) < len(names) else UNSET)
+
+
+def create_branch(caller: Caller, body: BranchCreateRequest) -> Answer:
+    """Create a branch at the head of another one, or at a point of its history."""
+    base, name = body.from_ or MAIN, body.name.strip()
+    exists = caller.if_commit is not None and name in caller.graph.branches()
+    head = caller.graph.branch_create(
+        name,
+        base,
+        expected_start(caller, base, point_of(body.at), exists=exists),
+        description=body.description,
+        expires_in=parse_duration(body.expires_in) if body.expires_in is not None else None,
+        idempotency_key=caller.idempotency_key,
+    )
+    document = BranchCreatedDocument(
+        uri=caller.uri, from_=base, name=head.branch, actor_id=caller.actor, graph_commit_id=head.commit_id
+    )
+    return Answer(document, commit=head.commit_id)
+
+
+def get_branch(caller: Caller, body: BranchQuery, branch: str) -> Answer:
+    """Return the head and the attributes of a branch."""
+    head = caller.graph.head(branch)
+    commit = CommitDocument.of(caller.graph.commit(head.commit_id).to_json())
+    compared = UNSET if body.compare is None else _compared(caller, head.branch, body.compare)
+    return Answer(_document(head, commit, compared), commit=head.commit_id)
+
+
+def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Answer:
+    """Change the description of a branch, or the time at which it expires."""
+    head = caller.graph.branch_update(
+        branch,
+        description=body.description,
+        expires_at=_time(body.expires_at),
+        if_commit=caller.if_commit,
+        idempotency_key=caller.idempotency_key,
+    )
+    commit = caller.commit_document(head.commit_id)
+    assert commit is not None
+    return Answer(_document(head, commit), commit=head.commit_id)
+
+
+def delete_branch(caller: Caller, body: BranchDeleteQuery, branch: str) -> RefDeletedDocument:
+    """Delete a branch; its commits remain readable by id until a cleanup."""
+    caller.graph.branch_delete(
+        branch, force=body.force, if_commit=caller.if_commit, idempotency_key=caller.idempotency_key
+    )
+    return RefDeletedDocument(caller.uri, branch.strip(), caller.actor)
+
+
+def merge_branches(caller: Caller, body: BranchMergeRequest) -> Answer:
+    """Merge a branch into another as one commit."""
+    result = caller.graph.merge(
+        body.source,
+        body.target,
+        message=body.message,
+        resolve=body.resolve,
+        delete_branch=body.delete_branch,
+        if_commit=caller.if_commit,
+        idempotency_key=caller.idempotency_key,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    document = MergeDocument.of({**result.to_json(), "actor_id": caller.actor})
+    document.commit = caller.commit_document(result.commit_id)
+    return Answer(document, commit=result.commit_id)
+
+
+def preview_merge(caller: Caller, body: BranchMergePreviewRequest) -> MergePreviewDocument:
+    """Plan a merge, with all conflicts."""
+    plan = caller.graph.merge_preview(
+        body.source, body.target, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
+    )
+    return MergePreviewDocument.of({"source": body.source, "target": body.target, **plan.to_json()})
+
+
+def _document(
+    head: Head, commit: CommitDocument, compared: ComparedBranchDocument | UnsetType = UNSET
+) -> BranchDocument:
+    return BranchDocument(
+        name=head.branch,
+        head=commit,
+        owner=head.owner,
+        description=head.description,
+        expires_at=head.expires_us,
+        compared=compared,
+    )
+
+
+def _compared(caller: Caller, branch: str, other: str) -> ComparedBranchDocument:
+    ours = {commit.id for commit in caller.graph.commits(branch)}
+    theirs = {commit.id for commit in caller.graph.commits(other)}
+    return ComparedBranchDocument(other.strip(), len(ours - theirs), len(theirs - ours))
+
+
+def _time(text: str | None) -> datetime | Literal["never"] | None:
+    if text is None:
+        return None
+    return "never" if text == "never" else read_time(text)

@@ -1,0 +1,43 @@
+"""Tags: names for commits, which a cleanup keeps."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from omnigraph.server.answers import Answer
+from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.preconditions import expect_commit, expected_start
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.branches import RefDeletedDocument, TagCreatedDocument, TagDocument, TagListDocument
+from omnigraph.wire.requests.branches import ListQuery, TagCreateRequest
+
+
+def list_tags(caller: Caller, body: ListQuery) -> TagListDocument:
+    """List the tags by name."""
+    found = sorted(caller.graph.tags(), key=lambda tag: tag.name)
+    tags = [tag for tag in found if body.after is None or tag.name > body.after]
+    page = tags if body.limit is None else tags[: body.limit]
+    next_ = page[-1].name if len(page) < len(tags) else UNSET
+    return TagListDocument([TagDocument.of(tag.to_json()) for tag in page], next_)
+
+
+def create_tag(caller: Caller, body: TagCreateRequest) -> Answer:
+    """Name a point of history, by default the newest commit of `main`."""
+    exists = caller.if_commit is not None and any(tag.name == body.name.strip() for tag in caller.graph.tags())
+    tag = caller.graph.tag_create(
+        body.name,
+        expected_start(caller, MAIN, point_of(body.at), exists=exists),
+        message=body.message,
+        idempotency_key=caller.idempotency_key,
+    )
+    return Answer(TagCreatedDocument.of({"uri": caller.uri, **tag.to_json()}), commit=tag.commit_id)
+
+
+def delete_tag(caller: Caller, tag: str) -> RefDeletedDocument:
+    """Delete a tag; its commit remains readable by id until a cleanup."""
+    if caller.if_commit is not None:
+        for found in caller.graph.tags():
+            if found.name == tag.strip():
+                expect_commit(caller, found.name, found.commit_id)
+    caller.graph.tag_delete(tag, idempotency_key=caller.idempotency_key)
+    return RefDeletedDocument(caller.uri, tag.strip(), caller.actor)
