@@ -40,6 +40,8 @@ class Caller:
     opened: Graph | None = None
     cancel: Cancellation = field(default_factory=Cancellation)
     timeout_s: float = 30.0
+    rows_max: int | None = None
+    """A limit below that of the settings."""
     negotiated: Negotiated = DEFAULT
     headers: Mapping[str, str] = field(default_factory=dict)
     writes: bool = False
@@ -84,7 +86,7 @@ class Caller:
         """The limits of a read."""
         bounds = self.state.settings.limits
         return Limits(
-            rows_max=bounds.rows_max,
+            rows_max=bounds.rows_max if self.rows_max is None else min(self.rows_max, bounds.rows_max),
             timeout_s=self.timeout_s,
             cancellation=self.cancel,
             bytes_max=bounds.query_bytes,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, QueryTimeout, Unauthorized
+from omnigraph.errors import Cancelled, LimitReached, NotFound, OmniGraphError, Overloaded, Unauthorized
 from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
@@ -33,7 +33,7 @@ from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.inline_reads import LIMIT_S, Key
+from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
 from omnigraph.server.observability.log import log_decision, log_query, log_request
 from omnigraph.server.query_log import query_entry
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
@@ -277,7 +277,7 @@ class Exchange:
         route, caller, server = self._route, self._caller, self._server
         if route.lane is None:
             return self._finish(self._work(path))
-        key = server.inline_reads.key_of(caller, self._input)
+        key = server.inline_reads.key_of(caller, self._input) if len(self._raw) <= BODY_MAX else None
         if key is not None and server.inline_reads.permits(key, caller):
             answered = self._run_inline(key, path)
             if answered is not None:
@@ -289,14 +289,15 @@ class Exchange:
         return response
 
     def _run_inline(self, key: Key, path: Mapping[str, str]) -> Response | None:
-        """Run a short read on the event loop; None if it takes too long, so that a thread runs it."""
+        """Run a short read on the event loop; None if it exceeds a limit, so that a thread runs it."""
         caller = self._caller
         asked, caller.timeout_s = caller.timeout_s, min(caller.timeout_s, LIMIT_S)
+        caller.rows_max = ROWS_MAX
         try:
             encoded = self._work(path)
-        except QueryTimeout:
-            self._server.inline_reads.forget(key)
-            caller.timeout_s = asked
+        except LimitReached as error:
+            self._server.inline_reads.exceeded(key, error)
+            caller.timeout_s, caller.rows_max = asked, None
             return None
         self._commit = encoded.commit
         return Response(encoded.status, encoded.headers, encoded.body)

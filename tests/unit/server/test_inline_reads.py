@@ -56,3 +56,32 @@ def test_points_pages_and_other_forms_run_in_a_thread(server: ServerUnderTest, g
 def test_the_setting_turns_inline_reads_off(graph: og.Graph) -> None:
     with serving(graph.uri, flags={"inline_reads": False}) as server:
         assert [ask(server, "ana")[1] for _ in range(3)] == [False, False, False]
+
+
+NEIGHBOURS = "query n($name: String) { match { $p: Person { name: $name } $p knows $q } return { $q.name } }"
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_node_with_many_neighbours_is_read_in_a_thread(server: ServerUnderTest, graph: og.Graph) -> None:
+    many = range(inline_reads.ROWS_MAX + 1)
+    graph.load([{"type": "Person", "data": {"name": f"p{n}"}} for n in many], mode="merge")
+    graph.load([{"edge": "Knows", "from": "bo", "to": f"p{n}", "data": {}} for n in many], mode="append")
+
+    def count(name: str) -> tuple[int, bool]:
+        reply = server.post("/query", {"query": NEIGHBOURS, "params": {"name": name}})
+        return reply.json["row_count"], "queue" not in reply.headers["server-timing"]
+
+    assert [count("ana"), count("ana")] == [(1, False), (1, True)]
+    assert count("bo") == (len(many), False)
+    assert [count("ana"), count("ana")] == [(1, False), (1, False)]
+    graph.load([{"type": "Person", "data": {"name": "new"}}], mode="merge")
+    assert [count("ana"), count("ana")] == [(1, False), (1, True)]
+
+
+@pytest.mark.usefixtures("patient")
+def test_large_requests_and_remote_functions_run_in_a_thread(server: ServerUnderTest) -> None:
+    for text in (f"// {'x' * inline_reads.BODY_MAX}\n{ONE}", f"// nearest\n{ONE}"):
+        for _ in range(2):
+            reply = server.post("/query", {"query": text, "params": {"name": "ana"}})
+            assert reply.status == 200, reply.body
+            assert "queue" in reply.headers["server-timing"]
