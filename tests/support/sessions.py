@@ -18,11 +18,11 @@ from omnigraph.cli.main import run
 
 SIGNS = (
     (re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), "‹id›"),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "‹time›"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z"), "‹time›"),
     (re.compile(r"in \d+\.\d s"), "in ‹n› s"),
     (re.compile(r"\(\d+ ms\)"), "(‹n› ms)"),
     (re.compile(r"(?m)^cursor: \S+$"), "cursor: ‹cursor›"),
-    (re.compile(r"\bog_[\w-]{40,}"), "‹token›"),
+    (re.compile(r"\bog_(?:[\w-]{40,}|…)"), "‹token›"),
     (re.compile(r'"elapsed_ms":[\d.]+'), '"elapsed_ms":‹n›'),
     (re.compile(r'"(next|cursor)":"[^"]+"'), r'"\1":"‹cursor›"'),
     (re.compile(r"(?m)^id: \S+$"), "id: ‹cursor›"),
