@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from omnigraph.server.openapi import openapi_document
-from omnigraph.server.route import Route
+from omnigraph.server.route import Gate, Route
 from omnigraph.server.route_table import ROUTES
 from omnigraph.wire.component_names import component_name
 
@@ -78,8 +78,12 @@ def _answer_cell(route: Route) -> str:
 def _action_cell(route: Route) -> str:
     if route.scope == "public":
         return "no token"
-    actions = ", ".join(dict.fromkeys(f"`{gate.action}`" for gate in route.gates)) or "any token"
+    actions = ", ".join(dict.fromkeys(_action(gate) for gate in route.gates)) or "any token"
     return f"{actions} of the server" if route.scope == "server" and route.gates else actions
+
+
+def _action(gate: Gate) -> str:
+    return f"`{gate.action}`" if gate.given is None else f"`{gate.action}` with `{gate.given}`"
 
 
 def _input_section(name: str, schemas: dict[str, Any]) -> list[str]:
