@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.cache import disk_cache
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.indexing import wanted_indexes
@@ -57,7 +58,10 @@ class GraphMaintenance:
             Problem(f"cache entry {name}", f"is damaged ({reason}); it is ignored and rebuilt")
             for name, reason in disk_cache.find_damaged(self._context.cache.folder)
         ]
-        return verify.verify(self._repository, self._expected, deep=deep) + cached
+        found = verify.verify(self._repository, self._expected, deep=deep)
+        # What a cancelled verification could not read is no problem of the graph.
+        checkpoint()
+        return found + cached
 
     def _expected(self, snapshot: Snapshot) -> Expected:
         catalog = self._context.catalogs.of(snapshot)

@@ -168,3 +168,21 @@ def test_a_wrong_branch_name_is_no_denial(policy, branch):
 
 def test_callers_that_see_the_same_data_have_the_same_digest(policy):
     assert Access(policy, "act-maren").digest == Access(None, None, default="read").digest
+
+
+def test_an_action_that_is_allowed_on_some_branch_is_possible(policy):
+    access = Access(policy, "act-maren")
+    access.check_possible("change")
+    assert access.decisions == []
+    with pytest.raises(Denied):
+        access.check_possible("schema_apply")
+    assert [decision.allowed for decision in access.decisions] == [False]
+
+
+def test_a_token_limits_what_is_possible_but_for_its_branches():
+    access = Access(None, "ana", only=Only(actions=("read",), branches=("draft/*",)), default="allow")
+    access.check_possible("read")
+    with pytest.raises(Denied, match="limited to"):
+        access.check_possible("change")
+    with pytest.raises(Denied, match="limited to"):
+        Access(None, "ana", only=Only(graphs=("a",)), default="allow", graph="b").check_possible("read")

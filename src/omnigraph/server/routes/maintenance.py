@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.errors import InputError
+from omnigraph.errors import Cancelled, InputError
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.server.answers import Background
 from omnigraph.server.caller import Caller
@@ -65,8 +65,8 @@ def cleanup(caller: Caller, body: CleanupRequest) -> Background:
     age = parse_duration(body.older_than) if body.older_than is not None else None
 
     def work() -> CleanupDocument:
-        with stoppable("cleanup", caller.cancel, None):
-            tables = caller.graph.cleanup(keep=body.keep, older_than=age, confirm=body.confirm)
+        _check_start(caller, "cleanup")
+        tables = caller.graph.cleanup(keep=body.keep, older_than=age, confirm=body.confirm)
         documents = [table.to_json() for table in tables]
         return cleanup_document(caller.uri, body.keep, age, documents, confirmed=body.confirm)
 
@@ -78,8 +78,8 @@ def recover(caller: Caller, body: RecoverRequest) -> Background:
     refuse_if_match(caller)
 
     def work() -> RecoverDocument:
-        with stoppable("recovery", caller.cancel, None):
-            outcomes = caller.graph.recover()
+        _check_start(caller, "recovery")
+        outcomes = caller.graph.recover()
         return RecoverDocument.of({"uri": caller.uri, "settled": [outcome.to_json() for outcome in outcomes]})
 
     return Background(work)
@@ -119,3 +119,9 @@ def embed(caller: Caller, body: EmbedRequest) -> Background:
         return document
 
     return Background(work)
+
+
+def _check_start(caller: Caller, name: str) -> None:
+    """Raise `Cancelled` before work that runs to its end once it has started."""
+    if caller.cancel.cancelled:
+        raise Cancelled(f"the {name} was cancelled; nothing was changed")

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.checkpoints import checked
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
@@ -117,7 +118,7 @@ def _maintain(repository: Repository, options: WriteOptions, wanted: Wanted, *, 
     def prepare(transaction: Transaction) -> None:
         plan.tables.clear()
         plan.stats.clear()
-        for key in transaction.snapshot.tables:
+        for key in checked(transaction.snapshot.tables):
             _maintain_table(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
         for key, table in plan.tables.items():
             transaction.set_version(key, table)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checked
 from omnigraph.errors import OmniGraphError
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, Tag
 from omnigraph.versioning.model.manifest_rows import read_metadata, row_to_commit
@@ -100,7 +101,7 @@ def _tables_problems(
 ) -> list[Problem]:
     """Return the problems of a snapshot's tables; a version that was already checked is not read again."""
     problems: list[Problem] = []
-    for key, table in snapshot.tables.items():
+    for key, table in checked(snapshot.tables.items()):
         spot = (table.pin.table_id, table.pin.incarnation, table.pin.lance_version)
         if spot not in opened:
             found = _file_problems(snapshot, key, table.pin, digests) if digests is not None else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from omnigraph.errors import Cancelled
 from omnigraph.server.operations import Operation
 from omnigraph.server.routes import maintenance
 from support.guarded_server import READS_MAIN, guarded
-from support.server import Reply, ServerUnderTest
+from support.server import Reply, ServerUnderTest, serving
 from support.serving import wait_for
 
 
@@ -129,6 +130,38 @@ def test_work_that_is_cancelled_before_it_starts_writes_nothing(
     ended = outcome(server, server.post("/maintenance/optimize"))
     assert ended["state"] == "cancelled"
     assert graph.snapshot().commit_id == head
+
+
+def test_a_cancelled_verification_is_not_a_problem_of_the_graph(
+    server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = og.Graph.verify
+
+    def verify(graph: og.Graph, **options: Any) -> Any:
+        for operation in server.app.server.operations.list(None, all_actors=True):
+            operation.cancel.cancel()
+        return original(graph, **options)
+
+    monkeypatch.setattr(og.Graph, "verify", verify)
+    ended = outcome(server, server.post("/maintenance/verify"))
+    assert (ended["state"], "result" in ended) == ("cancelled", False), ended
+
+
+def test_a_shutdown_waits_for_work_in_the_background(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def recover(_: og.Graph) -> list[Any]:
+        begun.set()
+        wait_for(lambda: server.app.server.is_draining, "the shutdown")
+        time.sleep(0.3)
+        ended.set()
+        return []
+
+    monkeypatch.setattr(og.Graph, "recover", recover)
+    with serving(graph.uri) as server:
+        server.post("/maintenance/recover")
+        assert begun.wait(30)
+    assert ended.is_set()
 
 
 def test_maintenance_needs_its_action(graph: og.Graph) -> None:
