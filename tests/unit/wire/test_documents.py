@@ -79,6 +79,7 @@ from omnigraph.wire.schemas import (
     SchemaDocument,
     SchemaPlanDocument,
 )
+from omnigraph.wire.tokens import TokenCreatedDocument, TokenListDocument, TokensRevokedDocument
 
 SESSION = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
 DOCUMENTS: dict[str, type[Document]] = {
@@ -95,6 +96,9 @@ DOCUMENTS: dict[str, type[Document]] = {
     "branch merge --preview": MergePreviewDocument,
     "revert": RevertDocument,
     "revert --preview": RevertPreviewDocument,
+    "token create": TokenCreatedDocument,
+    "token list": TokenListDocument,
+    "token revoke": TokensRevokedDocument,
     "tag create": TagCreatedDocument,
     "tag list": TagListDocument,
     "tag delete": RefDeletedDocument,
@@ -128,7 +132,7 @@ LOCAL = {"init"}
 
 def kind_of(command: str) -> str:
     words = command.split()
-    name = " ".join(words[:2]) if words[0] in ("branch", "tag", "commit", "changes", "schema") else words[0]
+    name = " ".join(words[:2]) if words[0] in ("branch", "tag", "commit", "changes", "schema", "token") else words[0]
     options = [option for option in ("--preview", "--stat") if option in words]
     return " ".join([name, *options])
 
