@@ -10,7 +10,6 @@ import pytest
 
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.operations.load.load_result import Reject
-from omnigraph.pipeline.runner import Progress
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
@@ -45,7 +44,7 @@ def test_export_loads_into_equal_graph(tmp_path, spark):
     assert "start Spark" not in {progress.step for progress in told}
     again = graph.load(path, mode="merge", engine="spark", job_id="j", watch=told.append)
     assert again.commit_id == result.commit_id
-    assert told[-1] == Progress("start Spark", 0, 1)
+    assert "start Spark" not in {progress.step for progress in told}, "a repeated load starts no session"
     assert graph.export(tmp_path / "out", format="parquet", partitioned=True, spark=spark) == 3
     graph.load(tmp_path / "out", mode="overwrite", spark=spark)
     assert rows_of(graph, "Shelf") == {
