@@ -54,6 +54,8 @@ def too_large(limit: int) -> RequestFault:
 
 async def read_body(receive: Receive, limit: int, encoding: str | None = None) -> bytes:
     """Return a body; refuse it as soon as it exceeds the limit."""
+    if encoding is None:
+        return await _read_plain(receive, limit)
     parts: list[bytes] = []
     size = 0
     async for part in _parts(receive, encoding, limit):
@@ -61,6 +63,19 @@ async def read_body(receive: Receive, limit: int, encoding: str | None = None) -
         if size > limit:
             raise too_large(limit)
         parts.append(part)
+    return b"".join(parts)
+
+
+async def _read_plain(receive: Receive, limit: int) -> bytes:
+    """Return a body that is not compressed. Most have one part; an iterator takes longer than the part."""
+    part, more = await _receive_part(receive)
+    parts, size = [part], len(part)
+    while more and size <= limit:
+        part, more = await _receive_part(receive)
+        parts.append(part)
+        size += len(part)
+    if size > limit:
+        raise too_large(limit)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -99,14 +114,19 @@ async def _parts(receive: Receive, encoding: str | None, limit: int) -> AsyncIte
 
 
 async def _raw_parts(receive: Receive) -> AsyncIterator[bytes]:
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        if message.get("body"):
-            yield message["body"]
-        if not message.get("more_body", False):
-            return
+    more = True
+    while more:
+        part, more = await _receive_part(receive)
+        if part:
+            yield part
+
+
+async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
+    """Return the next part of a body, and whether more follow."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
 
 
 async def _inflated(receive: Receive, limit: int) -> AsyncIterator[bytes]:

@@ -45,8 +45,9 @@ def decode_body(type_: type[RequestType], body: bytes, *, strict: bool) -> Reque
     """Return the input in a JSON body; `strict` refuses unknown members. An empty body is an empty object."""
     members = _json_object(body) if body else {}
     what = _Input(type_, "member")
-    for name, value in members.items():
-        _check_value(name, value)
+    if _needs_check(body):
+        for name, value in members.items():
+            _check_value(name, value)
     if strict:
         _refuse_unknown(what, members)
     given = {name: value for name, value in members.items() if value is not None}
@@ -69,7 +70,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         _not_json(f"the body is not UTF-8: the byte at offset {error.start} is not valid")
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+        value = _decoder.decode(text)
     except json.JSONDecodeError as error:
         _not_json(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
     except _NotJson as error:
@@ -105,6 +106,17 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise _NotJson(f"the number {text[:_SHOWN_MAX]} is out of range")
     return number
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _needs_check(body: bytes) -> bool:
+    """Return True if a value may be nested too deeply, or a text may not be valid Unicode.
+
+    A surrogate is in a text only as an escape, and each level of nesting has a bracket.
+    """
+    return b"\\u" in body or body.count(b"[") + body.count(b"{") > DEPTH_MAX
 
 
 def _check_value(name: str, value: Any) -> None:
@@ -145,6 +157,8 @@ def _check_text(text: str) -> None:
 
 def _refuse_unknown(what: _Input, members: Mapping[str, Any]) -> None:
     """Refuse names that the input does not have, at any level that has a fixed set of names."""
+    if members.keys() <= _fields(what.type).keys() and members.keys().isdisjoint(_nested(what.type)):
+        return
     for path, type_, names in _objects([what.type], members, ""):
         known = _fields(type_)
         for name in names:
@@ -171,6 +185,16 @@ def _objects(choices: list[Any], value: Any, path: str) -> Iterator[tuple[str, t
 def _fields(type_: type[Request]) -> dict[str, list[Any]]:
     """Return the alternatives of the type of each member, by name."""
     return {field.encode_name: _choices(field.type) for field in msgspec.structs.fields(type_)}
+
+
+@cache
+def _nested(type_: type[Request]) -> frozenset[str]:
+    """Return the members whose values are arrays or have members with fixed names."""
+    return frozenset(
+        name
+        for name, choices in _fields(type_).items()
+        if any(get_origin(each) is list or (isinstance(each, type) and issubclass(each, Request)) for each in choices)
+    )
 
 
 def _choices(type_: Any) -> list[Any]:

@@ -84,9 +84,11 @@ class ExplainRequest(NamedQuery, kw_only=True):
     @property
     def point(self) -> str | None:
         """The point to read: `snapshot` or `at`; None means the newest commit of the branch."""
+        if self.snapshot is None:
+            return self.at
         exclude({"branch": self.branch, "snapshot": self.snapshot})
         exclude({"snapshot": self.snapshot, "at": self.at})
-        return self.snapshot if self.snapshot is not None else self.at
+        return self.snapshot
 
 
 class ProfileRequest(ExplainRequest, kw_only=True):
