@@ -81,7 +81,7 @@ class Graph(GraphBranches):
         """
         if self._context.access is not None:
             raise InputError("the handle has an access already", hint="call with_access on the graph without one")
-        return Graph(replace(self._context, access=access), branch=self.branch)
+        return Graph(self._context.with_access(access), branch=self.branch)
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> Graph:
         """Return a handle of the same graph that adds entries to the metadata of every commit.
@@ -90,7 +90,7 @@ class Graph(GraphBranches):
         replace entries of the same name of this handle.
         """
         merged = {**self._context.metadata, **check_metadata(metadata)}
-        return Graph(replace(self._context, metadata=merged), branch=self.branch, actor=self.actor)
+        return Graph(self._context.with_metadata(merged), branch=self.branch, actor=self.actor)
 
     @property
     def schema(self) -> SchemaText:

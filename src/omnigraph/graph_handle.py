@@ -30,12 +30,24 @@ class GraphHandle:
         self._context = context
         self._repository = context.repository
         self._queries = GraphQueries(context)
-        self._io = GraphIO(context)
-        self._history = GraphHistory(context)
-        self._tables = GraphTables(context)
-        self._maintenance = GraphMaintenance(context)
         self.branch = branch
         self.actor = actor if context.access is None else context.access.actor
+
+    @property
+    def _io(self) -> GraphIO:
+        return GraphIO(self._context)
+
+    @property
+    def _history(self) -> GraphHistory:
+        return GraphHistory(self._context)
+
+    @property
+    def _tables(self) -> GraphTables:
+        return GraphTables(self._context)
+
+    @property
+    def _maintenance(self) -> GraphMaintenance:
+        return GraphMaintenance(self._context)
 
     @property
     def uri(self) -> str:

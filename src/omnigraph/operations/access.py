@@ -97,7 +97,7 @@ class Access:
         self.graph = graph
         self.decisions: list[PolicyDecision] = []
         self._default: Default = default
-        self._groups = tuple(sorted(set(groups)))
+        self._groups = tuple(sorted(set(groups))) if groups else ()
 
     def __repr__(self) -> str:
         return f"Access(actor={self.actor!r})"
@@ -157,9 +157,11 @@ class Access:
         """Return the decision of the policy, without the limits of the token."""
         if self.policy is not None:
             return self.policy.decide(self.actor, action, branch, target, groups=self._groups)
-        branch = branch_name(branch) if branch is not None else None
-        target = branch_name(target) if target is not None else None
-        return _by_default(self._default, self.actor, action_name(action), branch, target)
+        try:
+            return _by_default(self._default, self.actor, action, branch, target)
+        except TypeError:
+            _check_names(branch, target)
+            raise
 
     def _raise(self, decision: PolicyDecision) -> NoReturn:
         hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
@@ -179,11 +181,21 @@ class Access:
         return replace(decision, allowed=False, matched_rules=(), message=message, reasons=(reason,))
 
 
+def _check_names(*branches: str | None) -> None:
+    """Refuse names of branches that are not texts and cannot be looked up."""
+    for name in branches:
+        if name is not None:
+            branch_name(name)
+
+
 @lru_cache(4096)
 def _by_default(
     default: Default, actor: str | None, action: str, branch: str | None, target: str | None
 ) -> PolicyDecision:
     """Return the decision without a policy."""
+    action = action_name(action)
+    branch = branch_name(branch) if branch is not None else None
+    target = branch_name(target) if target is not None else None
     if default == "allow" or (default == "read" and action == "read"):
         message = _ALLOWED if default == "allow" else _READ_ALLOWED
         return PolicyDecision(True, actor, action, branch, target, (), message)
