@@ -34,7 +34,7 @@ from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, he
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
-from omnigraph.server.observability.log import log_decision, log_query, log_request
+from omnigraph.server.observability.log import is_logged, log_decision, log_query, log_request
 from omnigraph.server.query_log import query_entry
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
@@ -433,8 +433,9 @@ class Exchange:
 
     async def _audit(self, response: AnyResponse) -> AnyResponse:
         caller = self._caller
-        for decision in dict.fromkeys(caller.access.decisions if caller.access is not None else ()):
-            log_decision(decision, caller.request_id)
+        if caller.access is not None and is_logged():
+            for decision in dict.fromkeys(caller.access.decisions):
+                log_decision(decision, caller.request_id)
         audit, status = self._state.audit, response.status
         if audit is None or not is_recorded(self._route, caller, status):
             return response
@@ -461,6 +462,8 @@ class Exchange:
         return headers
 
     def _log(self, status: int) -> None:
+        if not is_logged():
+            return
         caller = self._caller
         log_request(self._scope["method"], self._route.path, status, self._ms, caller.request_id, caller.actor)
         if isinstance(self._input, NamedQuery) and "engine" in self._timing:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from starlette.types import Receive, Send
 
@@ -132,10 +133,15 @@ AnyResponse = Response | StreamResponse | EventResponse
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Return headers as ASGI sends them; a value with a control character is an error of the server."""
-    return [(name.lower().encode("ascii"), _value(value)) for name, value in headers.items()]
+    return [(_raw_name(name), _raw_value(value)) for name, value in headers.items()]
 
 
-def _value(value: str) -> bytes:
+@lru_cache(256)
+def _raw_name(name: str) -> bytes:
+    return name.lower().encode("ascii")
+
+
+def _raw_value(value: str) -> bytes:
     if not value.isprintable():
         value = "".join(character for character in value if character.isprintable())
     return value.encode("latin-1", "replace")

@@ -67,6 +67,8 @@ def configure(level: str = "info", format: str = "text", stream: TextIO | None =
     root.setLevel(max(_LEVELS[level], logging.WARNING))
     logging.getLogger(_OWN).setLevel(_LEVELS[level])
     logging.captureWarnings(True)
+    # No line shows them, and they are a fifth of the cost of a line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name in _UVICORN_LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -93,6 +95,11 @@ class QueryLogEntry:
     rows: int | None
     ms: Mapping[str, float]
     """Milliseconds by phase, such as `queue`, `engine` and `encode`."""
+
+
+def is_logged() -> bool:
+    """Return True if requests, decisions and queries are logged."""
+    return _events.isEnabledFor(logging.INFO)
 
 
 def log_request(method: str, route: str, status: int, ms: float, request_id: str, actor: str | None) -> None:
