@@ -89,10 +89,23 @@ class GuardedProtocol(_Base):
 
     def eof_received(self) -> None:
         """Note that the client is gone; the transport closes, and a response would fail."""
+        self._end_requests()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the requests under way that the client is gone."""
+        super().connection_lost(exc)
+        self._end_requests()
+
+    def _end_requests(self) -> None:
+        for cycle in self.unanswered():
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+    def unanswered(self) -> list[Any]:
+        """Return the requests that may be under way. uvicorn knows the last one only, not those before it."""
         cycle: Any = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
+        return [] if cycle is None else [cycle]
 
     def on_response_complete(self) -> None:
         """Begin the idle time after a response."""
@@ -158,6 +171,17 @@ def guarded_protocol(limits: ServerLimits) -> type[Any]:
         """HTTP/1.1 parsed by httptools."""
 
         _begun = False
+        _running: Any = None
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            """Note the request that runs; those behind it wait in `pipeline`."""
+            self._running = cycle
+            super()._start_asgi_task(cycle, app)
+
+        def unanswered(self) -> list[Any]:
+            """Return the request that runs and those that wait for its end."""
+            running = [self._running] if self._running is not None else []
+            return [*running, *(cycle for cycle, _ in self.pipeline)]
 
         def on_message_begin(self) -> None:
             """Note the first byte of a request."""

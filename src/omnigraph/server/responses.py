@@ -63,7 +63,8 @@ class StreamResponse:
             async with watching_disconnect(receive, self.cancel.cancel):
                 return await self._send(send, {**common, **self.headers})
         except Exception as error:
-            self.on_error(error)
+            if not self.cancel.cancelled:
+                self.on_error(error)
             return False
 
     async def close(self) -> None:
@@ -105,7 +106,8 @@ class EventResponse:
             async with watching_disconnect(receive, self.cancel.cancel):
                 await self._poll(send)
         except Exception as error:
-            self.on_error(error)
+            if not self.cancel.cancelled:
+                self.on_error(error)
             return False
         await send({"type": "http.response.body", "body": b""})
         return True

@@ -203,6 +203,16 @@ def test_a_disconnect_cancels_the_query_and_frees_its_slot(busy: ServerUnderTest
     assert busy.app.server.execution.in_flight_reads == 1  # and `busy` checks that it ends
 
 
+def test_a_disconnect_is_noticed_with_another_request_behind(graph: og.Graph) -> None:
+    graph.load([{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(3000)], mode="merge")
+    with serving(graph.uri, flags=SLOW_FLAGS) as server:
+        execution = server.app.server.execution
+        with begin(server, "/query", {"query": SLOW}) as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            wait_until(lambda: execution.in_flight_reads == 1)
+        wait_until(lambda: execution.in_flight_reads == 0)
+
+
 def test_a_read_whose_client_disconnects_leaves_the_queue(busy: ServerUnderTest) -> None:
     lane = busy.app.server.execution.lanes["reads"]
     with begin(busy, "/query", {"query": PEOPLE}):
