@@ -23,6 +23,8 @@ groups: {team: [ana]}
 rules:
   - id: team-works
     allow: {actors: {group: team}, actions: [read, change]}
+  - id: team-manages-branches
+    allow: {actors: {group: team}, actions: [branch_create, branch_merge]}
 """
 
 
@@ -66,7 +68,7 @@ def test_the_page_lists_every_route(page: Browser) -> None:
     assert "mutate" not in left
 
 
-def test_the_page_reads_and_changes(page: Browser, tmp_path: Path) -> None:
+def test_the_page_reads_changes_and_merges(page: Browser, tmp_path: Path) -> None:
     status, document = send(page, "query")
     assert status.startswith("401")
     assert document["reason"] == "missing_token"
@@ -74,7 +76,10 @@ def test_the_page_reads_and_changes(page: Browser, tmp_path: Path) -> None:
     status, document = send(page, "query")
     assert status.startswith("200")
     assert document["rows"] == [{"p.name": "Ada"}, {"p.name": "Ben"}]
-    assert send(page, "mutate", {"query": 'query add() { insert Person { name: "Cleo" } }'})[1]["affected_nodes"] == 1
+    assert send(page, "createBranch", {"name": "draft"})[0].startswith("20")
+    add = {"query": 'query add() { insert Person { name: "Cleo" } }', "branch": "draft"}
+    assert send(page, "mutate", add)[1]["affected_nodes"] == 1
+    assert send(page, "mergeBranches", {"source": "draft"})[1]["outcome"] == "fast_forward"
     assert send(page, "query")[1]["row_count"] == 3
     assert [row["name"] for row in og.open(tmp_path / "people.omni").to_arrow("Person").to_pylist()][-1] == "Cleo"
 
