@@ -82,8 +82,8 @@ _HEADERS: dict[str, tuple[str, Schema]] = {
     ),
     "If-None-Match": ("Answer 304 if the client has the current answer: an earlier `ETag`.", {"type": "string"}),
     "Omnigraph-Timeout-Ms": (
-        "The largest duration in milliseconds.",
-        {"type": "integer", "minimum": 1, "maximum": 300_000},
+        "The largest duration in milliseconds; the server has a limit of its own.",
+        {"type": "integer", "minimum": 1, "maximum": 999_999_999_999},
     ),
     "Omnigraph-Min-Commit": (
         "Answer from a state that contains this commit.",
