@@ -119,3 +119,16 @@ def test_a_minimum_commit_reveals_no_commit(site: Tenants, monkeypatch: pytest.M
         assert reply.status == 503, reply.body
     own = {"Omnigraph-Min-Commit": site.mine["commit_id"]}
     assert request_of(route, site.mine).send(site.server, token=site.tokens["ana"], headers=own).status == 200
+
+
+def test_operations_of_others_do_not_exist(site: Tenants) -> None:
+    route = next(route for route in ROUTES if route.path == "/maintenance/verify")
+    started = request_of(route, site.mine).send(site.server, token=site.tokens["do-maintain"])
+    assert started.status == 202
+    operation = started.json["id"]
+    for actor in ("ana", "ben", "none", "do-read"):
+        token = site.tokens[actor]
+        assert operation not in text_of(site.server.get("/operations", token=token))
+        for method in ("GET", "DELETE"):
+            assert site.server.request(method, f"/operations/{operation}", token=token).status == 404
+    assert site.server.get(f"/operations/{operation}", token=site.tokens["do-maintain"]).status == 200
