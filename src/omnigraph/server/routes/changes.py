@@ -84,7 +84,7 @@ class _ChangeEvents:
         if caller.access is not None:
             # The decisions of the first poll are in the audit record; those of later polls are not kept.
             caller.access.decisions.clear()
-        if caller.server.holder.current.digests != caller.state.digests:
+        if caller.server.is_draining or caller.server.holder.current.digests != caller.state.digests:
             return False
         try:
             if caller.state.tokens is not None:

@@ -69,6 +69,7 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
         "message": body.message,
         "rejects": rejects,
         "job_id": caller.idempotency_key,
+        "engine": "memory",
         "if_commit": caller.if_commit,
         "cancel": caller.cancel,
         "timeout": caller.long_timeout_s,

@@ -182,6 +182,15 @@ def test_a_reload_of_the_policy_ends_a_stream(graph: og.Graph) -> None:
         wait_for(lambda: is_idle(server), "the release of the slots")
 
 
+def test_the_shutdown_of_the_server_ends_a_stream(server: ServerUnderTest) -> None:
+    with stream(server) as events:
+        blocks = events.blocks()
+        next(blocks)
+        server.holder.phase = "draining"
+        assert next(blocks, None) is None
+    wait_for(lambda: is_idle(server), "the release of the slots")
+
+
 def test_a_baseline_ends_with_its_cursor(server: ServerUnderTest, graph: og.Graph) -> None:
     reply = server.post("/changes/baseline")
     assert reply.headers["content-type"].startswith("application/x-ndjson")
