@@ -73,9 +73,8 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
 
 
 def _permits_fast_path(request: ReadRequest) -> bool:
-    """True if the fast path may run: it checks only its own bounds, so the pipeline enforces lower limits."""
-    limits, own = request.limits, tuning.current
-    return request.executor == "memory" and limits.rows_max > own.chain_rows_max and limits.bytes_max > own.chain_bytes
+    """True if the fast path may run: it checks only its own bound of bytes, so the pipeline enforces a lower one."""
+    return request.executor == "memory" and request.limits.bytes_max > tuning.current.chain_bytes
 
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:

@@ -56,7 +56,8 @@ def test_compile_error_names_the_file(graph, tmp_path):
     [
         ("memory", NO_LIMITS, "fastpath"),
         ("pipeline", NO_LIMITS, "pipeline"),
-        ("memory", Limits(rows_max=100), "pipeline"),
+        ("memory", Limits(rows_max=100), "fastpath"),
+        ("memory", Limits(bytes_max=1 << 20), "pipeline"),
     ],
 )
 def test_outcome_names_the_executor_that_ran(graph, executor, limits, ran):

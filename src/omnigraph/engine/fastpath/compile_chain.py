@@ -24,7 +24,7 @@ from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.order_by import column_expr, row_order
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.fastpath.python_rows import PythonRows
-from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, check_row_count, compile_steps
+from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, compile_steps
 from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.point_lookup import id_tests
@@ -152,7 +152,7 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
     names = tuple(column.name for column in plan.columns)
 
     def table(rows: ChainRows) -> pa.Table:
-        check_row_count(rows.count)
+        rows.check_count(rows.count)
         evaluator = rows.evaluator()
         bindings = rows.bindings(variables)
         bindings = bindings.take(_result_rows(apply_limit(plan, rows.params), bindings, evaluator))
@@ -193,7 +193,7 @@ def _count_function(plan: ir.QueryIR) -> ResultFunction | None:
 
 
 def _aggregate_rows(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:
-    check_row_count(rows.count)
+    rows.check_count(rows.count)
     return aggregate(plan, rows.bindings(variables), rows.evaluator()).slice(plan.skip)
 
 

@@ -32,12 +32,6 @@ class TooManyRows(Exception):
     """Raised if a chain has too many rows."""
 
 
-def check_row_count(rows: int) -> None:
-    """Raise `TooManyRows` above the row limit of a chain."""
-    if rows > tuning.current.chain_rows_max:
-        raise TooManyRows
-
-
 class ChainRows:
     """The intermediate rows: a column of row numbers for each live variable.
 
@@ -63,6 +57,11 @@ class ChainRows:
         self.start = start
         self.count = 0 if start is None else 1
         self.columns: dict[str, Numbers] = {}
+
+    def check_count(self, rows: int) -> None:
+        """Raise `TooManyRows` above the row limit of a chain or of the query, whichever is lower."""
+        if rows > tuning.current.chain_rows_max or rows > self.context.limits.rows_max:
+            raise TooManyRows
 
     def numbered(self, name: str) -> ChainRows:
         """Return the rows with one more column: their positions."""
@@ -172,10 +171,10 @@ def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
         neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
         sources = rows.numbers(op.src_var)
         if kept:
-            positions, ends = neighbours.expand(sources, check_row_count)
+            positions, ends = neighbours.expand(sources, rows.check_count)
             rows.columns = {var: rows.columns[var][positions] for var in kept}
         elif arrives:
-            ends = neighbours.far(sources, check_row_count)
+            ends = neighbours.far(sources, rows.check_count)
             rows.columns = {}
         else:
             rows.columns = {}
@@ -215,7 +214,7 @@ def _edge_hop(op: ir.Expand, kept: tuple[str, ...], live: frozenset[str]) -> Cha
 
     def step(rows: ChainRows) -> None:
         adjacency = rows.context.adjacency(op.edge_type)
-        positions, edges, ends = adjacency.edge_rows(op.direction).expand(rows.numbers(op.src_var), check_row_count)
+        positions, edges, ends = adjacency.edge_rows(op.direction).expand(rows.numbers(op.src_var), rows.check_count)
         if op.dst_bound:
             hits = ends == rows.numbers(op.dst_var)[positions]
             positions, edges, ends = positions[hits], edges[hits], ends[hits]
