@@ -20,10 +20,11 @@ from omnigraph.errors import Hint, InputError
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import MutationRequest, QueryText
-from omnigraph.query.compile import compile_query
+from omnigraph.query.compile import compile_query, pick_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -130,6 +131,9 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     if commit is not None and COUNTS in commit.metadata and not generated:
         # If the key was used before, this is the commit of the earlier request, not of the attempt above.
         done = _Attempt.of_commit(commit)
+        if not done.query_name:
+            # The commit keeps the name of a query that returns rows.
+            done = replace(done, query_name=_query_name(query))
     assert done is not None, "a published write was prepared"
     rows = Result(
         done.rows,
@@ -150,6 +154,11 @@ def _compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
             hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
         )
     return plan
+
+
+def _query_name(query: QueryText) -> str:
+    """Return the name of a query; the text was compiled by an earlier request with the same key."""
+    return query.name or pick_query(parse_queries(query.text), None).name.text
 
 
 def _encode_rows(rows: pa.Table) -> bytes:

@@ -66,6 +66,7 @@ def test_a_change_commits_and_repeats_by_its_key(server: ServerUnderTest, graph:
     again = server.post("/mutate", {"query": ADD, "params": {"name": "cy"}}, headers=headers)
     assert first.status == again.status == 200
     assert first.json["commit"]["graph_commit_id"] == again.json["commit"]["graph_commit_id"]
+    assert first.json["query_name"] == again.json["query_name"] == "add"
     assert first.headers["omnigraph-commit"] == first.json["commit"]["graph_commit_id"]
     assert len(graph.query(PEOPLE)) == 3
 

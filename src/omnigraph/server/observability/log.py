@@ -67,8 +67,6 @@ def configure(level: str = "info", format: str = "text", stream: TextIO | None =
     root.setLevel(max(_LEVELS[level], logging.WARNING))
     logging.getLogger(_OWN).setLevel(_LEVELS[level])
     logging.captureWarnings(True)
-    # No line shows them, and they are a fifth of the cost of a line.
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name in _UVICORN_LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers.clear()
