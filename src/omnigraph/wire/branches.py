@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import UNSET, UnsetType, field
 
@@ -47,6 +47,40 @@ class BranchDocument(Document, kw_only=True):
     description: str | None = None
     expires_at: int | None = None
     compared: ComparedBranchDocument | UnsetType = UNSET
+
+
+class BranchHead(Protocol):
+    """A branch, as far as its document shows it."""
+
+    @property
+    def branch(self) -> str:
+        """Name of the branch."""
+
+    @property
+    def owner(self) -> str | None:
+        """The actor that created the branch."""
+
+    @property
+    def description(self) -> str | None:
+        """Description of the branch."""
+
+    @property
+    def expires_us(self) -> int | None:
+        """Time after which a cleanup deletes the branch."""
+
+
+def branch_document(
+    head: BranchHead, commit: CommitDocument, compared: ComparedBranchDocument | UnsetType = UNSET
+) -> BranchDocument:
+    """Return the document of a branch with its newest commit."""
+    return BranchDocument(
+        name=head.branch,
+        head=commit,
+        owner=head.owner,
+        description=head.description,
+        expires_at=head.expires_us,
+        compared=compared,
+    )
 
 
 class RefDeletedDocument(Document):

@@ -5,21 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from omnigraph.server.answers import Answer
 from omnigraph.server.audit import read_time
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.preconditions import expected_start
-from omnigraph.versioning.model.manifest_objects import MAIN, Head
+from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.branches import (
     BranchCreatedDocument,
-    BranchDocument,
     BranchListDocument,
     ComparedBranchDocument,
     MergeDocument,
     MergePreviewDocument,
     RefDeletedDocument,
+    branch_document,
 )
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.durations import parse_duration
@@ -64,7 +64,7 @@ def get_branch(caller: Caller, body: BranchQuery, branch: str) -> Answer:
     head = caller.graph.head(branch)
     commit = CommitDocument.of(caller.graph.commit(head.commit_id).to_json())
     compared = UNSET if body.compare is None else _compared(caller, head.branch, body.compare)
-    return Answer(_document(head, commit, compared), commit=head.commit_id)
+    return Answer(branch_document(head, commit, compared), commit=head.commit_id)
 
 
 def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Answer:
@@ -78,7 +78,7 @@ def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Ans
     )
     commit = caller.commit_document(head.commit_id)
     assert commit is not None
-    return Answer(_document(head, commit), commit=head.commit_id)
+    return Answer(branch_document(head, commit), commit=head.commit_id)
 
 
 def delete_branch(caller: Caller, body: BranchDeleteQuery, branch: str) -> RefDeletedDocument:
@@ -113,19 +113,6 @@ def preview_merge(caller: Caller, body: BranchMergePreviewRequest) -> MergePrevi
         body.source, body.target, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
     )
     return MergePreviewDocument.of({"source": body.source, "target": body.target, **plan.to_json()})
-
-
-def _document(
-    head: Head, commit: CommitDocument, compared: ComparedBranchDocument | UnsetType = UNSET
-) -> BranchDocument:
-    return BranchDocument(
-        name=head.branch,
-        head=commit,
-        owner=head.owner,
-        description=head.description,
-        expires_at=head.expires_us,
-        compared=compared,
-    )
 
 
 def _compared(caller: Caller, branch: str, other: str) -> ComparedBranchDocument:

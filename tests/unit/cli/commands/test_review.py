@@ -22,6 +22,22 @@ def test_branches(graph, cli):
     assert cli("branch", "create", "review/x")[0] == 1
 
 
+def test_a_branch_has_a_description_and_an_expiry(graph, cli):
+    assert cli("branch", "create", "x", "--description", "a trial", "--expires", "14d", "--as", "bo")[0] == 0
+    shown = document(cli("branch", "show", "x", "--json"))
+    assert (shown["name"], shown["owner"], shown["description"]) == ("x", "bo", "a trial")
+    assert shown["expires_at"] > shown["head"]["created_at"]
+    text = cli("branch", "show", "x")[1]
+    assert text.startswith("branch x at ")
+    assert "\nowner: bo\ndescription: a trial\nexpires: " in text
+    changed = document(cli("branch", "update", "x", "--expires", "never", "--description", "", "--json"))
+    assert (changed["description"], changed["expires_at"]) == (None, None)
+    assert cli("branch", "update", "x")[0] == 2
+    assert cli("branch", "update", "x", "--expires", "soon")[0] == 2
+    assert cli("branch", "update", "main", "--expires", "1d")[0] == 1
+    assert cli("branch", "show", "none")[0] == 1
+
+
 def test_diff_and_merge(graph, cli):
     cli("branch", "create", "x")
     set_age(cli, "Bo", 18, "x")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.commands.admin.cleanup import read_duration
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.io.durations import read_duration
 from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.cli.io.pager import print_paged
 from omnigraph.cli.io.progress import progress_bar

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.durations import read_duration
 from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.cli.io.progress import progress_bar
-from omnigraph.errors import InputError
 
 
 @takes_graph
@@ -71,13 +70,3 @@ def cleanup_command(
         remark("warning", f"{table.table_key} was not cleaned up: {table.error}")
     if failed:
         raise typer.Exit(FAILED)
-
-
-def read_duration(text: str) -> timedelta:
-    """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
-    from omnigraph.wire.durations import parse_duration
-
-    try:
-        return parse_duration(text)
-    except InputError as error:
-        raise UsageFault(error.message) from None

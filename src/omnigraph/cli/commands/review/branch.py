@@ -1,20 +1,32 @@
-"""`omnigraph branch`: create, list, delete and merge branches."""
+"""`omnigraph branch`: create, list, describe, delete and merge branches."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from omnigraph.cli import completion
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.conflicts import Preview, Resolve, print_plan, resolutions
-from omnigraph.cli.io.output import print_json, remark
+from omnigraph.cli.io.durations import read_duration
+from omnigraph.cli.io.output import commit_document, print_json, remark
 from omnigraph.cli.io.points import point
 from omnigraph.cli.io.progress import progress_bar
 
-app = command_group("Create, list, delete and merge branches.")
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.versioning.model.manifest_objects import Head
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The branch.", autocompletion=completion.branches)]
+Description = Annotated[
+    str | None, typer.Option("--description", metavar="TEXT", help="The description of the branch; '' removes it.")
+]
+
+app = command_group("Create, list, describe, delete and merge branches.")
 
 
 @app.command("create")
@@ -31,14 +43,20 @@ def create_command(
             "--at", metavar="POINT", help="The point to start from: a branch, tag, commit id, version or time."
         ),
     ] = None,
+    description: Description = None,
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="AGE", help="The time until a cleanup deletes it: 12h, 14d, 4w."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Create a branch without copying data."""
+    expires_in = read_duration(expires) if expires is not None else None
     address = run.storage()
     base = run.branch(from_branch)
     run.announce(address)
     graph = run.open(address)
-    head = graph.branch_create(name, base, at=point(at))
+    head = graph.branch_create(name, base, at=point(at), description=description, expires_in=expires_in)
     if as_json:
         from omnigraph.wire.branches import BranchCreatedDocument
 
@@ -60,6 +78,55 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
         return
     for name in names:
         print(name)
+
+
+@app.command("show")
+@takes_graph
+def show_command(run: Invocation, name: Name, as_json: Json = False) -> None:
+    """Show the newest commit, the owner, the description and the expiry of a branch."""
+    graph = run.open(read_only=True)
+    _print_branch(graph, graph.head(name), as_json=as_json)
+
+
+@app.command("update")
+@takes_graph
+def update_command(
+    run: Invocation,
+    name: Name,
+    description: Description = None,
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="AGE", help="The time until a cleanup deletes it: 12h, 14d, 4w, or 'never'."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Set the description of a branch, or the time at which it expires.
+
+    omnigraph branch update review/may --expires never ./my.omni
+    """
+    if description is None and expires is None:
+        raise UsageFault("give --description or --expires")
+    end: datetime | Literal["never"] | None = None
+    if expires is not None:
+        end = "never" if expires == "never" else datetime.now(UTC) + read_duration(expires)
+    address = run.storage()
+    run.announce(address)
+    graph = run.open(address)
+    _print_branch(graph, graph.branch_update(name, description=description, expires_at=end), as_json=as_json)
+
+
+def _print_branch(graph: Graph, head: Head, *, as_json: bool) -> None:
+    commit = commit_document(graph, head.commit_id)
+    assert commit is not None
+    if as_json:
+        from omnigraph.wire.branches import branch_document
+
+        print_json(branch_document(head, commit))
+        return
+    print(f"branch {head.branch} at {head.commit_id}")
+    for label, value in (("owner", head.owner), ("description", head.description), ("expires", head.expires_at)):
+        if value is not None:
+            print(f"{label}: {value}")
 
 
 @app.command("delete")

@@ -1,0 +1,18 @@
+"""Durations on the command line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from omnigraph.cli.errors import UsageFault
+from omnigraph.errors import InputError
+
+
+def read_duration(text: str) -> timedelta:
+    """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
+    from omnigraph.wire.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except InputError as error:
+        raise UsageFault(error.message) from None
