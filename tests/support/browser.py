@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 WAIT_S = 60.0
+_PAUSE_S = 0.05
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
 
@@ -96,10 +97,11 @@ class Browser:
 
     def wait_for(self, condition: str) -> None:
         """Wait until an expression is true."""
-        end = time.monotonic() + WAIT_S
-        while not self.run(condition):
-            assert time.monotonic() < end, f"{condition} did not become true: {self.run('document.body.innerText')}"
-            time.sleep(0.05)
+        for _ in range(int(WAIT_S / _PAUSE_S)):
+            if self.run(condition):
+                return
+            time.sleep(_PAUSE_S)
+        raise AssertionError(f"{condition} did not become true: {self.run('document.body.innerText')}")
 
     def screenshot(self, path: Path) -> None:
         """Write a picture of the page."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -112,11 +113,24 @@ def interrupt(tmp_path: Path, times: int) -> list[str]:
                     process.wait(random.random() * 0.1)
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGINT)
-                found.append(process.stdout.readline().strip())
+                found.append(_next_line(process))
         finally:
             process.kill()
     assert graph.verify() == []
     return found
+
+
+def _next_line(process: subprocess.Popen[str]) -> str:
+    """Return the next line of a process; interrupt it again if there is none.
+
+    Python ignores an exception in a destructor or a callback of the garbage collector, also an interrupt.
+    """
+    assert process.stdout is not None
+    for _ in range(20):
+        if select.select([process.stdout], [], [], 3)[0]:
+            return process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+    return "no answer to an interrupt"
 
 
 def test_interrupts_surface_as_interrupts(tmp_path):
