@@ -36,7 +36,11 @@ def test_all_members_of_a_gzip_body_are_read(name: str, size: int) -> None:
     assert asyncio.run(read_body(receiving(*parts), 10_000, name)) == BODY + b"end"
 
 
-@pytest.mark.parametrize("data", [gzip.compress(BODY) + b"junk", gzip.compress(BODY)[:-1], b"", b"junk"])
+@pytest.mark.parametrize(
+    "data",
+    [gzip.compress(BODY) + b"junk", gzip.compress(BODY)[:-1], b"", b"junk"],
+    ids=["junk after it", "cut", "empty", "not gzip"],
+)
 def test_a_damaged_gzip_body_is_refused(data: bytes) -> None:
     with pytest.raises(RequestFault) as caught:
         asyncio.run(read_body(receiving(data), 10_000, "gzip"))
