@@ -49,7 +49,7 @@ def proposed(tmp_path, monkeypatch, capsys, clean_environment):
     ("line", "words"),
     [
         ("omnigraph bra", ["branch"]),
-        ("omnigraph branch ", ["create", "delete", "list", "merge"]),
+        ("omnigraph branch ", ["create", "delete", "list", "merge", "show", "update"]),
         ("omnigraph branch merge r", ["review/x"]),
         ("omnigraph branch delete ", ["main", "review/x"]),
         ("omnigraph read --branch ", ["main", "review/x"]),

@@ -92,8 +92,9 @@ def preview_revert(repository: Repository, commit_id: str, branch: str, resolve:
 def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
     """Get a commit in the history of the branch."""
     commit = repository.get_commit(commit_id)
-    commits = repository.all_commits()
+    # The head is read before the commits: a concurrent writer may add a commit in between.
     head = repository.state().get_head(branch).commit_id
+    commits = repository.all_commits()
     if commit_id not in reachable(head, lambda one: commits[one].parents):
         raise InputError(
             f"commit {commit_id} is not in the history of branch '{branch}'", hint="revert it on a branch that has it"
