@@ -2,8 +2,8 @@
 
 A decision concerns the branch on which the resolved commit was made, not the parameter that names the commit: a tag,
 an id, a version or a cursor of one branch can denote a commit of another. A branch is judged by its name before it is
-looked up, so a denial does not show whether the branch exists. A caller who may not list branches is told no name that
-it did not give.
+looked up, so a denial does not show whether the branch exists. An error names no branch to a caller without the right
+to list branches, except those of its request.
 """
 
 from __future__ import annotations

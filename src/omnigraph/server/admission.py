@@ -57,7 +57,7 @@ class Lane:
             await self.wait(self.queue(actor), actor, queue_s)
 
     def try_enter(self) -> bool:
-        """Take a slot if one is free and nobody waits."""
+        """Take a slot if one is free and the queue is empty."""
         if self.running >= self.slots or self._waiting:
             return False
         self.running += 1

@@ -69,7 +69,7 @@ class _UvicornServer(uvicorn.Server):
 
 
 class Lifecycle:
-    """Serves one application on a listening socket until it is told to stop."""
+    """Serves one application on a listening socket until `stop` is called."""
 
     def __init__(
         self,
