@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import omnigraph as og
+from omnigraph.versioning.write.repository import Repository
 from support.writes import everything
 
 SCHEMA = (
@@ -180,3 +181,20 @@ def test_type_with_rows_is_not_removed(graph):
         graph.revert(applied)
     (conflict,) = caught.value.conflicts
     assert (conflict.table_key, conflict.kind) == ("node:City", "schema_conflict")
+
+
+def test_a_commit_of_another_writer_during_the_lookup_does_not_fail_a_revert(graph, monkeypatch):
+    undone = put(graph, STATEMENTS["an update"])
+    other = og.open(graph.uri, sync=False)
+    listed = Repository.all_commits
+
+    def list_then_write(repository):
+        commits = listed(repository)
+        if repository is graph._repository and not other.get("Person", "Eve"):
+            put(other, 'insert Person { name: "Eve" }')
+        return commits
+
+    monkeypatch.setattr(Repository, "all_commits", list_then_write)
+    assert graph.revert(undone).commit_id is not None
+    assert graph.get("Person", "Bob")["age"] == 30
+    assert graph.get("Person", "Eve") is not None
