@@ -144,11 +144,6 @@ def _entries(literal: str | None, single: str | None) -> tuple[TokenEntry, ...] 
     return tuple(entries)
 
 
-def load_tokens(environ: Mapping[str, str], options: TokenOptions) -> LoadedTokens:
-    """Read and validate the tokens of an environment and the settings `server.auth.tokens`."""
-    return TokenSources.of(environ, options).load()
-
-
 def read_file(path: Path) -> str:
     """Return the text of a file of tokens."""
     try:

@@ -16,7 +16,7 @@ import pytest
 
 from omnigraph.errors import InputError, MissingPackage
 from omnigraph.server.auth import aws_secret
-from omnigraph.server.auth.sources import LoadedTokens, load_tokens
+from omnigraph.server.auth.sources import LoadedTokens, TokenSources
 
 VARIABLE = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
 
@@ -88,7 +88,7 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch, home: Any, url: str) -> Non
 
 
 def load(secret: str = "prod/tokens", **more: str) -> LoadedTokens:
-    return load_tokens({**os.environ, VARIABLE: secret, **more}, Options())
+    return TokenSources.of({**os.environ, VARIABLE: secret, **more}, Options()).load()
 
 
 def failure(secret: str = "prod/tokens") -> InputError:
@@ -144,7 +144,8 @@ def test_variables_of_an_environment_that_is_not_that_of_the_process(
     for name in environ:
         monkeypatch.delenv(name)
     manager.answers = [secret_of({"ana": "a"})]
-    assert load_tokens({**environ, VARIABLE: "prod/tokens", "AWS_SESSION_TOKEN": "x"}, Options()).tokens is not None
+    sources = TokenSources.of({**environ, VARIABLE: "prod/tokens", "AWS_SESSION_TOKEN": "x"}, Options())
+    assert sources.load().tokens is not None
     assert "Credential=AKIDEXAMPLE/" in manager.requests[0][2]
     assert "x-amz-security-token" in manager.requests[0][2]
 

@@ -14,7 +14,7 @@ import pytest
 
 from omnigraph.errors import InputError
 from omnigraph.server.auth import sources
-from omnigraph.server.auth.sources import LoadedTokens, TokenSources, load_tokens
+from omnigraph.server.auth.sources import LoadedTokens, TokenSources
 
 BASE = "OMNIGRAPH_SERVER_BEARER_TOKEN"
 
@@ -37,18 +37,18 @@ def actors(loaded: LoadedTokens) -> set[str]:
 
 def failure(environ: dict[str, str], options: Options | None = None) -> InputError:
     with pytest.raises(InputError) as caught:
-        load_tokens(environ, options or Options())
+        TokenSources.of(environ, options or Options()).load()
     return caught.value
 
 
 def test_without_a_source_there_are_no_tokens() -> None:
     blank = {f"{BASE}S_AWS_SECRET": " ", f"{BASE}S_FILE": "", f"{BASE}S_JSON": "\t", BASE: "  "}
     for environ in ({}, blank):
-        assert load_tokens(environ, Options(command=" ")) == LoadedTokens(None, "none")
+        assert TokenSources.of(environ, Options(command=" ")).load() == LoadedTokens(None, "none")
 
 
 def test_single_token_belongs_to_default() -> None:
-    loaded = load_tokens({BASE: "  one "}, Options())
+    loaded = TokenSources.of({BASE: "  one "}, Options()).load()
     assert loaded.tokens is not None
     assert loaded.tokens.find("Bearer one").actor == "default"
     assert (loaded.source, loaded.warnings) == ("env-or-file", ())
@@ -58,19 +58,19 @@ def test_file_wins_over_literal_and_single_is_added(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     path.write_text('\ufeff{"ana": "a"}', encoding="utf-8")
     environ = {f"{BASE}S_FILE": str(path), f"{BASE}S_JSON": '{"ben": "b"}', BASE: "c"}
-    loaded = load_tokens(environ, Options(file=tmp_path / "other.json"))
+    loaded = TokenSources.of(environ, Options(file=tmp_path / "other.json")).load()
     assert actors(loaded) == {"ana", "default"}
     assert loaded.warnings == (
         f"{BASE}S_JSON has no effect beside the file '{path}'",
         f"the token file '{path}' contains 1 token in plain text; 'omnigraph token create' stores hashes instead",
     )
-    assert actors(load_tokens({f"{BASE}S_JSON": '{"ben": "b"}', BASE: "c"}, Options())) == {"ben", "default"}
+    assert actors(TokenSources.of({f"{BASE}S_JSON": '{"ben": "b"}', BASE: "c"}, Options()).load()) == {"ben", "default"}
 
 
 def test_file_of_the_settings_and_command_are_united(tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     path.write_text(json.dumps({"tokens": [{"actor": "ana", "sha256": "0" * 64}]}), encoding="utf-8")
-    loaded = load_tokens({BASE: "c"}, Options(path, printing('{"eve": "e"}')))
+    loaded = TokenSources.of({BASE: "c"}, Options(path, printing('{"eve": "e"}'))).load()
     assert actors(loaded) == {"ana", "default", "eve"}
     assert (loaded.source, loaded.warnings) == ("env-or-file+command", ())
 
@@ -83,7 +83,7 @@ def test_one_actor_in_two_sources_is_refused() -> None:
 
 
 def test_empty_source_accepts_no_token() -> None:
-    loaded = load_tokens({f"{BASE}S_JSON": '{"tokens": []}'}, Options())
+    loaded = TokenSources.of({f"{BASE}S_JSON": '{"tokens": []}'}, Options()).load()
     assert loaded.tokens is not None
     assert len(loaded.tokens) == 0
     assert "no token is accepted" in loaded.warnings[0]
