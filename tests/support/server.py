@@ -126,7 +126,7 @@ def serving(
     holder = make_holder(options)
     app = create_app(holder)
     listener = bind(holder.current.settings)
-    lifecycle = Lifecycle(holder, app, app.server.execution, listener)
+    lifecycle = Lifecycle(holder, app, app.server.execution, listener, usage=app.server.connections)
     ready = threading.Event()
     thread = threading.Thread(target=lambda: lifecycle.run(ready.set, with_signals=False), daemon=True)
     thread.start()

@@ -8,8 +8,8 @@ request. Everything here runs on the event loop, so that a reservation is a plai
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import Overloaded
@@ -44,6 +44,8 @@ class Lane:
         self.name = name
         self.slots = slots
         self.running = 0
+        self.admitted = 0
+        """The number of requests that got a slot since the start of the process."""
         self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
 
     @property
@@ -61,6 +63,7 @@ class Lane:
         if self.running >= self.slots or self._waiting:
             return False
         self.running += 1
+        self.admitted += 1
         return True
 
     def queue(self, actor: str) -> Turn:
@@ -101,6 +104,7 @@ class Lane:
                 self._waiting[actor] = turns
             if not turn.done():
                 turn.set_result(None)
+                self.admitted += 1
                 return
         self.running -= 1
 
@@ -126,11 +130,22 @@ class Admission:
 
     def __init__(self) -> None:
         self._actors: dict[str, ActorUsage] = {}
+        self.rejected: Counter[str] = Counter()
+        """The number of requests that were refused since the start of the process, by the name of the limit."""
+
+    @property
+    def usage(self) -> Mapping[str, ActorUsage]:
+        """The running and waiting work of each actor."""
+        return self._actors
 
     @property
     def actors(self) -> int:
         """The number of actors with running or waiting work."""
         return len(self._actors)
+
+    def count_refusal(self, error: Overloaded) -> None:
+        """Count a request that was refused."""
+        self.rejected[error.limit or error.code] += 1
 
     def read(self, actor: str, limits: ActorLimits) -> Callable[[], None]:
         """Count a read of an actor while it waits and runs; the returned function ends it."""

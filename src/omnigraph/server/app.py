@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from omnigraph.server import request as read
 from omnigraph.server.admission import Admission
 from omnigraph.server.auth.failed_tries import FailedTries
+from omnigraph.server.connections import ConnectionUsage
 from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
@@ -56,6 +57,7 @@ class Server:
         self.operations = Operations()
         self.failed_tries = FailedTries()
         self.inline_reads = InlineReads()
+        self.connections = ConnectionUsage()
         self.started = time.time()
 
     @property

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.errors import Overloaded
 from omnigraph.server.request_heads import PLAIN_HEADERS, error_body, problem_of_raw_head, problem_of_target
 from omnigraph.server.settings import ServerLimits
+from omnigraph.wire.document import encoder
+from omnigraph.wire.errors import error_document
 
 SWEEP_S = 1.0
 """The interval at which connections are compared with the limits."""
@@ -35,6 +38,19 @@ class ConnectionTimes:
     """Bytes that the client does not read, and since when their number is the same."""
 
 
+@dataclass
+class ConnectionUsage:
+    """The connections of a process."""
+
+    open: Collection[Any] = ()
+    accepted: int = 0
+    """The number of connections since the start of the process, with those that were refused."""
+    refused: int = 0
+    """The number of connections over the limit since the start of the process."""
+    timed_out: int = 0
+    """The number of connections that were closed for a slow head, idleness or an unread response."""
+
+
 def raw_response(status: int, body: bytes, *headers: str) -> bytes:
     """Return a complete response that ends the connection."""
     lines = [
@@ -48,6 +64,18 @@ def raw_response(status: int, body: bytes, *headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
+def _too_many(limit: int, present: int) -> bytes:
+    error = Overloaded(
+        f"the server process has {limit:,} open connections, its limit; nothing was executed",
+        scope="server",
+        retry_after_s=1,
+        limit="connections",
+        value=limit,
+        actual=present,
+    )
+    return encoder.encode(error_document(error))
+
+
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Base
 else:
@@ -55,18 +83,20 @@ else:
 
 
 class GuardedProtocol(_Base):
-    """Additions to a protocol of uvicorn. `limits` is set by `guarded_protocol`."""
+    """Additions to a protocol of uvicorn. `guarded_protocol` sets `limits` and `usage`."""
 
     limits: ServerLimits
+    usage: ConnectionUsage
     times: ConnectionTimes
 
     def connection_made(self, transport: Any) -> None:
         """Accept a connection, or refuse it if there are too many."""
         self.times = ConnectionTimes(time.monotonic())
         super().connection_made(transport)
+        self.usage.accepted += 1
         if len(self.connections) > self.limits.connections:
-            message = f"the server has {self.limits.connections} open connections, its limit"
-            body = error_body(message, "too_many_requests", "overloaded")
+            self.usage.refused += 1
+            body = _too_many(self.limits.connections, len(self.connections))
             transport.write(raw_response(503, body, "retry-after: 1"))
             transport.close()
 
@@ -135,8 +165,10 @@ class GuardedProtocol(_Base):
         if self.transport.is_closing():
             return
         if times.head_since is not None and now - times.head_since > limits.request_head_s:
+            self.usage.timed_out += 1
             self.refuse(408, f"the request head did not arrive within {limits.request_head_s:g} s", "head_timeout")
         elif self._is_unread(now) or (self._awaits_client() and now - times.last_data > limits.idle_s):
+            self.usage.timed_out += 1
             _log.debug("closed an idle connection")
             self.transport.abort()
 
@@ -159,13 +191,13 @@ class GuardedProtocol(_Base):
         return now - times.unsent[1] > self.limits.idle_s
 
 
-def guarded_protocol(limits: ServerLimits) -> type[Any]:
+def guarded_protocol(limits: ServerLimits, usage: ConnectionUsage) -> type[Any]:
     """Return the protocol class of the server: httptools if it is installed, else h11."""
     try:
         from httptools import HttpParserError  # noqa: PLC0415
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
     except ImportError:
-        return h11_protocol(limits)
+        return h11_protocol(limits, usage)
 
     class GuardedHttpTools(GuardedProtocol, HttpToolsProtocol):
         """HTTP/1.1 parsed by httptools."""
@@ -200,10 +232,11 @@ def guarded_protocol(limits: ServerLimits) -> type[Any]:
             return self._begun
 
     GuardedHttpTools.limits = limits
+    GuardedHttpTools.usage = usage
     return GuardedHttpTools
 
 
-def h11_protocol(limits: ServerLimits) -> type[Any]:
+def h11_protocol(limits: ServerLimits, usage: ConnectionUsage) -> type[Any]:
     """Return the protocol class that parses with h11."""
     import h11  # noqa: PLC0415
     from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415
@@ -225,6 +258,7 @@ def h11_protocol(limits: ServerLimits) -> type[Any]:
                 self.refuse(400, problem, "bad_http")
 
     GuardedH11.limits = limits
+    GuardedH11.usage = usage
     return GuardedH11
 
 

@@ -299,6 +299,7 @@ class Exchange:
             self._server.inline_reads.exceeded(key, error)
             caller.timeout_s, caller.rows_max = asked, None
             return None
+        self._server.inline_reads.answered += 1
         self._commit = encoded.commit
         return Response(encoded.status, encoded.headers, encoded.body)
 
@@ -318,7 +319,8 @@ class Exchange:
             await self._enter(lane, actor, limits.queue_s)
             held.callback(lane.leave)
             self._timing["queue"] = time.perf_counter() - started
-            operation = caller.operation = server.operations.start(caller, route, self._operation_branch(path))
+            operation = server.operations.start(caller, route, name, self._operation_branch(path))
+            caller.operation = operation
             held.callback(server.operations.end, operation)
             held.callback(self._track())
             async with watching_disconnect(self._receive, self._on_disconnect):
@@ -420,6 +422,8 @@ class Exchange:
         if not isinstance(error, OmniGraphError):
             self._report(error)
         shown = internal_error(error)
+        if isinstance(shown, Overloaded):
+            self._server.admission.count_refusal(shown)
         if isinstance(shown, Cancelled) and self._disconnected:
             return Response(CLIENT_CLOSED, {})
         if isinstance(shown, Cancelled) and self._server.is_draining:

@@ -39,6 +39,8 @@ class InlineReads:
     def __init__(self) -> None:
         self._commits: OrderedDict[Key, tuple[str, bool]] = OrderedDict()
         """Commit, and True if the query is short."""
+        self.answered = 0
+        """The number of requests that were answered inline since the start of the process."""
 
     def key_of(self, caller: Caller, body: object) -> Key | None:
         """Return the key of a read that can run inline; None for another request."""

@@ -24,7 +24,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from omnigraph.server.certificates import load_certificate, make_tls_context
-from omnigraph.server.connections import guarded_protocol, sweep
+from omnigraph.server.connections import ConnectionUsage, guarded_protocol, sweep
 from omnigraph.server.listening import BACKLOG
 from omnigraph.server.reload import watch
 from omnigraph.server.request_heads import HeadCheck
@@ -78,6 +78,7 @@ class Lifecycle:
         work: Work,
         listener: socket.socket,
         *,
+        usage: ConnectionUsage | None = None,
         read_grace_s: float = READ_GRACE_S,
     ) -> None:
         self._holder = holder
@@ -85,7 +86,9 @@ class Lifecycle:
         self.listener = listener
         self._read_grace_s = read_grace_s
         self.settings: ServerSettings = holder.current.settings
+        self._usage = usage if usage is not None else ConnectionUsage()
         self._server = _UvicornServer(self._config(app))
+        self._usage.open = self.connections
         # The default pool of the loop is joined at its end; a reload must not delay the end of the process.
         self._reloads = ThreadPoolExecutor(1, "omnigraph-reload")
         self._stop = asyncio.Event()
@@ -199,7 +202,7 @@ class Lifecycle:
         limits = settings.limits
         return uvicorn.Config(
             HeadCheck(app, limits),
-            http=guarded_protocol(limits),
+            http=guarded_protocol(limits, self._usage),
             ws="none",
             log_config=None,
             access_log=False,

@@ -55,7 +55,8 @@ def start_process(options: StartOptions, listener: socket.socket | None) -> Life
     holder.on_change.append(lambda new: log.configure(new.settings.log.level, new.settings.log.format))
     _log_start(state)
     app = create_app(holder)
-    return Lifecycle(holder, app, app.server.execution, listener or bind(state.settings))
+    socket_ = listener or bind(state.settings)
+    return Lifecycle(holder, app, app.server.execution, socket_, usage=app.server.connections)
 
 
 def _log_start(state: ServerState) -> None:

@@ -46,6 +46,7 @@ class Operation:
     branch: str | None
     actor: str | None
     request_id: str
+    lane: str
     cancel: Cancellation = field(repr=False)
     started_at: float = field(default_factory=time.time)
     ended_at: float | None = None
@@ -82,11 +83,16 @@ class Operations:
         self._recent: OrderedDict[str, Operation] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, caller: Caller, route: Route, branch: str | None = None) -> Operation:
+    @property
+    def running(self) -> tuple[Operation, ...]:
+        """The admitted requests and the background work that run now, oldest first."""
+        return tuple(self._running.values())
+
+    def start(self, caller: Caller, route: Route, lane: LaneName, branch: str | None = None) -> Operation:
         """List a request until `end` is called."""
         graph_id = caller.served.graph_id if caller.served is not None else None
         id_ = self._free(caller.request_id)
-        operation = Operation(id_, route.name, graph_id, branch, caller.actor, caller.request_id, caller.cancel)
+        operation = Operation(id_, route.name, graph_id, branch, caller.actor, caller.request_id, lane, caller.cancel)
         self._running[id_] = operation
         return operation
 

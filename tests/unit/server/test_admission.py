@@ -117,3 +117,32 @@ def test_a_place_in_the_queue_can_be_given_up() -> None:
         return lane.running, lane.waiting
 
     assert run(work()) == (0, 0)
+
+
+def test_refusals_and_usage_are_counted() -> None:
+    admission = Admission()
+    release = admission.write("ana", 60, LIMITS)
+    usage = admission.usage["ana"]
+    assert (usage.reads, usage.writes, usage.write_bytes) == (0, 1, 60)
+    for _ in range(2):
+        with pytest.raises(Overloaded) as caught:
+            admission.write("ana", 1, LIMITS)
+        admission.count_refusal(caught.value)
+    assert admission.rejected == {"writes_per_actor": 2}
+    release()
+    assert dict(admission.usage) == {}
+
+
+def test_a_lane_counts_the_requests_that_got_a_slot() -> None:
+    async def work() -> tuple[int, int]:
+        lane = Lane("reads", 1)
+        await lane.enter("ana", 1)
+        waiting = asyncio.create_task(lane.enter("bo", 5))
+        await asyncio.sleep(0)
+        before = lane.admitted
+        lane.leave()
+        await waiting
+        lane.leave()
+        return before, lane.admitted
+
+    assert run(work()) == (1, 2)

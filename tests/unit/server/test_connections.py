@@ -34,7 +34,9 @@ def parser(request) -> str:
 def serving(parser: str, graph: Path, **limits: float) -> Iterator[Running]:
     """A server with one of the parsers and limits that settings do not allow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifecycle, "guarded_protocol", lambda found: PARSERS[parser](replace(found, **limits)))
+        patch.setattr(
+            lifecycle, "guarded_protocol", lambda found, usage: PARSERS[parser](replace(found, **limits), usage)
+        )
         patch.setattr(connections, "SWEEP_S", 0.05)
         with running(graph, limits__header_bytes=2048) as found:
             yield found
