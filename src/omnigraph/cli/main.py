@@ -18,6 +18,7 @@ from omnigraph.cli.commands.admin import (
     optimize,
     policy,
     recover,
+    retired,
     snapshot,
     token,
     verify,
@@ -109,6 +110,8 @@ app.add_typer(audit.app, name="audit", rich_help_panel=OPERATE)
 app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(version.version_command)
+app.command("run", hidden=True, context_settings=retired.ANY_ARGUMENTS)(retired.run_command)
+app.command("repair", hidden=True, context_settings=retired.ANY_ARGUMENTS)(retired.repair_command)
 use_command_class(app)
 
 

@@ -7,6 +7,7 @@ literal segment is tried before a parameter; if the literal does not lead to the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -15,6 +16,8 @@ from typing import Generic, TypeVar
 from omnigraph.server.errors import RequestFault
 
 _Target = TypeVar("_Target")
+_RUNS = re.compile(r"(/graphs/[^/]+)?/runs(/|$)")
+_NO_RUNS = "there are no runs: POST /branches creates a branch, POST /branches/merge publishes it"
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Router(Generic[_Target]):
                 target, names = found
                 return target, dict(zip(names, values, strict=True))
             allowed.update(node.targets)
-        raise _method_not_allowed(method, allowed) if allowed else _not_found()
+        raise _method_not_allowed(method, allowed) if allowed else _not_found(raw_path)
 
 
 def _matches(
@@ -84,10 +87,11 @@ def _method_not_allowed(method: str, allowed: Iterable[str]) -> RequestFault:
     )
 
 
-def _not_found() -> RequestFault:
+def _not_found(raw_path: str) -> RequestFault:
+    is_run = _RUNS.match(raw_path) is not None
     return RequestFault(
         "there is no such path",
         status=HTTPStatus.NOT_FOUND,
         code="no_such_path",
-        hint="GET /docs lists all paths",
+        hint=_NO_RUNS if is_run else "GET /docs lists all paths",
     )

@@ -53,3 +53,19 @@ def test_a_known_path_with_another_method_is_405_and_lists_the_methods(router: R
 def test_a_path_is_defined_once(router: Router[str]) -> None:
     with pytest.raises(AssertionError, match="defined twice"):
         router.add("GET", "/branches/{name}", "again")
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/runs", "POST /branches/merge"),
+        ("/runs/01ABC/publish", "POST /branches/merge"),
+        ("/graphs/kb/runs/01ABC", "POST /branches/merge"),
+        ("/runsx", "GET /docs"),
+        ("/x/runs", "GET /docs"),
+    ],
+)
+def test_a_path_of_runs_names_branches(router: Router[str], path: str, hint: str) -> None:
+    with pytest.raises(RequestFault) as caught:
+        router.find("POST", path)
+    assert hint in str(caught.value.hint)

@@ -96,3 +96,27 @@ def test_configuration_warnings_are_printed_once(graph, cli):
     with Path("omnigraph.yaml").open("a") as file:
         file.write("colour: red\n")
     assert cli("branch", "list") == (0, "main\n", "warning: unknown key 'colour' in omnigraph.yaml\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["run"], "omnigraph branch merge"),
+        (["run", "list"], "omnigraph branch merge"),
+        (["run", "publish", "01ABC", "g.omni"], "omnigraph branch merge"),
+        (["run", "begin", "--branch", "x", "--operation-hash", "h"], "omnigraph branch create"),
+        (["repair"], "omnigraph recover"),
+        (["repair", "--confirm", "--force", "g.omni"], "omnigraph verify"),
+    ],
+)
+def test_a_retired_command_names_its_replacement(folder, cli, words, hint):
+    code, out, err = cli(*words)
+    assert (code, out) == (1, "")
+    assert hint in err.split("hint: ")[1]
+    answer = document(cli(*words, "--json"), code=1)
+    assert (answer["code"], answer["reason"]) == ("bad_request", "retired_command")
+
+
+def test_retired_commands_are_not_listed(folder, cli):
+    listed = [line.split()[0] for line in cli("--help")[1].splitlines() if line.startswith("  ")]
+    assert not {"run", "repair"} & set(listed)
