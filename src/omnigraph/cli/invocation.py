@@ -8,14 +8,10 @@ Configuration and graph are opened on first use.
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +25,7 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
 from omnigraph.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.errors import GraphNotFound, InputError
+from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
@@ -243,10 +240,12 @@ class Invocation:
 
     def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
         """Open the graph."""
-        with importing_large_modules():
+        with importing_large_modules(freeze=True):
             from omnigraph.graph_open import open as open_graph
+            from omnigraph.storage.lance.lance_module import load_lance
             from omnigraph.versioning.model.manifest_objects import MAIN
 
+            load_lance()
         address = address or self.storage()
         access, branch = self.access(address), branch or MAIN
         first = MAIN if access is not None else branch
@@ -302,41 +301,6 @@ class Invocation:
             code="not_confirmed",
             hint="confirm with --yes",
         )
-
-
-@contextmanager
-def importing_large_modules() -> Iterator[None]:
-    """Disable garbage collection and delay interrupts while large modules are imported.
-
-    Collection would find nothing. An extension module can discard an interrupt during its initialisation, so an
-    interrupt is raised at the end of the block.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with _interrupts_later():
-            yield
-        gc.freeze()
-    finally:
-        if collecting:
-            gc.enable()
-
-
-@contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Delay interrupts until the end of the block."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    received: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if received:
-        raise KeyboardInterrupt
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-import lance
-
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import Table, sql_text
 
 _OFFSET_BITS = 32

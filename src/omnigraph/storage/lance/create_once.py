@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import lance
 import pyarrow as pa
-from lance.fragment import write_fragments
 
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import STORAGE_VERSION
 
 
@@ -19,7 +18,7 @@ def create_once(
     2. A commit with read version 0 and without retries cannot replace anything.
     """
     try:
-        fragments = write_fragments(
+        fragments = lance.fragment.write_fragments(
             rows,
             uri,
             schema=rows.schema,

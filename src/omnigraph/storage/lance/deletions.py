@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lance.fragment import DeletionFile
 
 from omnigraph.errors import Damaged
+from omnigraph.storage.lance.lance_module import lance
 
 Offsets = np.ndarray[Any, Any]
 """Row offsets within a fragment, ascending, as 64-bit integers."""
@@ -57,7 +57,7 @@ class DeletionCache:
         return offsets
 
 
-def parse_deletions(data: bytes, file: DeletionFile) -> Offsets:
+def parse_deletions(data: bytes, file: lance.fragment.DeletionFile) -> Offsets:
     """Return the offsets that a deletion file lists."""
     offsets = _arrow(data) if file.file_type == "array" else parse_roaring(data)
     if len(offsets) != file.num_deleted_rows:

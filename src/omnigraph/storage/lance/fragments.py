@@ -14,15 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import lance
 import pyarrow as pa
-from lance.file import LanceFileReader
-from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 from omnigraph.checkpoints import checked
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table, TableStore
@@ -61,7 +59,9 @@ def write_new_fragments(table: Table, rows: pa.Table, row_ids: Sequence[int] = (
         return ()
     limit = rows.num_rows if row_ids else ROWS_PER_FRAGMENT_MAX
     try:
-        written = write_fragments(table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit)
+        written = lance.fragment.write_fragments(
+            table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit
+        )
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
     if row_ids:
@@ -76,9 +76,9 @@ def _with_digests(table: Table, fragment: NewFragment) -> NewFragment:
     return replace(fragment, digests=tuple(found.items()))
 
 
-def _described(metadata: FragmentMetadata, row_ids: Sequence[int]) -> NewFragment:
+def _described(metadata: lance.fragment.FragmentMetadata, row_ids: Sequence[int]) -> NewFragment:
     if row_ids:
-        metadata.row_id_meta = RowIdSequence(list(row_ids)).to_inline_metadata()
+        metadata.row_id_meta = lance.fragment.RowIdSequence(list(row_ids)).to_inline_metadata()
     files = tuple(f"data/{file.path}" for file in metadata.files)
     return NewFragment(_text(metadata), metadata.physical_rows, files)
 
@@ -88,7 +88,7 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
     try:
         if table.blobs:
             # Large values can be read through a version only. This detached version is never visible to readers.
-            operation = lance.LanceOperation.Append([FragmentMetadata.from_json(new.metadata)])
+            operation = lance.LanceOperation.Append([lance.fragment.FragmentMetadata.from_json(new.metadata)])
             dataset = lance.LanceDataset.commit(
                 table.dataset, lance.Transaction(table.version, operation), detached=True
             )
@@ -99,7 +99,7 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
                 (path / table.folder / detached_manifest(dataset.version)).unlink(missing_ok=True)
             return rows.cast(table.schema)
         parts = [
-            LanceFileReader(
+            lance.file.LanceFileReader(
                 f"{table.store.location.child(table.folder)}/{file}",
                 storage_options=table.store.location.storage_options,
             )
@@ -156,14 +156,14 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
 
 def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Transaction | None:
     """Return the change as one transaction on the base version of its fragments; None if it changes nothing."""
-    new = [FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
+    new = [lance.fragment.FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
     if change.replaces:
         if not new and not table.row_count:
             return None
         return lance.Transaction(table.version, lance.LanceOperation.Overwrite(table.dataset.lance_schema, new))
     if not change.changed and not change.removed:
         return lance.Transaction(table.version, lance.LanceOperation.Append(new)) if new else None
-    changed = [FragmentMetadata.from_json(text) for text in change.changed]
+    changed = [lance.fragment.FragmentMetadata.from_json(text) for text in change.changed]
     operation = replace_fragments(table.dataset, removed=list(change.removed), updated=changed, new=new)
     return lance.Transaction(table.version, operation)
 
@@ -172,8 +172,8 @@ def replace_fragments(
     dataset: lance.LanceDataset,
     *,
     removed: list[int],
-    updated: list[FragmentMetadata],
-    new: list[FragmentMetadata],
+    updated: list[lance.fragment.FragmentMetadata],
+    new: list[lance.fragment.FragmentMetadata],
 ) -> lance.LanceOperation.Update:
     """Return the operation that removes, updates and adds fragments in one commit."""
     return lance.LanceOperation.Update(
@@ -187,5 +187,5 @@ def replace_fragments(
     )
 
 
-def _text(metadata: FragmentMetadata) -> str:
+def _text(metadata: lance.fragment.FragmentMetadata) -> str:
     return json.dumps(metadata.to_json(), separators=(",", ":"))

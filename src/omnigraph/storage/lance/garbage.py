@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import lance
-
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import TableStore
 
 _HALF_WRITTEN = ".tmp"

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
-import lance
-
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.staging import StagedWrite
 from omnigraph.storage.lance.tables import Table
 

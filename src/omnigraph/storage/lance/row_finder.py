@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.file import LanceFileReader
 
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import Table, files_of, reclaimed
 
 _BATCH_ROWS = 65_536
@@ -48,7 +48,7 @@ class RowFinder:
     def _find(self, table: Table, file: str) -> int | None:
         """Return the offset of the id in a data file, deleted or not; None if it is absent."""
         try:
-            reader = LanceFileReader(
+            reader = lance.file.LanceFileReader(
                 table.store.location.child(f"{table.folder}/data/{file}"),
                 storage_options=table.store.location.storage_options,
                 columns=["id"],

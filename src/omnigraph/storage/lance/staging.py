@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint, current
@@ -24,6 +22,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction, replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.table_versions import restored, sync_version
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
 
@@ -130,7 +129,7 @@ def _overwrite_transaction(table: Table, rows: pa.Table) -> lance.Transaction | 
 
 
 def _write_transaction(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
-    return write_fragments(
+    return lance.fragment.write_fragments(
         _checked_rows(table.aligned(rows)),
         table.dataset,
         mode=mode,
@@ -156,7 +155,7 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
     upsert = table.aligned(change.upsert) if change.upsert is not None else table.schema.empty_table()
     keys = pa.concat_arrays([one_array(upsert["id"]), pa.array(list(change.delete), pa.utf8())])
     hits = table.rows_of(keys.to_pylist(), ["id", "_rowid", "_rowaddr"])
-    updated: list[FragmentMetadata] = []
+    updated: list[lance.fragment.FragmentMetadata] = []
     removed: list[int] = []
     addresses = np.sort(hits["_rowaddr"].to_numpy().astype(np.uint64))
     for fragment_id, offsets in _by_fragment(addresses):
@@ -173,15 +172,17 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
     rows = pa.concat_tables([replaced, fresh])
     if change.append is not None:
         rows = pa.concat_tables([rows, table.aligned(change.append)])
-    fragments: list[FragmentMetadata] = []
+    fragments: list[lance.fragment.FragmentMetadata] = []
     if rows.num_rows:
         written_rows = _checked_rows(rows.combine_chunks())
-        fragments = write_fragments(written_rows, table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS)
+        fragments = lance.fragment.write_fragments(
+            written_rows, table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
+        )
         row_ids = hits["_rowid"].take(pc.drop_null(position)).to_pylist()
         for written in fragments:
             kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]
             if kept:
-                written.row_id_meta = RowIdSequence(kept).to_inline_metadata()
+                written.row_id_meta = lance.fragment.RowIdSequence(kept).to_inline_metadata()
     if not fragments and not updated and not removed:
         return None
     operation = replace_fragments(table.dataset, removed=removed, updated=updated, new=fragments)

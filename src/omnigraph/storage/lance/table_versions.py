@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import lance
 import pyarrow as pa
-from lance.optimize import Compaction
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import detached_manifest, manifest_file
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
 
 FRAGMENTS_MAX = 64
@@ -81,7 +80,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         return table
     try:
         target = _target_rows(table)
-        if not Compaction.plan(table.private(), {"target_rows_per_fragment": target}).num_tasks():
+        if not lance.optimize.Compaction.plan(table.private(), {"target_rows_per_fragment": target}).num_tasks():
             return table
         again = restored(table, table.version, {})
         first = again.version

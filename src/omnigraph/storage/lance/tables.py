@@ -14,12 +14,10 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
-import lance
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import Session  # type: ignore[attr-defined]
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
@@ -30,6 +28,7 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
@@ -169,8 +168,10 @@ class TableStore:
                 del self._handles[key]
 
 
-def _new_session() -> Session:
-    return Session(index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES)
+def _new_session() -> Any:
+    return lance.Session(  # type: ignore[attr-defined]
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
 
 
 class Table:

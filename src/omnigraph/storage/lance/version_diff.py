@@ -12,13 +12,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checked
 from omnigraph.storage.lance.deletions import NO_OFFSETS, Offsets, parse_deletions
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import IO_BYTES, Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192

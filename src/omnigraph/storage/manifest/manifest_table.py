@@ -28,13 +28,10 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-import lance
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import Session  # type: ignore[attr-defined]
-from lance.fragment import write_fragments
 
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.scalar_types.readers import is_unicode
@@ -45,6 +42,7 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.fragments import replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
 
 STAMP_KEY = "omnigraph:internal_schema_version"
@@ -353,9 +351,11 @@ class ManifestTable:
             if tail.num_rows >= _SEAL_ROWS:
                 merged, gone = self._merge(fragments[1:-1], tail)
                 removed += gone
-                new += write_fragments(merged, base.dataset, mode="append")
+                new += lance.fragment.write_fragments(merged, base.dataset, mode="append")
                 tail = tail.slice(0, 0)
-            new += write_fragments(pa.concat_tables([tail, state]).combine_chunks(), base.dataset, mode="append")
+            new += lance.fragment.write_fragments(
+                pa.concat_tables([tail, state]).combine_chunks(), base.dataset, mode="append"
+            )
             operation = replace_fragments(base.dataset, removed=removed, updated=[fragments[0].metadata], new=new)
             self._sync_data(new)
             reach("publish.before_commit")
@@ -494,8 +494,10 @@ class ManifestTable:
             raise storage_failure(error, self.location, "the graph cannot be written") from error
 
 
-def _new_session() -> Session:
-    return Session(index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES)
+def _new_session() -> Any:
+    return lance.Session(  # type: ignore[attr-defined]
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
 
 
 def _identify(found: os.stat_result) -> FileIdentity:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import lance
 import pyarrow as pa
 
 from omnigraph.storage.files import layout
@@ -12,6 +11,7 @@ from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import PRIMARY_KEY, sql_text
 
 _SCHEMA = pa.schema(

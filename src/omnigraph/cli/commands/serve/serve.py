@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Invocation, importing_large_modules, takes_config
+from omnigraph.cli.invocation import Invocation, takes_config
 from omnigraph.config_keys import SERVER_SETTINGS, Setting
+from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact_uri
 
 _METAVARS = {
@@ -40,9 +41,12 @@ def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> Non
         raise UsageFault(
             f"more than one graph was given: the URI {redact_uri(uris[0])!r}, --target {values['graph']!r}"
         )
-    with importing_large_modules():
+    with importing_large_modules(freeze=True):
         from omnigraph.server.main import serve
         from omnigraph.server.state_builder import StartOptions
+        from omnigraph.storage.lance.lance_module import load_lance
+
+        load_lance()
 
     flags = {_FLAGS[name].key: _given(value) for name, value in values.items()}
     code = serve(StartOptions(tuple(uris or ()), run.options.config, flags))

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from omnigraph.cli.invocation import importing_large_modules
+from omnigraph.large_modules import importing_large_modules
 
 
 def test_interrupt_during_import_is_raised_afterwards():
@@ -37,3 +37,18 @@ def test_import_in_another_thread_keeps_the_handler():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_a_nested_block_hands_the_interrupt_to_the_outer_one():
+    finished = []
+
+    def interrupted_import() -> None:
+        with importing_large_modules():
+            with importing_large_modules():
+                signal.raise_signal(signal.SIGINT)
+                finished.append("inner")
+            finished.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_import()
+    assert finished == ["inner", "outer"]
