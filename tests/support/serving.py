@@ -274,16 +274,36 @@ def environment(**variables: str) -> dict[str, str]:
     return {**kept, "OMNIGRAPH_HOME": os.devnull, **variables}
 
 
+_PASS_SOCKET = """
+import os, sys
+given = int(sys.argv[1])
+if given != 3:
+    os.dup2(given, 3)
+    os.close(given)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+"""Passes a socket as a service manager does: as file descriptor 3 of the same process."""
+
+
 @contextlib.contextmanager
 def program(
-    folder: Path, *arguments: str, lines: int = 1, module: str = "omnigraph", **variables: str
+    folder: Path,
+    *arguments: str,
+    lines: int = 1,
+    module: str = "omnigraph",
+    listener: socket.socket | None = None,
+    **variables: str,
 ) -> Iterator[Program]:
     """Run `omnigraph serve` in a folder until it has printed its address; `lines` are read from stdout."""
     errors = folder / "stderr.txt"
-    words = ["serve", *arguments] if module == "omnigraph" else list(arguments)
+    words = ["-m", module, *(["serve", *arguments] if module == "omnigraph" else arguments)]
+    if listener is not None:
+        words = ["-c", _PASS_SOCKET, str(listener.fileno()), *words]
     with errors.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *words],
+            [sys.executable, *words],
+            pass_fds=[listener.fileno()] if listener is not None else [],
             cwd=folder,
             env=environment(**variables),
             stdout=subprocess.PIPE,

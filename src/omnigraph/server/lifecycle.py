@@ -25,9 +25,10 @@ from starlette.types import ASGIApp
 
 from omnigraph.server.certificates import load_certificate, make_tls_context
 from omnigraph.server.connections import ConnectionUsage, guarded_protocol, sweep
-from omnigraph.server.listening import BACKLOG
+from omnigraph.server.listening import BACKLOG, listen_address
 from omnigraph.server.reload import watch
 from omnigraph.server.request_heads import HeadCheck
+from omnigraph.server.service_manager import ServiceManager
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState, StateHolder
 
@@ -80,11 +81,13 @@ class Lifecycle:
         *,
         usage: ConnectionUsage | None = None,
         read_grace_s: float = READ_GRACE_S,
+        manager: ServiceManager | None = None,
     ) -> None:
         self._holder = holder
         self._work = work
         self.listener = listener
         self._read_grace_s = read_grace_s
+        self._manager = manager or ServiceManager()
         self.settings: ServerSettings = holder.current.settings
         self._usage = usage if usage is not None else ConnectionUsage()
         self._server = _UvicornServer(self._config(app))
@@ -124,11 +127,21 @@ class Lifecycle:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop.set)
 
-    def reload(self, reason: str = "SIGHUP") -> None:
-        """Reload in a thread, after a reload that is under way."""
-        # A signal handler must not take the lock of the pool, which the interrupted code may hold.
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._reloads.submit, self._holder.reload, reason)
+    def reload(self, reason: str = "SIGHUP", on_done: Callable[[bool], None] | None = None) -> None:
+        """Reload in a thread, after a reload that is under way; `on_done` is told whether it succeeded."""
+        if self._loop is None:
+            self._reloads.submit(self._reload, reason, on_done)
+        elif not self._loop.is_closed():
+            # A signal handler must not take the lock of the pool, which the interrupted code may hold.
+            self._loop.call_soon_threadsafe(self._reloads.submit, self._reload, reason, on_done)
+
+    def _reload(self, reason: str, on_done: Callable[[bool], None] | None) -> None:
+        self._manager.reloading()
+        succeeded = self._holder.reload(reason).ok
+        if on_done is not None:
+            on_done(succeeded)
+        if not self._stopping:
+            self._manager.ready(status_text(self.listener, reloaded=succeeded))
 
     def _take_signals(self) -> None:
         for number in STOP_SIGNALS:
@@ -151,11 +164,14 @@ class Lifecycle:
         if self._holder.phase == "starting":
             self._holder.phase = "serving"
         on_ready()
+        self._manager.ready(status_text(self.listener))
         helpers = [
+            asyncio.ensure_future(self._manager.keep_alive()),
             asyncio.ensure_future(sweep(self.connections)),
             asyncio.ensure_future(watch(self._holder, self._reloads)),
         ]
         await self._stop.wait()
+        self._manager.stopping()
         await self._drain(serving)
         for helper in helpers:
             helper.cancel()
@@ -223,6 +239,12 @@ class Lifecycle:
 
         self._holder.on_change.append(renew)
         return context
+
+
+def status_text(listener: socket.socket, *, reloaded: bool = True) -> str:
+    """Return the state of a server in words, for `systemctl status`."""
+    failure = "" if reloaded else "; the last reload failed, see the log"
+    return f"listening on {listen_address(listener)}{failure}"
 
 
 def end_process(code: int) -> NoReturn:

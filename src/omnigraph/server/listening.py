@@ -97,7 +97,8 @@ def listen_address(listener: socket.socket) -> str:
     """Return the address of a listening socket, with the real port."""
     name = listener.getsockname()
     if listener.family == socket.AF_UNIX:
-        return f"{UNIX}{name}"
+        # An abstract address, which only a service manager creates, begins with a null byte.
+        return f"{UNIX}@{name[1:].decode()}" if isinstance(name, bytes) else f"{UNIX}{name}"
     host, port = name[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from omnigraph.server.listening import (
 )
 from omnigraph.server.observability import log
 from omnigraph.server.reload import make_holder
+from omnigraph.server.service_manager import ServiceManager, take_socket
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
 from omnigraph.server.state_builder import StartOptions, read_start_settings
@@ -28,27 +30,35 @@ from omnigraph.server.workers import Supervisor
 
 def serve(options: StartOptions) -> int:
     """Serve until a stop signal and return the exit code; the first failure of the start is raised."""
+    environ = os.environ if options.environ is None else dict(options.environ)
+    manager, inherited = ServiceManager.of(environ), take_socket(environ)
+    if inherited is not None:
+        # The mode of the server depends on its address: that of the socket takes precedence over `--bind`.
+        options = replace(options, flags={**options.flags, "bind": listen_address(inherited)})
     settings = read_start_settings(options)
     log.configure(settings.log.level, settings.log.format)
     if settings.local and options.local_token is None:
         options = replace(options, local_token=new_token())
     if settings.workers > 1:
-        listener = bind(settings)
-        process: Supervisor | Lifecycle = Supervisor(start_process, options, listener, settings.workers)
+        listener = inherited or bind(settings)
+        process: Supervisor | Lifecycle = Supervisor(start_process, options, listener, settings.workers, manager)
     else:
-        process = start_process(options, None)
+        process = start_process(options, inherited, manager)
         listener = process.listener
     try:
         code = process.run(partial(announce, listener, options, settings))
     finally:
-        remove_socket_file(settings)
+        if inherited is None:
+            remove_socket_file(settings)
     if isinstance(process, Lifecycle) and process.has_left_work:
         end_process(code)
     return code
 
 
-def start_process(options: StartOptions, listener: socket.socket | None) -> Lifecycle:
-    """Return a process that is ready to serve: state built, and bound unless a worker is given the socket."""
+def start_process(
+    options: StartOptions, listener: socket.socket | None, manager: ServiceManager | None = None
+) -> Lifecycle:
+    """Return a process that is ready to serve: state built, and bound unless it is given the socket."""
     holder = make_holder(options)
     state = holder.current
     log.configure(state.settings.log.level, state.settings.log.format)
@@ -56,7 +66,7 @@ def start_process(options: StartOptions, listener: socket.socket | None) -> Life
     _log_start(state)
     app = create_app(holder)
     socket_ = listener or bind(state.settings)
-    return Lifecycle(holder, app, app.server.execution, socket_, usage=app.server.connections)
+    return Lifecycle(holder, app, app.server.execution, socket_, usage=app.server.connections, manager=manager)
 
 
 def _log_start(state: ServerState) -> None:

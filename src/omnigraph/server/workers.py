@@ -22,7 +22,8 @@ from typing import Any, Literal
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.redaction import redact
-from omnigraph.server.lifecycle import RELOAD_SIGNAL, STOP_SIGNALS, Lifecycle, end_process
+from omnigraph.server.lifecycle import RELOAD_SIGNAL, STOP_SIGNALS, Lifecycle, end_process, status_text
+from omnigraph.server.service_manager import ServiceManager
 from omnigraph.server.state_builder import StartOptions
 
 Message = Literal["stop", "reload"]
@@ -38,6 +39,23 @@ StartWorker = Callable[[StartOptions, socket.socket | None], Lifecycle]
 class _Worker:
     process: BaseProcess
     pipe: Connection[Any, Any]
+    reloads: int = 0
+    """Reloads that were requested and not yet reported as done."""
+    failure: OmniGraphError | None = None
+    """The error that kept the worker from starting."""
+
+    def receive(self) -> list[bool]:
+        """Read the reports of the worker; return for each finished reload whether it succeeded."""
+        reloads: list[bool] = []
+        with contextlib.suppress(EOFError, OSError):
+            while self.pipe.poll():
+                message = self.pipe.recv()
+                if isinstance(message, OmniGraphError):
+                    self.failure = message
+                elif isinstance(message, bool):
+                    reloads.append(message)
+        self.reloads -= len(reloads)
+        return reloads
 
     def send(self, message: Message) -> None:
         try:
@@ -49,15 +67,24 @@ class _Worker:
 class Supervisor:
     """Starts workers, passes signals on to them, and replaces those that end."""
 
-    def __init__(self, start: StartWorker, options: StartOptions, listener: socket.socket, count: int) -> None:
+    def __init__(
+        self,
+        start: StartWorker,
+        options: StartOptions,
+        listener: socket.socket,
+        count: int,
+        manager: ServiceManager | None = None,
+    ) -> None:
         self._start = start
         self._options = options
         self._listener = listener
         self._count = count
+        self._manager = manager or ServiceManager()
         self._workers: list[_Worker] = []
         self._stops = 0
         self._reloads = 0
-        self._code = 0
+        self._reloading = False
+        self._reloaded = True
 
     def run(self, on_ready: Callable[[], None]) -> int:
         """Serve until a stop signal; return the exit code. A failure of the first worker to start is raised."""
@@ -70,6 +97,7 @@ class Supervisor:
         if not self._stops:
             self._workers += [self._new_worker() for _ in range(self._count - 1)]
             on_ready()
+            self._manager.ready(status_text(self._listener))
             self._supervise()
         return self._shut_down()
 
@@ -106,20 +134,38 @@ class Supervisor:
     def _supervise(self) -> None:
         while not self._stops:
             wait([worker.process.sentinel for worker in self._workers], _TICK_S)
+            self._manager.alive()
             if self._reloads:
-                self._reloads = 0
-                self._tell("reload")
+                self._begin_reload()
+            if self._reloading:
+                self._finish_reload()
             for index, worker in enumerate(self._workers):
                 if not worker.process.is_alive():
                     _log_end(worker)
                     time.sleep(RESTART_S)
                     self._workers[index] = self._new_worker()
 
+    def _begin_reload(self) -> None:
+        self._reloads, self._reloading, self._reloaded = 0, True, True
+        self._manager.reloading()
+        for worker in self._workers:
+            worker.reloads += 1
+        self._tell("reload")
+
+    def _finish_reload(self) -> None:
+        """Tell the service manager when every worker has reloaded; a replacement starts with the new state."""
+        for worker in self._workers:
+            self._reloaded &= all(worker.receive())
+        if not any(worker.reloads for worker in self._workers):
+            self._reloading = False
+            self._manager.ready(status_text(self._listener, reloaded=self._reloaded))
+
     def _tell(self, message: Message) -> None:
         for worker in self._workers:
             worker.send(message)
 
     def _shut_down(self) -> int:
+        self._manager.stopping()
         self._tell("stop")
         alive = self._workers
         while alive and self._stops == 1:
@@ -135,11 +181,9 @@ class Supervisor:
 def _log_end(worker: _Worker) -> None:
     """Log the unexpected end of a worker, with the error that kept it from starting."""
     _log.error("worker %s ended with exit code %s", worker.process.pid, worker.process.exitcode)
-    with contextlib.suppress(EOFError, OSError):
-        while worker.pipe.poll():
-            message = worker.pipe.recv()
-            if isinstance(message, OmniGraphError):
-                _log.error("%s", redact(message.message))
+    worker.receive()
+    if worker.failure is not None:
+        _log.error("%s", redact(worker.failure.message))
     worker.pipe.close()
 
 
@@ -153,6 +197,10 @@ def run_worker(start: StartWorker, options: StartOptions, listener: socket.socke
         pipe.send(error)
         end_process(1)
 
+    def report(succeeded: bool) -> None:
+        with contextlib.suppress(OSError):
+            pipe.send(succeeded)
+
     def obey() -> None:
         while True:
             try:
@@ -160,7 +208,7 @@ def run_worker(start: StartWorker, options: StartOptions, listener: socket.socke
             except (EOFError, OSError):
                 message = "stop"
             if message == "reload":
-                lifecycle.reload()
+                lifecycle.reload(on_done=report)
                 continue
             lifecycle.stop()
             return

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.serving import POLICY, WAIT_S, environment, make_graph, program, request, wait_for
+from support.tls import write_certificate
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and Unix sockets")
 BIND = ("--bind", "127.0.0.1:0")
@@ -91,14 +92,6 @@ def test_a_signal_reloads_and_a_broken_file_changes_nothing(graph, tmp_path):
         assert server.stop() == 1, "a second signal ends the process at once"
 
 
-def certificate(folder: Path, name: str) -> None:
-    """Write a self-signed certificate for localhost and its key."""
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-               "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
-               "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=WAIT_S)
-
-
 def common_name(address: str) -> str:
     """The name in the certificate that a server presents now."""
     host, port = address.split(":")
@@ -108,7 +101,7 @@ def common_name(address: str) -> str:
 
 
 def test_tls_with_client_certificates_and_renewal(graph, tmp_path):
-    certificate(tmp_path, "first")
+    write_certificate(tmp_path, "first")
     files = ("--tls-cert", "cert.pem", "--tls-key", "key.pem")
     with program(tmp_path, "kb.omni", *BIND, *files, "--tls-client-ca", "cert.pem") as server:
         context = ssl.create_default_context(cafile=tmp_path / "cert.pem")
@@ -117,7 +110,7 @@ def test_tls_with_client_certificates_and_renewal(graph, tmp_path):
         context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
         assert server.get("/readyz", context=context).status == 200
         assert "first" in common_name(server.address)
-        certificate(tmp_path, "second")
+        write_certificate(tmp_path, "second")
         server.send(signal.SIGHUP)
         wait_for(lambda: "second" in common_name(server.address), "the renewal")
         (tmp_path / "cert.pem").write_text("broken")
