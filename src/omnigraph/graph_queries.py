@@ -62,7 +62,7 @@ class GraphQueries:
             bind_params(plan.params, query.params)
         if not isinstance(prepared, PreparedQuery):
             return PlanText(explain(prepared), plan_hash(plan))
-        return PlanText(PlanExplainer(prepared, snapshot, self._context.cache).before(), plan_hash(plan))
+        return PlanText(PlanExplainer(prepared, snapshot, self._context.cache).before(), prepared.plan_hash)
 
     def profile(self, request: ReadRequest) -> PlanText:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
@@ -71,7 +71,7 @@ class GraphQueries:
         assert execution is not None, "the pipeline ran"
         explained = PlanExplainer(execution.prepared, snapshot, self._context.cache)
         text = explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
-        return PlanText(text, plan_hash(execution.prepared.plan))
+        return PlanText(text, execution.prepared.plan_hash)
 
     def analyze(self, request: AnalysisRequest, snapshot: Snapshot, bulk: BulkOptions) -> Analysis:
         """Run an algorithm on a snapshot."""

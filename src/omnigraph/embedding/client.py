@@ -21,6 +21,7 @@ from omnigraph.embedding.provider import HttpProvider
 from omnigraph.embedding.vectors import Vectors
 from omnigraph.embedding.wire import Role
 from omnigraph.errors import EmbeddingError, InputError
+from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
 
 
@@ -101,6 +102,7 @@ class EmbeddingClient:
     ) -> None:
         self.close()
 
+    @timed("embedding", "embed")
     def _embed(self, texts: Sequence[str], dim: int, role: Role) -> Vectors:
         match self.config.provider:
             case "mock":

@@ -17,6 +17,7 @@ from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
 from omnigraph.errors import Hint, InputError
+from omnigraph.observer import current
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import MutationRequest, QueryText
@@ -24,6 +25,7 @@ from omnigraph.query.compile import compile_query, pick_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.plan.plan_hash import plan_hash
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.ids import new_ulid
@@ -104,6 +106,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     repository, query, options = context.repository, request.query, request.options
     now = repository.clock()
     done: _Attempt | None = None
+    observer = current()
     embedder = CachingEmbedder(context.embedder)
     if options.idempotency_key is not None:
         options = replace(options, request_hash=_request_hash(options.branch, query))
@@ -113,13 +116,16 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     def prepare(transaction: Transaction) -> None:
         nonlocal done
         catalog = context.catalogs.of(transaction.snapshot)
-        plan = _compile(catalog, query)
+        plan = _observed_compile(catalog, query)
+        compiled = time.perf_counter()
         bound = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
         run = MutationRun(plan, catalog, transaction.snapshot, bound.values, services)
         overlay = run.run()
         check_delta(catalog, overlay.delta())
+        if observer is not None:
+            observer.phase("run", compiled, time.perf_counter())
         for table in overlay.changed_tables():
             transaction.change(table.key, table.change())
         embedding.record(transaction)
@@ -143,6 +149,17 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         shape=lambda: done.shape,
     )
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
+
+
+def _observed_compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
+    """Compile a mutation and report its plan."""
+    observer = current()
+    started = time.perf_counter()
+    plan = _compile(catalog, query)
+    if observer is not None:
+        observer.phase("compile", started, time.perf_counter())
+        observer.planned(lambda: plan_hash(plan), None)
+    return plan
 
 
 def _compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:

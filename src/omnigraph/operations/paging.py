@@ -18,8 +18,9 @@ from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.plan.limit_offset import Page
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError, PageCursorRejected, PageGone
+from omnigraph.observer import current
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.read import embedding_at, result_of
+from omnigraph.operations.read import embedding_at, report_plan, result_of
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
@@ -63,6 +64,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     The first page reads the requested snapshot. If the request names a point in time, a cursor must be of its commit.
     """
     started = time.perf_counter()
+    observer = current()
     page = request.page
     assert page is not None, "a request for a page"
     if request.executor == "spark":
@@ -77,6 +79,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     with watching(watch):
         watch.check()
         prepared = context.plans.get_read(snapshot, request.query)
+    compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
     plan = prepared.plan
     if not plan.order_by:
         raise InputError(
@@ -105,6 +108,8 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         if error.code != "version_reclaimed" or page.after is None:
             raise
         raise PageGone(snapshot.commit_id) from error
+    if observer is not None:
+        observer.phase("run", compiled, time.perf_counter())
     next_page = replace(cursor, offset=cursor.offset + page.rows).write() if execution.more else None
     return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=next_page)
 

@@ -7,6 +7,7 @@ from threading import Lock
 
 from omnigraph.engine.plan.prepared_query import PreparedQuery, prepare
 from omnigraph.errors import Hint, InputError
+from omnigraph.observer import current
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.requests import QueryText
 from omnigraph.query.compile import compile_query
@@ -27,6 +28,10 @@ class PlanCache:
         self._catalogs = catalogs
         self._known: OrderedDict[_Key, PreparedQuery | ir.MutationIR] = OrderedDict()
         self._lock = Lock()
+        self.hits = 0
+        """The number of requested plans that were in memory."""
+        self.misses = 0
+        """The number of requested plans that were compiled."""
 
     def get(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery | ir.MutationIR:
         """Return the plan of a query against a snapshot's schema; the plan of a read is prepared to run.
@@ -39,7 +44,12 @@ class PlanCache:
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
+                self.hits += 1
                 return known
+            self.misses += 1
+        observer = current()
+        if observer is not None:
+            observer.missed("plans")
         catalog = self._catalogs.of(snapshot)
         plan = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
         made = prepare(plan, catalog) if isinstance(plan, ir.QueryIR) else plan
@@ -48,6 +58,9 @@ class PlanCache:
             while len(self._known) > _PLANS_MAX:
                 self._known.popitem(last=False)
         return made
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def get_read(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery:
         """Return the plan of a read; a mutation raises `InputError`."""

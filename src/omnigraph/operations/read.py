@@ -10,14 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
-from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PythonRows
+from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.engine.search.searcher import EmbedQuery
+from omnigraph.observer import Observer, current
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
@@ -47,19 +49,23 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
     the pipeline runs and its operators report how they ran.
     """
     started = time.perf_counter()
+    observer = current()
     query, limits = request.query, request.limits
     watch = limits.watch()
     with watching(watch):
         watch.check()
         prepared = context.plans.get_read(snapshot, query)
+        compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
         execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch)
         if prepared.chain is not None and not profile and _permits_fast_path(request):
             found = prepared.chain.run(execution_context, bound.values)
             if found is not None:
-                elapsed = (time.perf_counter() - started) * 1000
-                return ReadOutcome(result_of(found, plan, snapshot, elapsed), "fastpath")
+                ended = time.perf_counter()
+                if observer is not None:
+                    observer.phase("run", compiled, ended)
+                return ReadOutcome(result_of(found, plan, snapshot, (ended - started) * 1000), "fastpath")
     execution = Execution(
         prepared,
         execution_context,
@@ -68,8 +74,18 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         embed=embedding_at(context, snapshot),
     )
     rows = execution.run(profiling=profile)
-    elapsed = (time.perf_counter() - started) * 1000
-    return ReadOutcome(result_of(rows, plan, snapshot, elapsed), "pipeline", execution)
+    ended = time.perf_counter()
+    if observer is not None:
+        observer.phase("run", compiled, ended)
+    return ReadOutcome(result_of(rows, plan, snapshot, (ended - started) * 1000), "pipeline", execution)
+
+
+def report_plan(observer: Observer, prepared: PreparedQuery, watch: Watch, started: float) -> float:
+    """Report the plan of a query and the time of its compilation; return the time at which it was compiled."""
+    compiled = time.perf_counter()
+    observer.phase("compile", started, compiled)
+    observer.planned(lambda: prepared.plan_hash, watch)
+    return compiled
 
 
 def _permits_fast_path(request: ReadRequest) -> bool:

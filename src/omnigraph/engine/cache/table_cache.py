@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
+from omnigraph.observer import current, timed
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
@@ -195,6 +196,7 @@ class TableData:
         """Return the dictionary codes of a text column; None if it has too many distinct values."""
         return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
+    @timed("storage", "table_read")
     def read(self, name: str) -> pa.ChunkedArray:
         """Read a complete column in row order without caching it."""
         schema = pa.schema([self._table.schema.field(name)])
@@ -225,6 +227,10 @@ class DataCache:
         self._bytes = 0
         self._lock = RLock()
         self._building: dict[tuple[str, ...], Any] = {}
+        self.hits = 0
+        """The number of requested entries that were in memory."""
+        self.misses = 0
+        """The number of requested entries that were computed."""
 
     def table(self, table: Table) -> TableData:
         """Return the data of a table version."""
@@ -295,8 +301,13 @@ class DataCache:
             found = self._entries.get(key)
             if found is not None:
                 self._entries.move_to_end(key)
+                self.hits += 1
                 return cast(Derived, found[0])
+            self.misses += 1
             writing_entry = self._building.setdefault(key, RLock())
+        observer = current()
+        if observer is not None:
+            observer.missed("tables")
         # One thread computes an entry; other threads that need it wait.
         with _waiting(writing_entry):
             with self._lock:

@@ -38,7 +38,7 @@ class Cancellation:
 class Watch:
     """The time limit, the cancellation and the notes of one query."""
 
-    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling")
+    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling", "rows")
 
     def __init__(self, timeout_s: float | None = None, cancellation: Cancellation | None = None) -> None:
         self._timeout_s = timeout_s
@@ -47,6 +47,8 @@ class Watch:
         self.profiling = False
         """True if notes are collected."""
         self.notes: list[str] = []
+        self.rows = 0
+        """Rows after the last operator; other threads read it."""
 
     @property
     def limited(self) -> bool:

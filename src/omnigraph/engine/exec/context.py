@@ -60,7 +60,8 @@ class Profile:
     steps: list[OperatorProfile] = field(default_factory=list)
 
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
-        """Record an operator with its rows, time and notes, if the query is profiled."""
+        """Record the rows of an operator; also its time and notes if the query is profiled."""
+        self.watch.rows = rows
         if not self.watch.profiling:
             return
         notes = tuple(dict.fromkeys(self.watch.notes))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
 from omnigraph.engine.plan.liveness import live_after, required_variables
 from omnigraph.query.plan import ir
+from omnigraph.query.plan.plan_hash import plan_hash
 from omnigraph.schema.catalog import Catalog
 
 
@@ -23,6 +25,11 @@ class PreparedQuery:
     """The variables used after each operator, for a query that groups or counts."""
     chain: Chain | None
     """The plan as a compiled chain, if it starts at a key."""
+
+    @cached_property
+    def plan_hash(self) -> str:
+        """The hash of the plan, equal for queries that differ only in constants."""
+        return plan_hash(self.plan)
 
 
 def prepare(plan: ir.QueryIR, catalog: Catalog) -> PreparedQuery:

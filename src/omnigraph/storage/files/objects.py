@@ -23,6 +23,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.observer import timed
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_folders_of
 from omnigraph.storage.files.location import Location
@@ -155,6 +156,7 @@ class LocalObjects(ObjectStore):
         self.root = root
         self._sync = sync
 
+    @timed("storage", "read")
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if it does not exist."""
         path = self.root / name
@@ -176,6 +178,7 @@ class LocalObjects(ObjectStore):
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
+    @timed("storage", "write")
     def write(self, name: str, data: bytes) -> None:
         """Create or replace a file atomically."""
         target = self.root / name
@@ -187,6 +190,7 @@ class LocalObjects(ObjectStore):
         except OSError as error:
             raise _local_error(error, target) from error
 
+    @timed("storage", "write")
     def write_if_absent(self, name: str, data: bytes) -> bool:
         """Create a file unless it exists; return True if it was created."""
         target = self.root / name
@@ -208,6 +212,7 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, target) from error
         return True
 
+    @timed("storage", "delete")
     def delete(self, name: str) -> None:
         """Delete a file if it exists."""
         try:
@@ -248,6 +253,7 @@ class LocalObjects(ObjectStore):
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
+    @timed("storage", "list")
     def list(self, folder: str) -> list[str]:
         """Return the full names of the files directly in a folder, sorted; hidden files are skipped."""
         try:
@@ -340,6 +346,7 @@ class S3Objects(ObjectStore):
         self._where = location.uri
         self._store = bucket_store(location)
 
+    @timed("storage", "read")
     def read(self, name: str) -> bytes | None:
         """Return the content of an object; None if it does not exist."""
         import obstore  # noqa: PLC0415
@@ -361,6 +368,7 @@ class S3Objects(ObjectStore):
         except store_errors() as error:
             raise self._error(error) from error
 
+    @timed("storage", "write")
     def write(self, name: str, data: bytes) -> None:
         """Create or replace an object."""
         import obstore  # noqa: PLC0415
@@ -370,6 +378,7 @@ class S3Objects(ObjectStore):
         except store_errors() as error:
             raise self._error(error) from error
 
+    @timed("storage", "write")
     def write_if_absent(self, name: str, data: bytes) -> bool:
         """Create an object with a conditional write; return True if it was created."""
         import obstore  # noqa: PLC0415
@@ -383,6 +392,7 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
         return True
 
+    @timed("storage", "delete")
     def delete(self, name: str) -> None:
         """Delete an object if it exists."""
         import obstore  # noqa: PLC0415
@@ -394,6 +404,7 @@ class S3Objects(ObjectStore):
         except store_errors() as error:
             raise self._error(error) from error
 
+    @timed("storage", "list")
     def list(self, folder: str) -> list[str]:
         """Return the full names of the objects directly in a folder, sorted."""
         import obstore  # noqa: PLC0415

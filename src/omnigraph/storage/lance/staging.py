@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint, current
 from omnigraph.errors import HeadMoved
+from omnigraph.observer import timed
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction, replace_fragments
@@ -89,6 +90,7 @@ class StagedWrite:
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)
 
 
+@timed("storage", "table_write")
 def stage(table: Table, change: TableWrite, properties: Mapping[str, str]) -> StagedWrite | None:
     """Write the files of a change without making them visible; return None if it changes nothing.
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
+from omnigraph.observer import timed
 from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.layout import manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
@@ -117,6 +118,7 @@ class TableStore:
             self._session = _new_session()
             self.deletions = DeletionCache()
 
+    @timed("storage", "table_open")
     def load(self, folder: str, version: int) -> lance.LanceDataset:
         """Open a new Lance handle of a version that no other thread shares."""
         try:
@@ -346,6 +348,7 @@ class Table:
             raise reclaimed(f"a data file of table '{self.folder}' cannot be read")
         return data
 
+    @timed("storage", "table_find")
     def rows_of(self, ids: Sequence[str], columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows with these ids, in no guaranteed order."""
         wanted = [*columns] if columns is not None else self.schema.names
@@ -356,6 +359,7 @@ class Table:
             return self.schema.empty_table().select([name for name in wanted if name in self.schema.names])
         return self.read(wanted, filter=f"id IN ({', '.join(sql_text(i) for i in ids)})")
 
+    @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return some columns of the rows with these row ids, in no guaranteed order; reads nothing else."""
         parts = [

@@ -34,6 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.fsync import sync_files, sync_tree
@@ -260,6 +261,7 @@ class ManifestTable:
     def _remember_seen(self, found: ManifestVersion, folder_time: int | None) -> None:
         self._seen = (found.version, folder_time) if folder_time is not None else None
 
+    @timed("storage", "manifest_scan")
     def scan(self, at: ManifestVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
         """Return the history and state rows that satisfy an SQL condition."""
         for attempt in range(_READ_TRIES):
@@ -288,6 +290,7 @@ class ManifestTable:
         sealed = self.scan(at, f"object_id IN ({', '.join(map(sql_text, object_ids))})")
         return sealed if not found.num_rows else pa.concat_tables([found, sealed])
 
+    @timed("storage", "manifest_open")
     def _open(self) -> lance.LanceDataset:
         return lance.dataset(self._uri, storage_options=self._options, session=self._session)
 
@@ -337,6 +340,7 @@ class ManifestTable:
             sync_tree(self.location.path / MANIFEST)
         return self.read()
 
+    @timed("storage", "manifest_publish")
     def publish(self, base: ManifestVersion, state: pa.Table, added: pa.Table) -> ManifestVersion:
         """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.
 

@@ -13,6 +13,7 @@ The publish requires that the branch is still at the commit of the snapshot. If 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -30,6 +31,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     TypeNotFound,
 )
+from omnigraph.observer import Phase, current
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files import layout
@@ -229,17 +231,20 @@ class Transaction:
         repository, options = self.repository, self.options
         now = repository.clock()
         commit_id = new_ulid(now)
+        started = time.perf_counter()
         staged = {
             key: made
             for key, change in checked(self._changes.items())
             if (made := stage(self._base(key), change, {COMMIT_PROPERTY: commit_id})) is not None
         }
+        _report_phase("stage", started)
         structural = bool(
             self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
         )
         if not staged and not structural and not options.always_commit and options.merged_parent is None:
             return None
         intent = self._intent(commit_id, now, sorted(staged))
+        started = time.perf_counter()
         outcome_known = True
         try:
             if staged:
@@ -259,6 +264,7 @@ class Transaction:
             outcome_known = False
             raise
         finally:
+            _report_phase("publish", started)
             # If the outcome is known, the intent is deleted. It remains after a crash, or if the outcome is unknown.
             if staged:
                 intent.end(outcome_known=outcome_known)
@@ -545,15 +551,34 @@ def _write(repository: Repository, prepare: Callable[[Transaction], None], optio
                 transaction = Transaction(repository, options)
                 prepare(transaction)
                 check_cancelled()
-                return Written(transaction.commit(), transaction.earlier)
+                return _committed(transaction)
         except (HeadMoved, Damaged) as error:
             if isinstance(error, Damaged) and not _is_outdated(transaction, error):
                 raise
             repository.record_lost_race(options.branch)
             if bound or attempt == WRITE_TRIES - 1:
                 raise
+            observer = current()
+            if observer is not None:
+                observer.retried()
             pause(attempt)
     raise AssertionError("the loop returns or raises")
+
+
+def _committed(transaction: Transaction) -> Written:
+    """Commit a transaction and report its commit."""
+    started = time.perf_counter()
+    commit = transaction.commit()
+    observer = current()
+    if observer is not None and commit is not None and transaction.earlier is None:
+        observer.committed(commit.kind, time.perf_counter() - started)
+    return Written(commit, transaction.earlier)
+
+
+def _report_phase(name: Phase, started: float) -> None:
+    observer = current()
+    if observer is not None:
+        observer.phase(name, started, time.perf_counter())
 
 
 def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:

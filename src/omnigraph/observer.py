@@ -1,0 +1,96 @@
+"""`Observer`: receives what the engine does for one operation: its plan, its phases, its commits and its calls.
+
+A server sets an observer for each request and one for the whole process. Without an observer, a report of the engine
+costs the look at a context variable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Literal, ParamSpec, Protocol, TypeVar
+
+Phase = Literal["compile", "run", "stage", "publish"]
+Cache = Literal["plans", "tables"]
+Service = Literal["storage", "embedding"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """The state of a running query; other threads read it."""
+
+    rows: int
+    """Rows after the last operator."""
+
+
+class Observer(Protocol):
+    """Receives reports of the engine, in the thread of the operation. Times are those of `time.perf_counter`."""
+
+    def planned(self, plan_hash: Callable[[], str], progress: Progress | None) -> None:
+        """Take note of the plan that is about to run; its hash is computed on demand."""
+
+    def phase(self, name: Phase, started: float, ended: float) -> None:
+        """Take note of a phase that ended."""
+
+    def missed(self, cache: Cache) -> None:
+        """Take note of an entry that a cache did not contain."""
+
+    def committed(self, kind: str, seconds: float) -> None:
+        """Take note of a commit and the time of its staging and publish."""
+
+    def retried(self) -> None:
+        """Take note of a write that starts over because the branch moved."""
+
+    def called(self, service: Service, operation: str, seconds: float) -> None:
+        """Take note of a call of the storage or of a provider of embeddings."""
+
+
+process: Observer | None = None
+"""The observer of work that belongs to no operation with an observer of its own."""
+_operation: ContextVar[Observer | None] = ContextVar("omnigraph_observer", default=None)
+
+
+def current() -> Observer | None:
+    """Return the observer of this operation, else that of the process; None if there is none."""
+    return _operation.get() or process
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Report the work of a block to an observer."""
+    token = _operation.set(observer)
+    try:
+        yield
+    finally:
+        _operation.reset(token)
+
+
+def set_process_observer(observer: Observer | None) -> None:
+    """Set the observer of the process; None removes it."""
+    global process
+    process = observer
+
+
+def timed(service: Service, operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that reports the time of each call of a function."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            observer = _operation.get() or process
+            if observer is None:
+                return function(*args, **kwargs)
+            started = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                observer.called(service, operation, time.perf_counter() - started)
+
+        return call
+
+    return decorate
