@@ -169,7 +169,9 @@ class GraphHistory:
             found = read_changes(before, after, shown_names, wanted)
             return found if watch is None else watch.over(found)
 
-        return ChangeSet(changes, _diff_title(from_, to, branch), schema_difference(before.schema, after.schema))
+        steps = schema_difference(before.schema, after.schema)
+        commits = before.commit_id, after.commit_id
+        return ChangeSet(changes, _diff_title(from_, to, branch), steps, commits=commits)
 
     def diff_page(
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
@@ -190,7 +192,8 @@ class GraphHistory:
                 raise
             raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
         steps = schema_difference(first.schema, last.schema)
-        return ChangeSet(lambda: iter(page.changes), _diff_title(from_, to, branch), steps, page.next)
+        commits = first.commit_id, last.commit_id
+        return ChangeSet(lambda: iter(page.changes), _diff_title(from_, to, branch), steps, page.next, commits=commits)
 
     def _commit_of_cursor(self, branch: str, commit_id: str) -> Snapshot:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from omnigraph.server.state import ServerState
 from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.versioning.write.repository import At
 from omnigraph.wire.commits import CommitDocument
+from omnigraph.wire.json_values import row_value
+from omnigraph.wire.typed_values import typed_value
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
@@ -80,6 +82,11 @@ class Caller:
     def long_timeout_s(self) -> float | None:
         """The time limit of loads and exports: the one that the client requests, else none."""
         return self.timeout_s if "omnigraph-timeout-ms" in self.headers else None
+
+    @property
+    def row_value(self) -> Callable[[Any], Any]:
+        """The function that converts a value of a row to the JSON value that the client requested."""
+        return typed_value if self.negotiated.typed else row_value
 
     @property
     def limits(self) -> Limits:

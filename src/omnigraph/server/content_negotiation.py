@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -50,20 +50,28 @@ _ROWS_HINT = "request application/x-ndjson or application/vnd.apache.arrow.strea
 LIST_HINT = "request application/x-ndjson, or a part with 'limit'"
 _CODECS = ("zstd", "lz4")
 _GZIP_FORMS = frozenset({"json", "ndjson", "html"})
+_TYPED_FORMS = frozenset({"json", "ndjson"})
 
 
 @dataclass(frozen=True)
 class Negotiated:
-    """The chosen form of an answer, the codec of an Arrow stream, and whether the body may be compressed."""
+    """The chosen form of an answer, the codec of an Arrow stream, and how the body is written."""
 
     form: Form
     codec: str | None = None
     gzip: bool = False
+    typed: bool = False
+    """True if the values of rows in JSON keep their types."""
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What distinguishes the bytes of answers with the same content."""
-        return self.form, self.codec or "", "gzip" if self.compresses(None) else ""
+        return self.form, self.codec or "", "gzip" if self.compresses(None) else "", "typed" if self.typed else ""
+
+    @property
+    def content_type(self) -> str:
+        """The media type of an answer with documents."""
+        return f"{CONTENT_TYPES[self.form]}; values=typed" if self.typed else CONTENT_TYPES[self.form]
 
     def compresses(self, size: int | None) -> bool:
         """Return True if a body of this size (None: unknown) is compressed."""
@@ -88,12 +96,30 @@ def negotiate(accept: str | None, encoding: str | None, forms: Sequence[Form]) -
                     status=406,
                     code="not_acceptable",
                 )
-            return Negotiated(form, codec, gzip)
+            return Negotiated(form, codec, gzip, _is_typed(form, parameters))
         if media == MEDIA_TYPES["problem"] and "json" in forms:
             return Negotiated("json", None, gzip)
     offered = ", ".join(MEDIA_TYPES[form] for form in forms)
     raise RequestFault(
         f"this route does not answer in the form {accept!r}; it offers {offered}", status=406, code="not_acceptable"
+    )
+
+
+def _is_typed(form: Form, parameters: Mapping[str, str]) -> bool:
+    """Return True if the values of rows are to keep their types: `values=typed`."""
+    values = parameters.get("values") if form in _TYPED_FORMS else None
+    if values not in (None, "typed"):
+        raise RequestFault(
+            f"there is no form of values '{values}'; the only one is typed", status=406, code="not_acceptable"
+        )
+    return values is not None
+
+
+def wants_typed(accept: str | None) -> bool:
+    """Return True if the values of rows in an error are to keep their types."""
+    return accept is not None and any(
+        media == MEDIA_TYPES["json"] and parameters.get("values") == "typed"
+        for media, parameters in _by_preference(accept)
     )
 
 

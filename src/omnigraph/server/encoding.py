@@ -95,7 +95,8 @@ def _background(caller: Caller, reply: Background) -> Encoded:
 
 
 def _document(caller: Caller, document: Document, status: int, commit: str | None, headers: dict[str, str]) -> Encoded:
-    headers = {"Content-Type": CONTENT_TYPES["json"], **_tag(caller, commit), **headers}
+    content_type = caller.negotiated.content_type if caller.negotiated.form == "json" else CONTENT_TYPES["json"]
+    headers = {"Content-Type": content_type, **_tag(caller, commit), **headers}
     body = _compressed_body(caller, headers, encoder.encode(document))
     return Encoded(status, headers, body, commit=commit)
 

@@ -98,9 +98,9 @@ def headers_of(error: OmniGraphError) -> dict[str, str]:
     return {"Retry-After": "5"} if status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 
-def document_of(error: OmniGraphError, request_id: str) -> ErrorDocument:
-    """Return the error object of an error, with the id of the request."""
-    document = error_document(error)
+def document_of(error: OmniGraphError, request_id: str, *, typed: bool = False) -> ErrorDocument:
+    """Return the error object of an error, with the id of the request; with `typed`, row values keep their types."""
+    document = error_document(error, typed=typed)
     if isinstance(error, RequestFault):
         document.code = _CODES.get(error.status, "bad_request")
     elif _is_gone(error):

@@ -28,7 +28,7 @@ from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import CONTENT_TYPES, negotiate, wants_problem
+from omnigraph.server.content_negotiation import CONTENT_TYPES, Negotiated, negotiate, wants_problem, wants_typed
 from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
@@ -486,12 +486,14 @@ def _contains(served: ServedGraph, access: Access, commit_id: str) -> bool:
 def error_response(error: OmniGraphError, request_id: str, accept: str | None) -> Response:
     """Return the response of an error."""
     status = status_of(error)
-    document = document_of(error, request_id)
+    typed = wants_typed(accept)
+    document = document_of(error, request_id, typed=typed)
     headers = headers_of(error)
     if wants_problem(accept):
         body = encoder.encode(problem_details(document, status, documentation=ERROR_PAGE))
         return Response(status, {**headers, "Content-Type": CONTENT_TYPES["problem"]}, body)
-    return Response(status, {**headers, "Content-Type": CONTENT_TYPES["json"]}, encoder.encode(document))
+    content_type = Negotiated("json", typed=typed).content_type
+    return Response(status, {**headers, "Content-Type": content_type}, encoder.encode(document))
 
 
 def closing_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -41,6 +41,8 @@ class DiffDocument(Document, kw_only=True):
     changes: list[RowChangeDocument]
     truncated: bool | UnsetType = UNSET
     next: str | UnsetType = UNSET
+    from_commit_id: str | UnsetType = UNSET
+    to_commit_id: str | UnsetType = UNSET
 
 
 class TableCountsDocument(Document):

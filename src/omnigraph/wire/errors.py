@@ -9,6 +9,7 @@ line does not print them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import msgspec
@@ -52,6 +53,7 @@ from omnigraph.errors import (
 )
 from omnigraph.wire.document import Document
 from omnigraph.wire.json_values import json_value
+from omnigraph.wire.typed_values import typed_value, untyped_value
 
 ErrorCode = Literal[
     "unauthorized",
@@ -329,8 +331,12 @@ def error_code(error: OmniGraphError) -> ErrorCode:
     return next(_CODES[cls] for cls in type(error).__mro__ if cls in _CODES)
 
 
-def error_document(error: OmniGraphError) -> ErrorDocument:
-    """Return the error object with every field of the error; `decode_error` is its inverse."""
+def error_document(error: OmniGraphError, *, typed: bool = False) -> ErrorDocument:
+    """Return the error object with every field of the error; `decode_error` is its inverse.
+
+    With `typed`, the values of rows keep their types.
+    """
+    value = typed_value if typed else json_value
     members = _common_members(error, None)
     members["class"] = type(error).__name__
     if isinstance(error.hint, Hint):
@@ -341,18 +347,23 @@ def error_document(error: OmniGraphError) -> ErrorDocument:
         members["diagnostics"] = [_full_diagnostic(diagnostic) for diagnostic in error.diagnostics]
     if isinstance(error, MergeConflict):
         members["merge_conflicts"] = [
-            json_value({**conflict.to_json(), "resolutions": conflict.resolutions}) for conflict in error.conflicts
+            {**_conflict(conflict, typed=typed), "resolutions": conflict.resolutions} for conflict in error.conflicts
         ]
     if type(error) in _PARTICULARS:
         member, kind = _PARTICULARS[type(error)]
-        members[member] = _particulars(error, kind)
+        members[member] = _particulars(error, kind, value)
     return ErrorDocument.of(members)
 
 
-def _particulars(error: OmniGraphError, kind: type[Document]) -> dict[str, Any]:
+def _conflict(conflict: Any, *, typed: bool) -> dict[str, Any]:
+    members: dict[str, Any] = conflict.to_json(typed_value) if typed else json_value(conflict.to_json())
+    return members
+
+
+def _particulars(error: OmniGraphError, kind: type[Document], value: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the fields of a particular; an optional one that is None is absent."""
     fields = [(each.name, getattr(error, each.name), each.required) for each in msgspec.structs.fields(kind)]
-    return {name: json_value(value) for name, value, required in fields if required or value is not None}
+    return {name: value(given) for name, given, required in fields if required or given is not None}
 
 
 def printed_error(error: OmniGraphError, surface: Surface) -> ErrorDocument:
@@ -391,8 +402,8 @@ def _full_diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
     return {**members, "hints": _hints(diagnostic.hint)} if isinstance(diagnostic.hint, Hint) else members
 
 
-def decode_error(document: ErrorDocument) -> OmniGraphError:
-    """Return the error of an error object.
+def decode_error(document: ErrorDocument, *, typed: bool = False) -> OmniGraphError:
+    """Return the error of an error object; with `typed`, the values of its rows keep their types.
 
     The class is that of the encoded error, else the nearest one that is known: by `class`, by `reason`, by the kind of
     the first diagnostic, or by `code`. The conflicts of a `MergeConflict` are `ConflictDocument`s, the
@@ -408,17 +419,24 @@ def decode_error(document: ErrorDocument) -> OmniGraphError:
     if issubclass(cls, CompileError):
         cast(CompileError, error).diagnostics = tuple(map(_diagnostic, _given(document.diagnostics, ())))
     if issubclass(cls, MergeConflict):
-        cast(MergeConflict, error).conflicts = _given(document.merge_conflicts, ())
+        conflicts = _given(document.merge_conflicts, ())
+        cast(MergeConflict, error).conflicts = tuple(map(_untyped, conflicts)) if typed else conflicts
     if issubclass(cls, PolicyInvalid):
         cast(PolicyInvalid, error).problems = _given(document.policy_problems, ())
     if cls in _PARTICULARS:
         member, kind = _PARTICULARS[cls]
         given = getattr(document, member)
         for name in kind.__struct_fields__:
-            setattr(error, name, _given(getattr(given, name, UNSET), _ABSENT.get(name)))
+            value = _given(getattr(given, name, UNSET), _ABSENT.get(name))
+            setattr(error, name, untyped_value(value) if typed else value)
     if document.idempotency_key is not UNSET:
         error.idempotency_key = document.idempotency_key
     return error
+
+
+def _untyped(conflict: ConflictDocument) -> ConflictDocument:
+    rows = {name: untyped_value(getattr(conflict, name)) for name in ("base", "ours", "theirs")}
+    return msgspec.structs.replace(conflict, **rows)
 
 
 def _class_of(document: ErrorDocument) -> type[OmniGraphError]:

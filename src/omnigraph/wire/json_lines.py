@@ -20,6 +20,8 @@ class StreamMetadataDocument(Document, kw_only=True):
     to: str | UnsetType | None = UNSET
     schema_steps: list[str] | UnsetType = UNSET
     graph_commit_id: str | UnsetType | None = UNSET
+    from_commit_id: str | UnsetType = UNSET
+    to_commit_id: str | UnsetType = UNSET
 
 
 class EndDocument(Document, kw_only=True):

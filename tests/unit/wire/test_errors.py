@@ -89,9 +89,10 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
 }
 
 
-def sent(error: OmniGraphError) -> OmniGraphError:
+def sent(error: OmniGraphError, *, typed: bool = False) -> OmniGraphError:
     """The error after it was written as JSON and read again."""
-    return decode_error(msgspec.json.decode(msgspec.json.encode(error_document(error)), type=ErrorDocument))
+    text = msgspec.json.encode(error_document(error, typed=typed))
+    return decode_error(msgspec.json.decode(text, type=ErrorDocument), typed=typed)
 
 
 def hints(hint: str | None) -> Any:
@@ -109,10 +110,11 @@ def test_every_error_has_a_code_of_the_closed_set(cls: type[OmniGraphError]) -> 
     assert (document.code, document.reason) == (error_code(SAMPLES[cls]), SAMPLES[cls].code)
 
 
+@pytest.mark.parametrize("typed", [False, True], ids=["plain", "typed"])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_decoding_restores_class_and_fields(cls: type[OmniGraphError]) -> None:
+def test_decoding_restores_class_and_fields(cls: type[OmniGraphError], *, typed: bool) -> None:
     error = SAMPLES[cls]
-    found = sent(error)
+    found = sent(error, typed=typed)
     assert type(found) is cls
     assert vars(found) == vars(error)
     assert (found.args, str(found), hints(found.hint)) == (error.args, str(error), hints(error.hint))
@@ -135,6 +137,19 @@ def test_conflicts_of_a_merge_keep_their_fields() -> None:
         assert msgspec.json.encode(decoded) == msgspec.json.encode(expected)
         for name in ("id", "table_key", "row_id", "kind", "message", "properties", "resolutions"):
             assert getattr(decoded, name) == getattr(conflict, name)
+
+
+def test_rows_of_typed_errors_keep_their_types() -> None:
+    row = {"id": "Ana", "born": date(2000, 1, 2), "big": 2**60, "raw": b"x"}
+    conflict = ConflictDetail("node:Person", "Ana", "divergent_update", "both changed it", row, None, row)
+    found = sent(errors.MergeConflict("two changes", [conflict]), typed=True)
+    assert isinstance(found, errors.MergeConflict)
+    assert [(each.base, each.ours, each.theirs) for each in found.conflicts] == [(row, None, row)]
+    wrong = errors.RecordError("not valid")
+    wrong.record = row
+    record = sent(wrong, typed=True)
+    assert isinstance(record, errors.RecordError)
+    assert record.record == row
 
 
 def test_problems_of_a_policy_keep_their_fields() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from omnigraph.errors import Cancelled, Unauthorized
 from omnigraph.server.answers import Answer, Chunks, Events
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import CONTENT_TYPES, joined_lines, line_chunks
+from omnigraph.server.content_negotiation import joined_lines, line_chunks
 from omnigraph.text_table import compact
 from omnigraph.versioning.feed.feed import ChangePage
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -13,8 +13,8 @@ from omnigraph.wire.change_feed import ChangesDocument, changes_document
 from omnigraph.wire.changes import FeedPageDocument
 from omnigraph.wire.document import encoder
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
-from omnigraph.wire.json_values import row_value
 from omnigraph.wire.requests.changes import BaselineRequest, ChangesQuery, ChangesStreamQuery
+from omnigraph.wire.typed_values import typed_value
 
 START = "now"
 """The start of a feed without a cursor."""
@@ -24,7 +24,7 @@ def poll_changes(caller: Caller, body: ChangesQuery) -> Answer | Chunks:
     """Return the commits of a branch since a cursor, with their changes."""
     body.check()
     page = _poll(caller, body, cursor=body.cursor, start=body.start or START, page=body.page_token)
-    document = _document(page)
+    document = _document(caller, page)
     if caller.negotiated.form != "ndjson":
         return Answer(document, commit=page.cut)
     metadata = StreamMetadataDocument(content="changes", branch=body.branch or MAIN, graph_commit_id=page.cut)
@@ -38,7 +38,7 @@ def poll_changes(caller: Caller, body: ChangesQuery) -> Answer | Chunks:
             caught_up=document.caught_up,
         )
 
-    return Chunks(line_chunks(metadata, document.blocks, end), CONTENT_TYPES["ndjson"], commit=page.cut)
+    return Chunks(line_chunks(metadata, document.blocks, end), caller.negotiated.content_type, commit=page.cut)
 
 
 def stream_changes(caller: Caller, body: ChangesStreamQuery) -> Events:
@@ -76,7 +76,7 @@ class _ChangeEvents:
         if page.cursor is not None:
             self._cursor = page.cursor
         if page.blocks:
-            return _event(page.cursor, _document(page))
+            return _event(page.cursor, _document(self._caller, page))
         return f"id: {page.cursor}\n\n".encode() if is_first else b""
 
     def _is_valid(self) -> bool:
@@ -115,8 +115,8 @@ def _poll(caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start
     )
 
 
-def _document(page: ChangePage) -> ChangesDocument:
-    return changes_document(FeedPageDocument.of(row_value(page.to_json())))
+def _document(caller: Caller, page: ChangePage) -> ChangesDocument:
+    return changes_document(FeedPageDocument.of(page.to_json(caller.row_value)))
 
 
 def export_baseline(caller: Caller, body: BaselineRequest) -> Chunks:
@@ -129,5 +129,8 @@ def export_baseline(caller: Caller, body: BaselineRequest) -> Chunks:
         cancel=caller.cancel,
         timeout=caller.timeout_s,
     )
-
-    return Chunks(joined_lines(compact(record).encode() for record in records), CONTENT_TYPES["ndjson"])
+    if caller.negotiated.typed:
+        lines = (encoder.encode(typed_value(record)) for record in records)
+    else:
+        lines = (compact(record).encode() for record in records)
+    return Chunks(joined_lines(lines), caller.negotiated.content_type)

@@ -9,14 +9,13 @@ from msgspec import UNSET
 from omnigraph.errors import CommitNotFound
 from omnigraph.server.answers import Answer, Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import CONTENT_TYPES, LIST_HINT, check_json, line_chunks
+from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit
 from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument
 from omnigraph.wire.change_feed import commit_changes_document
 from omnigraph.wire.changes import CommitChangesDocument
 from omnigraph.wire.commits import CommitDocument, CommitListDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
-from omnigraph.wire.json_values import row_value
 from omnigraph.wire.requests.branches import RevertPreviewRequest, RevertRequest
 from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery
 
@@ -35,7 +34,7 @@ def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
         chunks = line_chunks(
             metadata, documents, lambda count: EndDocument(rows=count, graph_commit_id=head, next=next_)
         )
-        return Chunks(chunks, CONTENT_TYPES["ndjson"], commit=head)
+        return Chunks(chunks, caller.negotiated.content_type, commit=head)
     check_json("rows", len(page), caller.state.settings.limits.json_rows, LIST_HINT)
     return Answer(CommitListDocument([CommitDocument.of(commit.to_json()) for commit in page], next_), commit=head)
 
@@ -71,7 +70,7 @@ def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str)
         cancel=caller.cancel,
         timeout=caller.timeout_s,
     )
-    changes = CommitChangesDocument.of(row_value({**block.to_json(), "page": block.page}))
+    changes = CommitChangesDocument.of({**block.to_json(caller.row_value), "page": block.page})
     return Answer(commit_changes_document(changes), commit=block.commit.id)
 
 

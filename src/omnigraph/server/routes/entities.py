@@ -9,7 +9,6 @@ from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.wire.changes import BlameDocument, HistoryDocument
 from omnigraph.wire.entities import EntityDocument
-from omnigraph.wire.json_values import row_value
 from omnigraph.wire.requests.request import LIST_MAX
 from omnigraph.wire.requests.tables import EntityQuery, HistoryQuery
 
@@ -20,7 +19,7 @@ def get_entity(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
     row = caller.graph.get(type, id, at=commit)
     if row is None:
         raise _not_found(type, id, commit)
-    data = {name: row_value(value) for name, value in row.items() if name != "id"}
+    data = {name: caller.row_value(value) for name, value in row.items() if name != "id"}
     return Answer(EntityDocument(type, id, data, commit), commit=commit)
 
 
@@ -36,7 +35,7 @@ def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answe
         raise _not_found(type, id, commit)
     page = found[:count]
     document = HistoryDocument.of(
-        {"type_name": type, "id": id, "changes": [row_value(change.to_json()) for change in page]}
+        {"type_name": type, "id": id, "changes": [change.to_json(caller.row_value) for change in page]}
     )
     if len(found) > count:
         document.next = page[-1].commit.id
@@ -49,7 +48,7 @@ def get_blame(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
     found = caller.graph.blame(type, id, at=commit, cancel=caller.cancel, timeout=caller.timeout_s)
     if not found:
         raise _not_found(type, id, commit)
-    properties = [row_value(blame.to_json()) for blame in found if blame.property != "id"]
+    properties = [blame.to_json(caller.row_value) for blame in found if blame.property != "id"]
     return Answer(BlameDocument.of({"type_name": type, "id": id, "properties": properties}), commit=commit)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from omnigraph.errors import InputError
 from omnigraph.server.answers import Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import CONTENT_TYPES, joined_lines
+from omnigraph.server.content_negotiation import joined_lines
 from omnigraph.server.routes.tables import table_chunks
 from omnigraph.table_key import TableKey
 from omnigraph.wire.document import encoder
 from omnigraph.wire.requests.tables import ExportRequest
+from omnigraph.wire.typed_values import typed_value
 
 
 def export(caller: Caller, body: ExportRequest) -> Chunks:
@@ -21,7 +22,9 @@ def export(caller: Caller, body: ExportRequest) -> Chunks:
         types=types, branch=body.branch, at=point_of(body.at), cancel=caller.cancel, timeout=caller.long_timeout_s
     )
     assert not isinstance(records, int)
-    return Chunks(joined_lines(map(encoder.encode, records)), CONTENT_TYPES["ndjson"])
+    if caller.negotiated.typed:
+        records = map(typed_value, records)
+    return Chunks(joined_lines(map(encoder.encode, records)), caller.negotiated.content_type)
 
 
 def _names(body: ExportRequest) -> list[str]:

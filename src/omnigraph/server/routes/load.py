@@ -15,7 +15,6 @@ from omnigraph.server.arrow_bodies import read_streams
 from omnigraph.server.caller import Caller
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.wire.json_values import row_value
 from omnigraph.wire.loads import LoadTarget, RejectedRecordDocument, load_answer
 from omnigraph.wire.requests.loads import IngestRequest, LoadQuery, LoadRequest
 
@@ -79,7 +78,7 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
     else:
         result = caller.graph.ingest(data, from_branch=base, **options)
     caller.audit["rows"] = sum(rows for _, rows in result.tables)
-    rejected = [_rejected(reject) for reject in (rejects or ())[:REJECTED_MAX]]
+    rejected = [_rejected(caller, reject) for reject in (rejects or ())[:REJECTED_MAX]]
     target = LoadTarget(caller.uri, result.branch, result.mode, caller.actor)
     commit = caller.commit_document(result.commit_id)
     document = load_answer(target, result.base_branch, result, commit, rejected, embeds=_embeds(caller, result))
@@ -88,7 +87,7 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
     return Answer(document, commit=result.commit_id)
 
 
-def _rejected(reject: Reject) -> RejectedRecordDocument:
+def _rejected(caller: Caller, reject: Reject) -> RejectedRecordDocument:
     return RejectedRecordDocument(
         reject.source,
         reject.line,
@@ -96,7 +95,7 @@ def _rejected(reject: Reject) -> RejectedRecordDocument:
         reject.property,
         reject.rule,
         reject.reason,
-        row_value(reject.record),
+        caller.row_value(reject.record),
     )
 
 

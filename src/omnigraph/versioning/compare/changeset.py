@@ -33,6 +33,8 @@ class ChangeSet:
         title: str = "changes",
         schema_steps: tuple[str, ...] = (),
         next: str | None = None,
+        *,
+        commits: tuple[str, str],
     ) -> None:
         self._changes = changes
         self._title = title
@@ -40,6 +42,8 @@ class ChangeSet:
         """The differences of the schemas, one line per change."""
         self.next = next
         """The cursor of the next page; None if there is none or no page was requested."""
+        self.commits = commits
+        """The ids of the commits that are compared."""
 
     def __iter__(self) -> Iterator[RowChange]:
         return self._changes()

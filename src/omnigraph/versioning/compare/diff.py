@@ -26,7 +26,7 @@ from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.equality import differing, same_rows
-from omnigraph.versioning.compare.rows import to_dicts, to_plain
+from omnigraph.versioning.compare.rows import ToJson, to_dicts, to_plain
 from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
 
 Op = Literal["insert", "update", "delete"]
@@ -65,8 +65,8 @@ class RowChange:
         """The columns whose values differ."""
         return differing(self.before, self.after)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         kind, type_name = TableKey.parse(self.table_key).parts
         data: dict[str, Any] = {
             "table_key": self.table_key,
@@ -74,8 +74,8 @@ class RowChange:
             "type_name": type_name,
             "id": self.id,
             "op": self.op,
-            "before": to_plain(self.before),
-            "after": to_plain(self.after),
+            "before": value(self.before),
+            "after": value(self.after),
         }
         if kind == "edge":
             row = self.after or self.before or {}

@@ -19,6 +19,9 @@ from omnigraph.scalar_types.columns import kind_of, stored_array, stored_values
 from omnigraph.scalar_types.dates import stored_days, stored_milliseconds
 from omnigraph.scalar_types.registry import JS_SAFE_MAX
 
+ToJson = Callable[[Any], Any]
+"""Converts a value or a row to its JSON form."""
+
 _MAY_HOLD_INSTANTS = frozenset({pa.date64().id, pa.list_(pa.int8()).id, pa.struct([]).id})
 
 

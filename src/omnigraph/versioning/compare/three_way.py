@@ -24,7 +24,7 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import paced
 from omnigraph.versioning.compare.diff import TableChanges, compare
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
-from omnigraph.versioning.compare.rows import from_dicts, to_dicts, to_plain
+from omnigraph.versioning.compare.rows import ToJson, from_dicts, to_dicts, to_plain
 
 Side = Literal["ours", "theirs"]
 Resolution = Literal["ours", "theirs", "columns"]
@@ -77,8 +77,8 @@ class ConflictDetail:
         )
         return ("ours", "theirs", "columns") if one_sided else ("ours", "theirs")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         return {
             "id": self.id,
             "table_key": self.table_key,
@@ -86,9 +86,9 @@ class ConflictDetail:
             "kind": self.kind,
             "message": self.message,
             "properties": list(self.properties),
-            "base": to_plain(self.base),
-            "ours": to_plain(self.ours),
-            "theirs": to_plain(self.theirs),
+            "base": value(self.base),
+            "ours": value(self.ours),
+            "theirs": value(self.theirs),
         }
 
 

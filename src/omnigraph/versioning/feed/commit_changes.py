@@ -13,7 +13,7 @@ from typing import Any
 from omnigraph.errors import ChangeDiffRefused
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
-from omnigraph.versioning.compare.rows import to_plain
+from omnigraph.versioning.compare.rows import ToJson, to_plain
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
@@ -64,8 +64,8 @@ class CommitChange:
         """The sort key of the change, unique within a commit."""
         return _KIND_RANK[self.kind], self.type_id, self.id
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show; an absent image is omitted."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; an absent image is omitted, and `value` converts rows."""
         data: dict[str, Any] = {
             "kind": self.kind,
             "type": {"id": self.type_id, "name": self.type_name},
@@ -73,9 +73,9 @@ class CommitChange:
             "op": self.op,
         }
         if self.before is not None:
-            data["before"] = to_plain(self.before)
+            data["before"] = value(self.before)
         if self.after is not None:
-            data["after"] = to_plain(self.after)
+            data["after"] = value(self.after)
         return data
 
 
@@ -125,8 +125,8 @@ class CommitBlock:
     def __len__(self) -> int:
         return len(self.changes)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         commit = self.commit
         return {
             "cause": {
@@ -139,7 +139,7 @@ class CommitBlock:
                 "message": commit.message,
                 "schema_changed": self.schema_changed,
             },
-            "changes": [change.to_json() for change in self.changes],
+            "changes": [change.to_json(value) for change in self.changes],
         }
 
 

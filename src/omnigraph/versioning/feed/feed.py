@@ -16,6 +16,7 @@ from typing import Any
 
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, Damaged, InputError
 from omnigraph.versioning.compare.diff import Columns
+from omnigraph.versioning.compare.rows import ToJson, to_plain
 from omnigraph.versioning.feed.commit_changes import (
     ChangeFilter,
     CommitBlock,
@@ -72,10 +73,10 @@ class ChangePage:
     def __iter__(self) -> Iterator[CommitBlock]:
         return iter(self.blocks)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         return {
-            "blocks": [block.to_json() for block in self.blocks],
+            "blocks": [block.to_json(value) for block in self.blocks],
             "cut_commit_id": self.cut,
             "cursor": self.cursor,
             "page": self.page,

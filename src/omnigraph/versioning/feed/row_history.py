@@ -23,7 +23,7 @@ from omnigraph.errors import CommitNotFound, Damaged
 from omnigraph.storage.lance.row_finder import RowFinder
 from omnigraph.versioning.compare.diff import Identity, row_op
 from omnigraph.versioning.compare.equality import differing, same_row, same_value
-from omnigraph.versioning.compare.rows import to_dicts, to_plain
+from omnigraph.versioning.compare.rows import ToJson, to_dicts, to_plain
 from omnigraph.versioning.model.manifest_objects import Commit, Pin
 from omnigraph.versioning.write.repository import Repository
 
@@ -53,8 +53,8 @@ class EntityChange:
         """The columns whose values differ."""
         return differing(self.before, self.after)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         return {
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,
@@ -62,8 +62,8 @@ class EntityChange:
             "message": self.commit.message,
             "op": self.op,
             "properties": self.properties,
-            "before": to_plain(self.before),
-            "after": to_plain(self.after),
+            "before": value(self.before),
+            "after": value(self.after),
         }
 
 
@@ -77,11 +77,11 @@ class Blame:
     known: bool = True
     """False if the value is at least as old as this commit and older versions were cleaned up."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
         return {
             "property": self.property,
-            "value": to_plain(self.value),
+            "value": value(self.value),
             "known": self.known,
             "graph_commit_id": self.commit.id,
             "actor_id": self.commit.actor,

@@ -33,6 +33,7 @@ class DiffQuery(Request, kw_only=True):
         field(name="from", default=None)
     )
     to: Annotated[Point, Meta(description="The second point; by default the newest commit of `main`.")] | None = None
+    branch: Annotated[Branch, Meta(description="The branch of an omitted point; by default `main`.")] | None = None
     kind: Kinds | None = None
     type: Types | None = None
     op: Ops | None = None
