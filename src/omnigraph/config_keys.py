@@ -22,7 +22,7 @@ VARIABLE_PREFIX = "OMNIGRAPH_SERVER_"
 
 Check = Callable[[Any], str | None]
 """Returns a description of the expected value, or None if the value is valid."""
-Kind = Literal["text", "path", "texts", "switch", "count", "size", "seconds", "choice"]
+Kind = Literal["text", "path", "texts", "switch", "count", "size", "memory", "seconds", "choice"]
 
 
 def _text(value: Any) -> str | None:
@@ -89,6 +89,9 @@ class Setting:
             case "size":
                 good = parse_size(value) is not None
                 return None if good else "a number of bytes, such as 1048576 or 1 MiB"
+            case "memory":
+                good = parse_memory(value) is not None
+                return None if good else "a number of bytes, such as 4 GiB, or a share of the memory, such as 80%"
             case "seconds":
                 good = isinstance(value, int | float) and not isinstance(value, bool) and value >= self.least
                 return None if good else f"a number of seconds of at least {self.least}"
@@ -107,7 +110,7 @@ class Setting:
                 return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
             case "seconds":
                 return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else text
-            case "text" | "path" | "choice" | "size":
+            case "text" | "path" | "choice" | "size" | "memory":
                 return text
             case _:
                 assert_never(self.kind)
@@ -120,6 +123,14 @@ def parse_size(value: Any) -> int | None:
     match = re.fullmatch(r"([0-9]{1,15})\s*([A-Za-z]*)", value.strip()) if isinstance(value, str) else None
     unit = UNITS.get(match[2].lower()) if match else None
     return int(match[1]) * unit if match and unit is not None else None
+
+
+def parse_memory(value: Any) -> int | str | None:
+    """Return a number of bytes, or a share of the memory such as '80%'; None for another value."""
+    match = re.fullmatch(r"([0-9]{1,2}(?:\.[0-9]{1,3})?|100)\s*%", value.strip()) if isinstance(value, str) else None
+    if match:
+        return f"{match[1]}%" if float(match[1]) > 0 else None
+    return parse_size(value) or None
 
 
 MIB = UNITS["mib"]
@@ -140,6 +151,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             flag="--local", restart=True),
     Setting("workers", "count", 1, "The number of processes.", flag="--workers", least=1, restart=True),
     Setting("inline_reads", "switch", True, "Run short reads of local graphs without a change of thread."),
+    Setting("cache_bytes", "size", None, "Memory of the caches of all graphs in one process.",
+            default_text="2 GiB ÷ `workers`"),
     Setting("hide_uri", "switch", False, "Omit the storage address of graphs from answers.", flag="--hide-uri"),
     Setting("drain_s", "seconds", 0.0, "The time between the stop signal and the end of accepting connections.",
             flag="--drain-s"),
@@ -189,6 +202,9 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("limits.exports", "count", 8, "Exports that run at once.", least=1, restart=True),
     Setting("limits.streams", "count", 256, "Event streams that are open at once.", least=1, restart=True),
     Setting("limits.connections", "count", 4096, "Connections that are open at once.", least=1, restart=True),
+    Setting("limits.memory_high", "memory", "80%",
+            "Memory of the process above which new work is refused: a size, or a share of the memory of the control "
+            "group or machine, divided by `workers`. At 9/8 of it the largest query is cancelled."),
     Setting("limits.idle_s", "seconds", 75.0, "Time after which an idle connection is closed.", least=1, restart=True),
     Setting("limits.request_head_s", "seconds", 10.0, "Time in which the headers of a request must arrive.", least=1,
             restart=True),

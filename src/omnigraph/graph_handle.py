@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.graph_history import GraphHistory
 from omnigraph.graph_io import GraphIO
 from omnigraph.graph_maintenance import GraphMaintenance
@@ -21,6 +22,11 @@ from omnigraph.versioning.write.idempotency import RequestKey
 from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import At
 from omnigraph.versioning.write.transaction import WriteOptions
+
+
+def cache_of(graph: GraphHandle) -> DataCache:
+    """Return the cache of an opened graph, which all its handles share."""
+    return graph._context.cache
 
 
 class GraphHandle:

@@ -24,6 +24,7 @@ _KINDS = {
     "switch": "true or false",
     "count": "integer",
     "size": "bytes",
+    "memory": "bytes or a percentage",
     "seconds": "seconds",
 }
 

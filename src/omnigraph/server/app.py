@@ -5,6 +5,7 @@ A graph-scoped route exists twice: at its path for the default graph, and below 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
 from omnigraph.server.inline_reads import InlineReads
+from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.operations import Operations
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
@@ -57,6 +59,8 @@ class Server:
         self.operations = Operations()
         self.failed_tries = FailedTries()
         self.inline_reads = InlineReads()
+        self.memory = MemoryGuard(holder.current.settings)
+        holder.on_change.append(lambda state: self.memory.configure(state.settings))
         self.connections = ConnectionUsage()
         self.started = time.time()
 
@@ -69,6 +73,8 @@ class Server:
         """Return why the process cannot do its work; empty if it can. The reasons name no graph and no path."""
         if self.is_draining:
             return ["shutting_down"]
+        if not self.memory.is_ready:
+            return ["memory_high"]
         ready = any(served.is_ready for served in self.holder.current.graphs.values())
         return [] if ready else ["graph_unavailable"]
 
@@ -84,11 +90,25 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request, or the messages of the life cycle."""
         if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await self._live(receive, send)
         elif scope["type"] == "http":
             await self._with_cors(self.server.holder.current)(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Watch the memory between the messages of start and shutdown; `lifecycle` starts and stops the other parts."""
+        watch: asyncio.Task[None] | None = None
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                watch = asyncio.create_task(self.server.memory.watch(self.server))
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                if watch is not None:
+                    watch.cancel()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
 
     def _with_cors(self, state: ServerState) -> ASGIApp:
         """Return the application behind the allow list of origins in effect."""
@@ -153,17 +173,6 @@ def _is_local(value: str, header: str) -> bool:
     except ValueError:
         return False
     return host is not None and is_loopback(host)
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Acknowledge the life-cycle messages; `lifecycle` starts and stops the parts."""
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        elif message["type"] == "lifespan.shutdown":
-            await send({"type": "lifespan.shutdown.complete"})
-            return
 
 
 def create_app(holder: StateHolder) -> Application:

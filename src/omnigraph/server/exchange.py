@@ -125,6 +125,7 @@ class Exchange:
         path = {name: read.path_parameter(value) for name, value in self._scope.get("path_params", {}).items()}
         self._select_graph(path.pop("graph_id", None))
         self._read_headers()
+        self._check_memory()
         if route.body != "json":
             self._decode_query()
         if route.body == "json":
@@ -135,6 +136,7 @@ class Exchange:
         try:
             if route.body != "stream":
                 self._gate(path)
+            self._check_memory()
             await self._wait_for_commit()
             return await self._admit(path)
         finally:
@@ -183,6 +185,11 @@ class Exchange:
         if route.may_write:
             caller.idempotency_key = read.idempotency_key_of(headers)
             caller.if_commit = caller.if_commit or read.if_match_of(headers)
+
+    def _check_memory(self) -> None:
+        """Refuse work on a graph above the limit of memory. Requests about the server itself are answered."""
+        if self._route.scope == "graph" and self._route.lane is not None:
+            self._server.memory.check()
 
     def _decode_query(self) -> None:
         route = self._route
@@ -424,6 +431,9 @@ class Exchange:
         shown = internal_error(error)
         if isinstance(shown, Overloaded):
             self._server.admission.count_refusal(shown)
+        operation = self._caller.operation
+        if isinstance(shown, Cancelled) and operation is not None and operation.stopped is not None:
+            shown = operation.stopped
         if isinstance(shown, Cancelled) and self._disconnected:
             return Response(CLIENT_CLOSED, {})
         if isinstance(shown, Cancelled) and self._server.is_draining:

@@ -47,12 +47,15 @@ class Operation:
     actor: str | None
     request_id: str
     lane: str
+    writes: bool
     cancel: Cancellation = field(repr=False)
     started_at: float = field(default_factory=time.time)
     ended_at: float | None = None
     state: OperationState = "running"
     continues: bool = False
     """True if the work continues after the answer of its request."""
+    stopped: OmniGraphError | None = None
+    """Why the server stopped the work, for its answer."""
     result: Document | None = None
     error: ErrorDocument | None = None
 
@@ -92,7 +95,9 @@ class Operations:
         """List a request until `end` is called."""
         graph_id = caller.served.graph_id if caller.served is not None else None
         id_ = self._free(caller.request_id)
-        operation = Operation(id_, route.name, graph_id, branch, caller.actor, caller.request_id, lane, caller.cancel)
+        operation = Operation(
+            id_, route.name, graph_id, branch, caller.actor, caller.request_id, lane, caller.writes, caller.cancel
+        )
         self._running[id_] = operation
         return operation
 

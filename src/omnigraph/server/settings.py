@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from omnigraph.config import Config
-from omnigraph.config_keys import SERVER, SERVER_SETTINGS, Setting, parse_size
+from omnigraph.config_keys import GIB, SERVER, SERVER_SETTINGS, Setting, parse_memory, parse_size
 from omnigraph.errors import InputError
 from omnigraph.redaction import redact
 
 UNIX = "unix:"
+CACHE_BYTES = 2 * GIB
+"""The default bound of the caches of all workers."""
 LOOPBACK_NAMES = ("localhost",)
 
 
@@ -46,6 +48,7 @@ class ServerLimits:
     exports: int
     streams: int
     connections: int
+    memory_high: int | str
     idle_s: float
     request_head_s: float
 
@@ -120,6 +123,7 @@ class ServerSettings:
     local: bool
     workers: int
     inline_reads: bool
+    cache_bytes: int | None
     hide_uri: bool
     drain_s: float
     shutdown_grace_s: float
@@ -146,6 +150,11 @@ class ServerSettings:
     def is_loopback(self) -> bool:
         """True if only this machine can connect: a Unix socket or a loopback address."""
         return self.socket_path is not None or is_loopback(self.address[0])
+
+    @property
+    def cache_bytes_max(self) -> int:
+        """The bound of the caches of this process."""
+        return self.cache_bytes if self.cache_bytes is not None else CACHE_BYTES // self.workers
 
     def get(self, key: str) -> Any:
         """Return the value of a key without `server.`, such as `limits.body_bytes`."""
@@ -252,6 +261,8 @@ def _valid(setting: Setting, value: Any, source: str, base: Path) -> Any:
             return tuple(value)
         case "size":
             return parse_size(value)
+        case "memory":
+            return parse_memory(value)
         case "seconds":
             return float(value)
         case _:

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ErrorDocument
 
-NotReady = Literal["recovery_pending", "graph_unavailable", "shutting_down", "schema_apply"]
+NotReady = Literal["recovery_pending", "graph_unavailable", "shutting_down", "schema_apply", "memory_high"]
 OperationState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 

@@ -215,7 +215,8 @@ class DataCache:
     """Columns and derived structures by version and name, bounded by bytes."""
 
     def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
-        self._bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
+        self.bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
+        """The largest size of all entries."""
         self._entries: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.snapshots: WeakKeyDictionary[Snapshot, SnapshotTables] = WeakKeyDictionary()
@@ -329,7 +330,17 @@ class DataCache:
             self._entries[key] = (value, size)
             self._bytes += size - before
             entries_max = max(tuning.current.cache_entries_max, 1)
-            while len(self._entries) > entries_max or (len(self._entries) > 1 and self._bytes > self._bytes_max):
+            while len(self._entries) > entries_max or (len(self._entries) > 1 and self._bytes > self.bytes_max):
+                self._bytes -= self._entries.popitem(last=False)[1][1]
+
+    def shrink(self, bytes_max: int) -> None:
+        """Evict entries until their size is at most `bytes_max`. The bound of the cache stays as it is."""
+        with self._lock:
+            if self._bytes <= bytes_max:
+                return
+            # The tables of open snapshots hold adjacencies.
+            self.snapshots.clear()
+            while self._entries and self._bytes > bytes_max:
                 self._bytes -= self._entries.popitem(last=False)[1][1]
 
     def _drop(self, version: tuple[str, str]) -> None:

@@ -22,10 +22,12 @@ T = TypeVar("T")
 class Cancellation:
     """Stops operations from another thread: pass it as `cancel` to `query`, `load` …, then call `cancel`."""
 
-    __slots__ = ("cancelled",)
+    __slots__ = ("cancelled", "held_bytes")
 
     def __init__(self) -> None:
         self.cancelled = False
+        self.held_bytes = 0
+        """The largest estimated size of the rows that one operator of a query produced."""
 
     def cancel(self) -> None:
         """Stop the operations with this cancellation at their next checkpoint; later ones do not start.

@@ -137,6 +137,9 @@ class ExecutionContext:
         """Raise `LimitReached` if a result of this many rows and columns of 64-bit numbers would exceed a limit."""
         self.check()
         size = rows * columns * _NUMBER_BYTES
+        cancellation = self.limits.cancellation
+        if cancellation is not None and size > cancellation.held_bytes:
+            cancellation.held_bytes = size
         if size > self.limits.bytes_max:
             raise LimitReached(
                 f"the match would hold {size:,} bytes; the limit is {self.limits.bytes_max:,}",

@@ -94,6 +94,7 @@ class Counting(Cancellation):
     __slots__ = ("nth", "seen")
 
     def __init__(self, nth: int = 0) -> None:
+        self.held_bytes = 0
         self.seen = 0
         self.nth = nth
 
