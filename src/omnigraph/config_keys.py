@@ -180,6 +180,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             choices=("error", "warn", "info", "debug"), older_variables=("OMNIGRAPH_LOG",)),
     Setting("log.format", "choice", "text", "The form of log lines.", choices=("text", "json"),
             older_variables=("OMNIGRAPH_LOG_FORMAT",), restart=True),
+    Setting("slow_ms", "count", 1_000, "A query that takes longer, in milliseconds, is logged as slow."),
+    Setting("slow_profile", "switch", False, "Run a slow read once more and log its plan with actual rows and times."),
     Setting("limits.body_bytes", "size", MIB, "Size of a request body."),
     Setting("limits.envelope_bytes", "size", 32 * MIB, "Size of the body of `/ingest` and `/load`."),
     Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),

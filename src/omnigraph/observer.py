@@ -7,8 +7,7 @@ costs the look at a context variable.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Literal, ParamSpec, Protocol, TypeVar
@@ -31,8 +30,8 @@ class Progress(Protocol):
 class Observer(Protocol):
     """Receives reports of the engine, in the thread of the operation. Times are those of `time.perf_counter`."""
 
-    def planned(self, plan_hash: Callable[[], str], progress: Progress | None) -> None:
-        """Take note of the plan that is about to run; its hash is computed on demand."""
+    def planned(self, name: str, plan_hash: Callable[[], str], progress: Progress | None) -> None:
+        """Take note of the query that is about to run; the hash of its plan is computed on demand."""
 
     def phase(self, name: Phase, started: float, ended: float) -> None:
         """Take note of a phase that ended."""
@@ -50,30 +49,39 @@ class Observer(Protocol):
         """Take note of a call of the storage or of a provider of embeddings."""
 
 
-process: Observer | None = None
-"""The observer of work that belongs to no operation with an observer of its own."""
+_process: Observer | None = None
 _operation: ContextVar[Observer | None] = ContextVar("omnigraph_observer", default=None)
 
 
 def current() -> Observer | None:
     """Return the observer of this operation, else that of the process; None if there is none."""
-    return _operation.get() or process
+    return _operation.get() or _process
 
 
-@contextmanager
-def observed(observer: Observer) -> Iterator[None]:
-    """Report the work of a block to an observer."""
-    token = _operation.set(observer)
-    try:
-        yield
-    finally:
-        _operation.reset(token)
+class observed:  # noqa: N801 (used like a function; a generator would take as long as a small query)
+    """Context manager: report the work of a block to an observer."""
+
+    __slots__ = ("_observer", "_token")
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def __enter__(self) -> None:
+        self._token = _operation.set(self._observer)
+
+    def __exit__(self, *_: object) -> None:
+        _operation.reset(self._token)
 
 
 def set_process_observer(observer: Observer | None) -> None:
     """Set the observer of the process; None removes it."""
-    global process
-    process = observer
+    global _process
+    _process = observer
+
+
+def process_observer() -> Observer | None:
+    """Return the observer of work that belongs to no operation with an observer of its own."""
+    return _process
 
 
 def timed(service: Service, operation: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -82,7 +90,7 @@ def timed(service: Service, operation: str) -> Callable[[Callable[P, T]], Callab
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            observer = _operation.get() or process
+            observer = _operation.get() or _process
             if observer is None:
                 return function(*args, **kwargs)
             started = time.perf_counter()

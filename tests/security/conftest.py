@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph.server.observability import log
+from support.log_text import LogText
 from support.tenants import Tenants, tenants
 
 
@@ -24,7 +25,7 @@ def log_text() -> Iterator[io.StringIO]:
     """The log at its most detailed level."""
     root, own = logging.getLogger(), logging.getLogger("omnigraph")
     before = [*root.handlers], root.level, own.level
-    stream = io.StringIO()
+    stream = LogText()
     log.configure("debug", "text", stream)
     yield stream
     root.handlers[:], level, own_level = before[0], before[1], before[2]

@@ -24,9 +24,11 @@ class Recorder:
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()
         self.hashes: list[str] = []
+        self.names: list[str] = []
         self.progress: Progress | None = None
 
-    def planned(self, plan_hash: Callable[[], str], progress: Progress | None) -> None:
+    def planned(self, name: str, plan_hash: Callable[[], str], progress: Progress | None) -> None:
+        self.names.append(name)
         self.hashes.append(plan_hash())
         self.progress = progress
 
@@ -67,6 +69,7 @@ def test_a_read_reports_its_plan_and_its_phases(graph: og.Graph) -> None:
     assert (recorder.events["run"], recorder.events["missed plans"]) == (2, 1)
     assert recorder.events["missed tables"] == first["missed tables"]
     assert recorder.hashes == [graph.explain(ADULTS).plan_hash] * 2
+    assert recorder.names == ["adults"] * 2
 
 
 def test_a_page_reports_as_a_read_does(graph: og.Graph) -> None:

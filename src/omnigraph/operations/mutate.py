@@ -158,7 +158,7 @@ def _observed_compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
     plan = _compile(catalog, query)
     if observer is not None:
         observer.phase("compile", started, time.perf_counter())
-        observer.planned(lambda: plan_hash(plan), None)
+        observer.planned(plan.name, lambda: plan_hash(plan), None)
     return plan
 
 

@@ -84,7 +84,7 @@ def report_plan(observer: Observer, prepared: PreparedQuery, watch: Watch, start
     """Report the plan of a query and the time of its compilation; return the time at which it was compiled."""
     compiled = time.perf_counter()
     observer.phase("compile", started, compiled)
-    observer.planned(lambda: prepared.plan_hash, watch)
+    observer.planned(prepared.plan.name, lambda: prepared.plan_hash, watch)
     return compiled
 
 

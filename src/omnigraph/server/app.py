@@ -23,6 +23,7 @@ from omnigraph.server.execution import Execution
 from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.operations import Operations
+from omnigraph.server.reporter import Reporter
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
 from omnigraph.server.router import Router
@@ -62,6 +63,7 @@ class Server:
         self.memory = MemoryGuard(holder.current.settings)
         holder.on_change.append(lambda state: self.memory.configure(state.settings))
         self.connections = ConnectionUsage()
+        self.reporter = Reporter()
         self.started = time.time()
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from omnigraph.policy.decide import PolicyDecision
 from omnigraph.server.caller import Caller
-from omnigraph.server.query_log import query_hash
 from omnigraph.server.route import Route
 from omnigraph.wire.audit import AuditRecord
 
@@ -68,4 +69,6 @@ def _action(route: Route, decision: PolicyDecision | None, status: int) -> str:
 
 def _query_hash(caller: Caller) -> str | None:
     source = caller.audit.get("source")
-    return query_hash(source) if source is not None else None
+    if source is None:
+        return None
+    return hashlib.sha256(source.encode(errors="backslashreplace")).hexdigest()[:24]

@@ -14,6 +14,7 @@ from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.bodies import SpooledBody
 from omnigraph.server.content_negotiation import DEFAULT, Negotiated
 from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.state import ServerState
 from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.versioning.write.repository import At
@@ -58,6 +59,8 @@ class Caller:
     fingerprint: str = ""
     """A hash of the request, its form and what the actor may see: one part of `ETag`."""
     etag: str = ""
+    observer: RequestObserver = field(default_factory=RequestObserver)
+    """What the engine did for this request."""
     audit: dict[str, Any] = field(default_factory=dict)
     """Members of the audit record that only the route function knows, such as the number of rows."""
 

@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omnigraph.errors import Cancelled, LimitReached, NotFound, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.observer import observed, process_observer
 from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
@@ -34,15 +35,15 @@ from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, he
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
-from omnigraph.server.observability.log import is_logged, log_decision, log_query, log_request
-from omnigraph.server.query_log import query_entry
+from omnigraph.server.observability.log import defer, log_request
+from omnigraph.server.observability.request_observer import RequestObserver
+from omnigraph.server.reporter import Outcome
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.decoding import decode_body, decode_query
 from omnigraph.wire.document import encoder
 from omnigraph.wire.problem_details import problem_details
-from omnigraph.wire.requests.queries import NamedQuery
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
@@ -83,12 +84,14 @@ class Exchange:
             remote=client[0] if client else "local",
             headers=self._headers,
             writes=route.writes,
+            observer=RequestObserver(process_observer()),
         )
         self._raw = b""
         self._input: Any = None
         self._commit: str | None = None
         self._body_begun = False
         self._disconnected = False
+        self._response: AnyResponse | None = None
 
     async def handle(self, send: Send) -> None:
         """Answer the request."""
@@ -109,7 +112,7 @@ class Exchange:
 
     async def _finish_with(self, response: AnyResponse, send: Send) -> None:
         """Write the audit record, send the response and log the request."""
-        answer = await self._audit(response)
+        answer = self._response = await self._audit(response)
         if answer.status == CLIENT_CLOSED:
             self._log(CLIENT_CLOSED)
             return
@@ -394,7 +397,8 @@ class Exchange:
         if unchanged is not None:
             return unchanged
         arguments = path if self._input is None else {"body": self._input, **path}
-        reply = route.handler(caller, **arguments)
+        with observed(caller.observer):
+            reply = route.handler(caller, **arguments)
         done = time.perf_counter()
         encoded = encode(caller, reply)
         self._timing["engine"] = done - started
@@ -447,9 +451,6 @@ class Exchange:
 
     async def _audit(self, response: AnyResponse) -> AnyResponse:
         caller = self._caller
-        if caller.access is not None and is_logged():
-            for decision in dict.fromkeys(caller.access.decisions):
-                log_decision(decision, caller.request_id)
         audit, status = self._state.audit, response.status
         if audit is None or not is_recorded(self._route, caller, status):
             return response
@@ -476,12 +477,9 @@ class Exchange:
         return headers
 
     def _log(self, status: int) -> None:
-        if not is_logged():
-            return
-        caller = self._caller
-        log_request(self._scope["method"], self._route.path, status, self._ms, caller.request_id, caller.actor)
-        if isinstance(self._input, NamedQuery) and "engine" in self._timing:
-            log_query(query_entry(caller, self._input, self._commit, self._timing))
+        size = self._response.size if self._response is not None else None
+        outcome = Outcome(status, time.perf_counter() - self._started, self._commit, size)
+        self._server.reporter.finished(self._route, self._caller, self._input, outcome, self._timing)
 
 
 def _contains(served: ServedGraph, access: Access, commit_id: str) -> bool:
@@ -522,4 +520,5 @@ async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send
     response = error_response(fault, request_id, headers.get("accept"))
     common = {**_COMMON, "X-Request-Id": request_id, **closing_headers(headers)}
     await response.send(send, common, receive)
-    log_request(scope["method"], "(none)", fault.status, (time.perf_counter() - started) * 1000, request_id, None)
+    ms = (time.perf_counter() - started) * 1000
+    defer(partial(log_request, scope["method"], "(none)", fault.status, ms, request_id, None, time.time()))

@@ -20,6 +20,7 @@ from omnigraph.server.listening import (
     remove_socket_file,
 )
 from omnigraph.server.observability import log
+from omnigraph.server.observability.start_lines import log_start
 from omnigraph.server.reload import make_holder
 from omnigraph.server.service_manager import ServiceManager, take_socket
 from omnigraph.server.settings import ServerSettings
@@ -75,18 +76,13 @@ def _log_start(state: ServerState) -> None:
     for warning in (*state.warnings, mode_warning, raise_file_limit(settings.limits.connections)):
         if warning is not None:
             log.log_event("warning", "warn", message=warning)
-    for graph in state.graphs.values():
-        if graph.failure is None:
-            log.log_event("graph", graph=graph.graph_id, uri=graph.public_uri, policy=graph.policy is not None)
-        else:
-            log.log_event("graph", "error", graph=graph.graph_id, uri=graph.public_uri, failure=graph.failure.message)
-    actors = len(state.tokens.actors) if state.tokens is not None else 0
-    log.log_event("start", bind=settings.bind, mode=state.mode, tokens=state.token_source, actors=actors)
+    log_start(state)
 
 
 def announce(listener: socket.socket, options: StartOptions, settings: ServerSettings) -> None:
     """Print the address on stdout, and in single-user mode the token and a command that uses it."""
     address = listen_address(listener)
+    log.log_event("listen", address=address)
     lines = [f"{VARIABLE}={address}"]
     if options.local_token is not None:
         lines += [f"token: {options.local_token}", curl_command(address, options.local_token, settings.tls.cert)]

@@ -31,6 +31,11 @@ class Response:
     body: bytes = b""
     has_length: bool = True
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the body."""
+        return len(self.body)
+
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:  # noqa: ARG002
         """Send the response; return True if it is complete."""
         # A route that answers HEAD states the length of the body that GET sends.
@@ -53,6 +58,8 @@ class StreamResponse:
     cancel: Cancellation
     on_error: Callable[[BaseException], None]
     held: ExitStack = field(default_factory=ExitStack)
+    size: int = 0
+    """The number of bytes that were sent."""
 
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:
         """Send the response; return False if it was cut by a failure or a disconnect.
@@ -76,8 +83,10 @@ class StreamResponse:
         await send({"type": "http.response.start", "status": self.status, "headers": raw_headers(headers)})
         if self.first is not None:
             await send({"type": "http.response.body", "body": self.first, "more_body": True})
+            self.size += len(self.first)
             async for chunk in self.stream.rest():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                self.size += len(chunk)
                 if self.cancel.cancelled:
                     return False
         await send({"type": "http.response.body", "body": b""})
@@ -97,6 +106,8 @@ class EventResponse:
     first: bytes | None = None
     held: ExitStack = field(default_factory=ExitStack)
     status: int = 200
+    size: int = 0
+    """The number of bytes that were sent."""
 
     async def send(self, send: Send, common: Mapping[str, str], receive: Receive) -> bool:
         """Send events until the end; return False if a failure cut the stream."""
@@ -124,6 +135,7 @@ class EventResponse:
                 events, idle = b":\n\n", 0.0
             if events:
                 await send({"type": "http.response.body", "body": events, "more_body": True})
+                self.size += len(events)
             else:
                 await asyncio.sleep(POLL_S)
                 idle += POLL_S

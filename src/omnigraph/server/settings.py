@@ -134,6 +134,8 @@ class ServerSettings:
     auth: AuthSettings
     audit: AuditSettings
     log: LogSettings
+    slow_ms: int
+    slow_profile: bool
     limits: ServerLimits
 
     @property

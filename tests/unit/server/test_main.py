@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph as og
+from omnigraph.version import STORAGE_FORMAT
 from support.serving import POLICY, WAIT_S, environment, make_graph, program, request, wait_for
 from support.tls import write_certificate
 
@@ -48,6 +50,16 @@ def test_a_server_serves_until_a_signal(graph, tmp_path):
         events = [json.loads(line) for line in server.log.splitlines()]
     start = next(event for event in events if event["event"] == "start")
     assert (start["mode"], start["tokens"], start["actors"]) == ("open", "none", 0)
+    assert start["version"] == og.__version__
+    lines = {event["event"]: event for event in events}
+    assert (lines["graph"]["head"], lines["graph"]["storage_stamp"]) == (
+        og.open(graph).snapshot().commit_id,
+        str(STORAGE_FORMAT),
+    )
+    assert lines["graph"]["policy"] is None
+    assert lines["limits"]["body_bytes"] == 1 << 20
+    assert lines["listen"]["address"] == server.address
+    assert {event["route"] for event in events if event["event"] == "request"} == {"/readyz", "/snapshot"}
     warning = next(event for event in events if event["event"] == "warning")
     assert "EVERYBODY WHO REACHES 0.0.0.0:0 MAY READ AND CHANGE ALL SERVED GRAPHS" in warning["message"]
 

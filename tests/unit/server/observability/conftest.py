@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from omnigraph.server.observability import log
+from support.log_text import LogText
 
 LOGGERS = ("", "omnigraph", "uvicorn", "uvicorn.error", "uvicorn.asgi", "uvicorn.access")
 
@@ -21,7 +22,7 @@ def configured() -> Iterator[Callable[..., io.StringIO]]:
 
     def configure(level: str = "info", format: str = "json") -> io.StringIO:
         logging.getLogger().handlers.clear()  # those of pytest fail on a message that cannot be formatted
-        stream = io.StringIO()
+        stream = LogText()
         log.configure(level, format, stream)
         return stream
 

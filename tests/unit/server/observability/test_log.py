@@ -15,6 +15,7 @@ import uvicorn
 
 from omnigraph.errors import InputError
 from omnigraph.policy.decide import PolicyDecision
+from omnigraph.server.observability import log as log_module
 from omnigraph.server.observability.log import (
     QueryLogEntry,
     configure,
@@ -85,16 +86,52 @@ def test_a_query_shows_the_names_of_its_parameters_only(configured, format):
             branch="main",
             commit="c",
             query="adults",
-            query_hash="h",
+            plan_hash="h",
             params=parameters,
             rows=3,
+            bytes=120,
+            plan_cache="hit",
+            table_cache="miss",
             ms=times,
         )
     )
     assert "name,age" in stream.getvalue()
     assert "value-" not in stream.getvalue()
     if format == "json":
-        assert (one(stream)["queue_ms"], one(stream)["engine_ms"], one(stream)["rows"]) == (0.1, 2.346, 3)
+        found = one(stream)
+        assert (found["queue_ms"], found["engine_ms"], found["rows"], found["bytes"]) == (0.1, 2.346, 3, 120)
+        assert (found["plan_hash"], found["plan_cache"], found["table_cache"]) == ("h", "hit", "miss")
+
+
+def test_a_line_that_is_written_later_has_the_time_of_its_event(configured):
+    stream = configured()
+    log_request("GET", "/x", 200, 1.0, "r", None, 1_800_000_000.5)
+    assert one(stream)["at"] == "2027-01-15T08:00:00.500Z"
+
+
+def test_a_message_has_the_arguments_of_its_moment(configured):
+    stream = configured()
+    names = ["ana"]
+    logging.getLogger("other").warning("%s", names)
+    names.append("later")
+    assert one(stream)["message"] == "['ana']"
+
+
+def test_a_changed_format_applies_to_the_same_stream(configured):
+    stream = configured()
+    configure("info", "text", stream)
+    log_event("start", mode="open")
+    assert stream.getvalue().endswith(" info start mode=open\n")
+
+
+def test_dropped_lines_are_reported(configured, monkeypatch):
+    stream = configured()
+    monkeypatch.setattr(log_module._queue, "_limit", 0)
+    log_event("start")
+    logging.getLogger("other").warning("a warning is never dropped")
+    found = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["event"] for line in found] == ["message", "log_dropped"]
+    assert found[1]["lines"] == 1
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
