@@ -151,6 +151,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             flag="--local", restart=True),
     Setting("workers", "count", 1, "The number of processes.", flag="--workers", least=1, restart=True),
     Setting("inline_reads", "switch", True, "Run short reads of local graphs without a change of thread."),
+    Setting("read_staleness_ms", "count", None, "The age up to which a read may use an earlier look at the branches.",
+            default_text="0 on disk, 100 on S3"),
     Setting("cache_bytes", "size", None, "Memory of the caches of all graphs in one process.",
             default_text="2 GiB ÷ `workers`"),
     Setting("hide_uri", "switch", False, "Omit the storage address of graphs from answers.", flag="--hide-uri"),

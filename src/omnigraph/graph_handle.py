@@ -29,6 +29,11 @@ def cache_of(graph: GraphHandle) -> DataCache:
     return graph._context.cache
 
 
+def set_staleness(graph: GraphHandle, seconds: float) -> None:
+    """Let the reads of all handles of an opened graph use a look at the branches that is up to `seconds` old."""
+    graph._context.repository.staleness_s = seconds
+
+
 class GraphHandle:
     """The parts of one opened graph, a branch and an actor, which an access in the context determines."""
 

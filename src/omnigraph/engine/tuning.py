@@ -119,6 +119,8 @@ class Tuning:
     segment_live_share_min: float = 0.5
     """Segments are rebuilt if a smaller share of their rows is live."""
     disk_cache_tries: int = 3
+    build_wait_s: float = 30.0
+    """Seconds that a process waits for another one that builds a large structure."""
     disk_cache_orphan_s: float = 24 * 3600.0
     """Age from which files of an interrupted write are removed."""
 

@@ -32,7 +32,7 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
         if isinstance(at, str):
             return _named_point(repository, access, judge, at)
         judge(branch)
-        snapshot = repository.snapshot(branch.strip(), at)
+        snapshot = repository.read_snapshot(branch.strip(), at)
     except (NotFound, InputError) as error:
         raise without_names(error, access) from None
     if snapshot.made_on != snapshot.branch:

@@ -112,5 +112,5 @@ class GraphContext:
     def snapshot(self, branch: str, at: At = None, action: str = "read") -> Snapshot:
         """Return the graph at a branch's head or at a point, or raise `Denied` if the caller may not use it so."""
         if self.access is None:
-            return self.repository.snapshot(branch, at)
+            return self.repository.read_snapshot(branch, at)
         return authorized_snapshot(self.repository, self.access, partial(self.access.check, action), branch, at)

@@ -20,6 +20,7 @@ from omnigraph.server.connections import ConnectionUsage
 from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
+from omnigraph.server.graph_tuning import apply_settings
 from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.operations import Operations
@@ -60,11 +61,17 @@ class Server:
         self.operations = Operations()
         self.failed_tries = FailedTries()
         self.inline_reads = InlineReads()
-        self.memory = MemoryGuard(holder.current.settings)
-        holder.on_change.append(lambda state: self.memory.configure(state.settings))
+        self.memory = MemoryGuard()
+        holder.on_change.append(self._apply)
+        self._apply(holder.current)
         self.connections = ConnectionUsage()
         self.reporter = Reporter()
         self.started = time.time()
+
+    def _apply(self, state: ServerState) -> None:
+        """Apply the settings of a new state to what lives longer than a state."""
+        self.memory.configure(state.settings)
+        apply_settings(state.graphs.values(), state.settings)
 
     @property
     def is_draining(self) -> bool:

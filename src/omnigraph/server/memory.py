@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import LimitReached, Overloaded
-from omnigraph.server.engine_caches import bound_caches, halve_caches
+from omnigraph.server.graph_tuning import bound_caches, halve_caches
 from omnigraph.server.operations import Operation
 from omnigraph.server.settings import ServerSettings
 
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 class MemoryGuard:
     """The memory of the process and its limit."""
 
-    def __init__(self, settings: ServerSettings, measure: Callable[[], int | None] | None = None) -> None:
+    def __init__(self, measure: Callable[[], int | None] | None = None) -> None:
         self._measure = measure or used_memory
         self.used = self._measure() or 0
         """Bytes that the process has allocated, at the last look."""
@@ -53,10 +53,9 @@ class MemoryGuard:
         """The number of queries that were cancelled since the start of the process."""
         self._shrunk_at = float("-inf")
         self._victim: Operation | None = None
-        self.configure(settings)
 
     def configure(self, settings: ServerSettings) -> None:
-        """Take the limit of new settings."""
+        """Take the limit of the settings."""
         is_known = self._measure() is not None
         self.limit = limit_of(settings) if is_known else None
         if self.limit is None:

@@ -123,6 +123,7 @@ class ServerSettings:
     local: bool
     workers: int
     inline_reads: bool
+    read_staleness_ms: int | None
     cache_bytes: int | None
     hide_uri: bool
     drain_s: float

@@ -85,7 +85,8 @@ def test_a_group_without_limit_has_the_memory_of_the_machine(tmp_path: Path) -> 
 
 
 def test_a_system_without_the_figure_has_no_limit(caplog: pytest.LogCaptureFixture) -> None:
-    guard = MemoryGuard(default_settings(), measure=lambda: None)
+    guard = MemoryGuard(measure=lambda: None)
+    guard.configure(default_settings())
     assert guard.limit is None
     assert "not available on this system" in caplog.text
     guard.check()

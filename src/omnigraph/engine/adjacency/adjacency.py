@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -42,6 +42,7 @@ from omnigraph.engine.adjacency.incremental import (
     removed_pairs,
 )
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.build_turn import build_turn
 from omnigraph.engine.cache.row_mapping import FragmentLayout
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -153,17 +154,24 @@ class EdgeAdjacency:
 
     def _neighbours(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
         """Update the last structure, of this process or an earlier one; build a new one if too much changed."""
-        built = self._base(direction)
-        overlay = self._overlaid(built, direction) if built is not None else None
-        if overlay is not None:
-            return overlay
+        found = self._updated(self._base(direction), direction)
+        if found is not None:
+            return found
+        # A thread with the turn must not wait for one without it.
         src, dst = self.ends()
-        near, far = _oriented(src, dst, direction)
-        with self._logged(f"building the CSR of {len(src):,} edges"):
-            csr = build(near, far, self._near(direction).row_count)
-        loops = np.unique(src[src == dst]).astype(np.int64)
-        self._save(direction, (csr.offsets, csr.targets, loops))
+        with self._turn() as shared:
+            found = self._updated(self._load(direction), direction) if shared else None
+            if found is not None:
+                return found
+            near, far = _oriented(src, dst, direction)
+            with self._logged(f"building the CSR of {len(src):,} edges"):
+                csr = build(near, far, self._near(direction).row_count)
+            loops = np.unique(src[src == dst]).astype(np.int64)
+            self._save(direction, (csr.offsets, csr.targets, loops))
         return csr, loops
+
+    def _updated(self, built: BuiltAdjacency | None, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
+        return self._overlaid(built, direction) if built is not None else None
 
     def _overlaid(self, built: BuiltAdjacency, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
         found = self._changes(built, tuning.current.adjacency_overlay_share)
@@ -195,22 +203,31 @@ class EdgeAdjacency:
         return overlay, np.union1d(loops, found.src[found.src == found.dst])
 
     def _ends(self) -> Ends:
-        built = self._base("ends")
-        found = self._changes(built, tuning.current.adjacency_update_share) if built is not None else None
-        if built is not None and found is not None:
-            mapping = mapped_ends(built, self.edges, found)
-            if mapping is not None:
-                share = tuning.current.adjacency_overlay_share
-                if len(found.src) + len(found.removed) > changes_max(len(mapping[0]), share):
-                    self._save("ends", mapping)
-                return mapping
-        with self._logged(f"resolving the ends of {self.edges.row_count:,} edges"):
-            ends = (
-                _numbers(self.edges.read("src"), self._source_nodes.column("id"), self.edges),
-                _numbers(self.edges.read("dst"), self._target_nodes.column("id"), self.edges),
-            )
-        self._save("ends", ends)
+        ends = self._updated_ends(self._base("ends"))
+        if ends is not None:
+            return ends
+        ids = self._source_nodes.column("id"), self._target_nodes.column("id")
+        with self._turn() as shared:
+            ends = self._updated_ends(self._load("ends")) if shared else None
+            if ends is not None:
+                return ends
+            with self._logged(f"resolving the ends of {self.edges.row_count:,} edges"):
+                ends = (
+                    _numbers(self.edges.read("src"), ids[0], self.edges),
+                    _numbers(self.edges.read("dst"), ids[1], self.edges),
+                )
+            self._save("ends", ends)
         return ends
+
+    def _updated_ends(self, built: BuiltAdjacency | None) -> Ends | None:
+        """Return the ends with the changes since an earlier version; None if too much changed."""
+        found = self._changes(built, tuning.current.adjacency_update_share) if built is not None else None
+        mapping = mapped_ends(built, self.edges, found) if built is not None and found is not None else None
+        if found is not None and mapping is not None:
+            share = tuning.current.adjacency_overlay_share
+            if len(found.src) + len(found.removed) > changes_max(len(mapping[0]), share):
+                self._save("ends", mapping)
+        return mapping
 
     def _edge_rows(self, direction: Direction) -> EdgeRows:
         src, dst = self.ends()
@@ -228,15 +245,22 @@ class EdgeAdjacency:
     # -- reuse of earlier versions ---------------------------------------------------------------
 
     def _base(self, kind: str) -> BuiltAdjacency | None:
+        built: BuiltAdjacency | None = self._cache.base(self._subject(kind))
+        return built if built is not None else self._load(kind)
+
+    def _load(self, kind: str) -> BuiltAdjacency | None:
+        """Read the last structure from the disk cache; None if there is none."""
         what = self._subject(kind)
-        built: BuiltAdjacency | None = self._cache.base(what)
-        if built is None:
-            discard = self._cache.keep_in is not None
-            built = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
-            if built is None:
-                return None
+        discard = self._cache.keep_in is not None
+        built = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
+        if built is not None:
             self._cache.set_base(what, built)
         return built
+
+    def _turn(self) -> AbstractContextManager[bool]:
+        """Return the turn at building a structure that is kept on disk."""
+        large = self.edges.row_count >= tuning.current.adjacency_disk_edges_min
+        return build_turn(self._cache.turn_folder if large else None)
 
     def _save(self, kind: str, arrays: Arrays) -> None:
         layouts = tuple(map(FragmentLayout.of, (self.edges, self._source_nodes, self._target_nodes)))

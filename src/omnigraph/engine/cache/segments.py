@@ -16,6 +16,7 @@ import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.build_turn import build_turn
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
 from omnigraph.engine.exec.cancellation import add_note
@@ -76,6 +77,23 @@ def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> Se
     cache = data.cache
     subject = (builder.kind, data.folder, str(data.field_id(name)))
     segments: list[Segment[Body]] = list(cache.base(subject) or _load(cache, subject, builder))
+    if cache.turn_folder is None or not _is_large(segments, data, builder):
+        return _extended(data, name, builder, segments)
+    with build_turn(cache.turn_folder) as shared:
+        return _extended(data, name, builder, _load(cache, subject, builder) if shared else segments)
+
+
+def _is_large(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilder[Body]) -> bool:
+    """Return True if so many rows are in no segment that a new one is kept on disk."""
+    return sum(map(data.rows_in, _choose(segments, data)[1])) >= builder.kept_from
+
+
+def _extended(
+    data: TableData, name: str, builder: SegmentBuilder[Body], segments: list[Segment[Body]]
+) -> SegmentView[Body]:
+    """Return the structure from segments and, as far as they do not suffice, new ones."""
+    cache = data.cache
+    subject = (builder.kind, data.folder, str(data.field_id(name)))
     chosen, new = _choose(segments, data)
     held = sum(segment.layout.row_count for segment in chosen)
     fresh = sum(map(data.rows_in, new))

@@ -225,6 +225,8 @@ class DataCache:
         """The disk cache to read from; None if there is none."""
         self.keep_in = folder if keep else None
         """The disk cache to write to; None writes nothing."""
+        self.takes_turns = False
+        """True if only one process of the machine builds a large structure at a time."""
         self._bytes = 0
         self._lock = RLock()
         self._building: dict[tuple[str, ...], Any] = {}
@@ -232,6 +234,11 @@ class DataCache:
         """The number of requested entries that were in memory."""
         self.misses = 0
         """The number of requested entries that were computed."""
+
+    @property
+    def turn_folder(self) -> Path | None:
+        """The disk cache whose writers take turns; None if they do not."""
+        return self.keep_in if self.takes_turns else None
 
     def table(self, table: Table) -> TableData:
         """Return the data of a table version."""

@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -76,6 +77,9 @@ class Repository:
         self.manifest = ManifestTable(location, sync=sync)
         self._lock = RLock()
         self._state: State | None = None
+        self.staleness_s = 0.0
+        """The age up to which a read may use an earlier look at the heads. Writes of this process are always seen."""
+        self._looked_at = float("-inf")
         self._schemas: dict[str, SchemaRecord] = {}
         self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
@@ -137,6 +141,8 @@ class Repository:
         """Return the newest state; it is read again only if the manifest changed."""
         with self._lock:
             known = self._state
+        if self.staleness_s:
+            self._looked_at = time.monotonic()
         version = self.manifest.read() if known is None else self.manifest.refresh(known.manifest)
         if known is not None and version is known.manifest:
             return known
@@ -351,6 +357,15 @@ class Repository:
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
         return self._snapshot_of(state, branch, *pinned)
+
+    def read_snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
+        """Return the graph at a point, for a read: the look at a head may be `staleness_s` old."""
+        if at is None and self.staleness_s and time.monotonic() - self._looked_at <= self.staleness_s:
+            with self._lock:
+                known = self._state
+            if known is not None and known.find_head(branch) is not None:
+                return self._at_head(known, branch)
+        return self.snapshot(branch, at)
 
     def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
         """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique id prefix."""

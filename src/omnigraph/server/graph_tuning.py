@@ -1,4 +1,4 @@
-"""The engine caches of a process: one for each graph, with one bound for all of them."""
+"""Settings of the server that apply to its opened graphs: the age of reads, and one bound for all caches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,28 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.graph_handle import cache_of
+from omnigraph.graph_handle import cache_of, set_staleness
 from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.settings import ServerSettings
+
+REMOTE_STALENESS_MS = 100
+"""The default age of a look at the branches of a graph on an object store, where a look is a request."""
+
+
+def apply_settings(graphs: Iterable[ServedGraph], settings: ServerSettings) -> None:
+    """Apply the settings to all open graphs."""
+    for served in graphs:
+        if served.graph is not None:
+            set_staleness(served.graph, staleness_ms(served, settings) / 1000)
+            # The processes of a server need the same structures; one of them builds a large one.
+            cache_of(served.graph).takes_turns = True
+
+
+def staleness_ms(served: ServedGraph, settings: ServerSettings) -> int:
+    """Return the age up to which a read may use an earlier look at the branches."""
+    if settings.read_staleness_ms is not None:
+        return settings.read_staleness_ms
+    return 0 if served.is_local else REMOTE_STALENESS_MS
 
 
 def caches_of(graphs: Iterable[ServedGraph]) -> list[DataCache]:

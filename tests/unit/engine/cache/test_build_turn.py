@@ -1,0 +1,116 @@
+"""Turns at building: one at a time, others read what was built, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.engine import tuning
+from omnigraph.engine.cache.build_turn import LOCK, build_turn
+from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
+from omnigraph.errors import Cancelled
+from omnigraph.graph_handle import cache_of
+
+WAIT_S = 20.0
+SCHEMA = """
+node Person { name: String @key bio: String? @index }
+edge Knows: Person -> Person
+"""
+HOP = "query hop() { match { $p: Person $p knows $q } return { count($q) as n } }"
+TEXT = 'query text() { match { $p: Person search($p.bio, "graph") } return { count($p) as n } }'
+
+
+@contextmanager
+def other_process(folder: Path) -> Iterator[None]:
+    """Hold the turn as another process does: a lock belongs to an open file."""
+    folder.mkdir(exist_ok=True)
+    with (folder / LOCK).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def test_a_free_turn_is_taken_at_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        with build_turn(tmp_path / "cache") as shared:
+            assert shared
+    with build_turn(None) as shared:
+        assert not shared
+
+
+def test_a_folder_that_cannot_be_written_has_no_turns(tmp_path: Path) -> None:
+    with build_turn(tmp_path / "missing" / "cache") as shared:
+        assert not shared
+
+
+def test_a_turn_is_awaited(tmp_path: Path) -> None:
+    found: list[bool] = []
+
+    def take() -> None:
+        with build_turn(tmp_path) as shared:
+            found.append(shared)
+
+    thread = threading.Thread(target=take)
+    with other_process(tmp_path):
+        thread.start()
+        thread.join(0.1)
+        assert not found
+    thread.join(WAIT_S)
+    assert found == [True]
+
+
+def test_the_wait_is_bounded(tmp_path: Path) -> None:
+    with tuning.replaced(build_wait_s=0.05), other_process(tmp_path), build_turn(tmp_path) as shared:
+        assert shared
+
+
+def test_the_wait_can_be_cancelled(tmp_path: Path) -> None:
+    cancel = Cancellation()
+    cancel.cancel()
+    with (
+        other_process(tmp_path),
+        watching(Watch(None, cancel)),
+        pytest.raises(Cancelled),
+        build_turn(tmp_path),
+    ):
+        pass
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, sync=False)
+    people = [{"type": "Person", "data": {"name": f"p{n}", "bio": f"a graph of {n}"}} for n in range(50)]
+    edges = [{"edge": "Knows", "from": f"p{n}", "to": f"p{n + 1}"} for n in range(49)]
+    graph.load([*people, *edges], mode="merge")
+    return graph
+
+
+@pytest.mark.parametrize(("query", "built"), [(HOP, "building the CSR"), (TEXT, "built from")])
+def test_a_waiting_process_reads_what_the_other_one_built(graph: og.Graph, query: str, built: str) -> None:
+    folder = cache_of(graph).folder
+    assert folder is not None
+    waiting = og.open(graph.uri)
+    cache_of(waiting).takes_turns = True
+    found: list[str] = []
+    with tuning.replaced(adjacency_disk_edges_min=1, postings_disk_rows_min=1):
+        thread = threading.Thread(target=lambda: found.append(str(waiting.profile(query))))
+        with other_process(folder):
+            thread.start()
+            time.sleep(0.1)
+            assert built in str(graph.profile(query))
+        thread.join(WAIT_S)
+    assert built not in found[0]
+
+
+def test_after_the_wait_a_process_builds_for_itself(graph: og.Graph) -> None:
+    folder = cache_of(graph).folder
+    assert folder is not None
+    cache_of(graph).takes_turns = True
+    with tuning.replaced(adjacency_disk_edges_min=1, build_wait_s=0.05), other_process(folder):
+        assert "building the CSR" in str(graph.profile(HOP))
