@@ -4,26 +4,25 @@ Values are validated against one table of keys. An unknown key is ignored with a
 known key with an invalid value is an error. Relative paths are relative to the folder of the file. Parent folders are
 not searched.
 
-The file of the operator, `~/.omnigraph/config.yaml`, has lower precedence; it holds the actor and output preferences.
+The operator file, `~/.omnigraph/config.yaml`, has lower precedence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.config_keys import KEYS, OPERATOR_KEYS, Check
+from omnigraph.config_keys import CONFIG_KEYS
+from omnigraph.config_parser import parse_keys
 from omnigraph.errors import InputError
-from omnigraph.redaction import redact
+from omnigraph.operator_config import OPERATOR_FILE, OperatorConfig, read_operator
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.text_files import read_text_file
 
 FILE_NAME = "omnigraph.yaml"
 VARIABLE = "OMNIGRAPH_CONFIG"
-OPERATOR_FILE = "config.yaml"
-HOME_VARIABLE = "OMNIGRAPH_HOME"
 DEFAULTS: Mapping[str, Any] = {
     "cli.branch": "main",
     "cli.output_format": "table",
@@ -36,15 +35,10 @@ _OPERATOR = {
     "cli.output_format": "defaults.output",
     "cli.table_max_column_width": "defaults.table_max_column_width",
     "cli.table_cell_layout": "defaults.table_cell_layout",
-    "cli.store": "defaults.store",
 }
 """Key of the configuration → corresponding key of the operator file."""
-
-Patterns = Mapping[tuple[str, ...], Check]
-
-
-def _patterns(keys: Mapping[str, Check]) -> Patterns:
-    return {tuple(key.split(".")): check for key, check in keys.items()}
+OPERATOR_EQUIVALENTS = frozenset(_OPERATOR.values())
+"""Keys of the operator file that a key of the configuration overrides."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class Config:
     base: Path = field(default_factory=Path)
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
-    operator: Config | None = None
+    operator: OperatorConfig = field(default_factory=lambda: OperatorConfig(Path(OPERATOR_FILE)))
 
     def get(self, key: str) -> Any:
         """Return the value of a key, else that of the operator file, else the default, else None."""
@@ -83,13 +77,13 @@ class Config:
         return self._operator_value(key) if self._operator_value(key) is not None else DEFAULTS.get(key)
 
     def _operator_value(self, key: str) -> Any:
-        return self.operator.values.get(_OPERATOR.get(key, "")) if self.operator is not None else None
+        return self.operator.values.get(_OPERATOR.get(key, ""))
 
     def origin(self, key: str) -> str | None:
         """Return the file that sets a key, or 'built in'."""
         if key in self.values:
             return str(self.path)
-        if self.operator is not None and self._operator_value(key) is not None:
+        if self._operator_value(key) is not None:
             return str(self.operator.path)
         return "built in" if key in DEFAULTS else None
 
@@ -165,10 +159,7 @@ def find_config(explicit: str | None, environ: Mapping[str, str]) -> Config:
     """Return the configuration in effect: the given file, that of `OMNIGRAPH_CONFIG`, `./omnigraph.yaml`, or none."""
     path, named = config_path(explicit, environ)
     config = read_config(path) if named or path.is_file() else Config()
-    own = home(environ) / OPERATOR_FILE
-    if not own.is_file():
-        return config
-    operator = read_config(own, OPERATOR_KEYS)
+    operator = read_operator(environ)
     return replace(config, operator=operator, warnings=(*config.warnings, *operator.warnings))
 
 
@@ -178,103 +169,24 @@ def config_path(explicit: str | None, environ: Mapping[str, str]) -> tuple[Path,
     return (Path(named), True) if named is not None else (Path(FILE_NAME), False)
 
 
-def home(environ: Mapping[str, str]) -> Path:
-    """Return the folder of the operator: `OMNIGRAPH_HOME`, else `~/.omnigraph`."""
-    named = environ.get(HOME_VARIABLE, "").strip()
-    return Path(named) if named else Path.home() / ".omnigraph"
-
-
-def read_config(path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
+def read_config(path: Path) -> Config:
     """Read and validate a configuration file."""
     if path.is_dir():
         raise InputError(
             f"'{path}' is a folder, not a configuration file", code="no_such_file", hint=f"give {path / FILE_NAME}"
         )
-    return parse_config(read_text_file(path), path, keys)
+    return parse_config(read_text_file(path), path)
 
 
-def parse_config(text: str, path: Path, keys: Mapping[str, Check] = KEYS) -> Config:
+def parse_config(text: str, path: Path) -> Config:
     """Validate the text of a configuration file."""
-    import yaml  # noqa: PLC0415
-
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise _invalid(f"'{path}'{where} is not YAML: {reason}") from None
-    except RecursionError:
-        raise _invalid(
-            f"'{path}' is nested too deeply", "a key has at most three levels, such as graphs.lab.uri"
-        ) from None
-    except ValueError as error:
-        raise _invalid(f"'{path}' is not YAML: {error}") from None
-    if document is None:
-        document = {}
-    if not isinstance(document, dict):
-        raise _invalid(f"'{path}' must contain keys and values")
-    if "targets" in document:
-        raise _invalid(f"'{path}': the key 'targets' is now called 'graphs'")
-    values: dict[str, Any] = {}
-    warnings: list[str] = []
-    for parts, value in _leaves((), document, path, warnings, _patterns(keys)):
-        values[".".join(parts)] = value
-    _check_required(document, values, path)
-    return Config(path, path.parent, values, tuple(warnings))
-
-
-def _leaves(
-    parts: tuple[str, ...], members: Mapping[Any, Any], path: Path, warnings: list[str], patterns: Patterns
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, value in members.items():
-        here = (*parts, str(name))
-        key = ".".join(here)
-        check = next((check for pattern, check in patterns.items() if _fits(here, pattern)), None)
-        if check is not None:
-            if value is None:
-                continue
-            expected = check(value)
-            if expected:
-                raise _invalid(f"'{path}': '{key}' must be {expected}, not {_shown(value)}")
-            yield here, value
-        elif any(_fits(here, pattern[: len(here)]) for pattern in patterns if len(pattern) > len(here)):
-            if value is None:
-                continue
-            if not isinstance(value, dict):
-                raise _invalid(f"'{path}': '{key}' must contain keys and values, not {_shown(value)}")
-            yield from _leaves(here, value, path, warnings, patterns)
-        else:
-            near = did_you_mean(str(name), {p[len(parts)] for p in patterns if _fits(parts, p[: len(parts)])} - {"*"})
-            warnings.append(f"unknown key '{key}' in {path}" + (f" ({near})" if near else ""))
-
-
-def _check_required(document: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> None:
-    """Check that each graph has an address, and each alias a command and a query file."""
-    for section, required in (("graphs", ("uri",)), ("aliases", ("command", "query"))):
-        for name in document.get(section) or ():
-            if "." in str(name):
-                raise _invalid(f"'{path}': the name '{name}' under '{section}' contains a dot")
-            for member in required:
-                if f"{section}.{name}.{member}" not in values:
-                    raise _invalid(f"'{path}': '{section}.{name}.{member}' is missing")
-
-
-def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    return len(parts) == len(pattern) and all(p in ("*", part) for part, p in zip(parts, pattern, strict=True))
+    parsed = parse_keys(text, path, CONFIG_KEYS)
+    return Config(path, path.parent, parsed.values, parsed.warnings)
 
 
 def _is(key: str, section: str, member: str) -> bool:
     parts = key.split(".")
     return len(parts) == 3 and parts[0] == section and parts[2] == member
-
-
-def _shown(value: Any) -> str:
-    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else redact(repr(value))
-
-
-def _invalid(message: str, hint: str | None = None) -> InputError:
-    return InputError(message, code="bad_config", hint=hint)
 
 
 def read_env_file(path: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The keys of `omnigraph.yaml` and the checks of their values.
+"""The keys of `omnigraph.yaml` and of the operator file, and the checks of their values.
 
 The keys of the server form one table, `SERVER_SETTINGS`. The configuration file, the `OMNIGRAPH_SERVER_…` variables,
 the options of `omnigraph serve` and docs/server-config.md are made from it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
 
 FORMATS = ("table", "kv", "csv", "json", "jsonl")
@@ -34,6 +34,10 @@ def _texts(value: Any) -> str | None:
     return None if good else "a list of strings"
 
 
+def _members(value: Any) -> str | None:
+    return None if isinstance(value, dict) and all(isinstance(key, str) for key in value) else "a map"
+
+
 def _width(value: Any) -> str | None:
     return None if type(value) is int and value >= 1 else "an integer of at least 1"
 
@@ -47,6 +51,18 @@ def _one_of(*words: str) -> Check:
         return None if value in words else f"one of {', '.join(words)}"
 
     return check
+
+
+@dataclass(frozen=True)
+class KeyTable:
+    """The keys of a configuration file."""
+
+    keys: Mapping[str, Check]
+    """Dotted key to the check of its value; `*` stands for a name."""
+    required: Mapping[str, tuple[str, ...]]
+    """Section of named entries to the keys that each entry must have; `a|b` means exactly one of them."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Last part of an unknown key to an explanation, which the warning includes."""
 
 
 @dataclass(frozen=True)
@@ -241,10 +257,30 @@ KEYS: Mapping[str, Check] = {
     "policy.file": _text,
     "policy.tests": _text,
 }
-OPERATOR_KEYS: Mapping[str, Check] = {
-    "operator.actor": _text,
-    "defaults.output": _one_of(*FORMATS),
-    "defaults.table_max_column_width": _width,
-    "defaults.table_cell_layout": _one_of(*LAYOUTS),
-    "defaults.store": _text,
-}
+CONFIG_KEYS = KeyTable(KEYS, {"graphs": ("uri",), "aliases": ("command", "query")})
+OPERATOR_KEYS = KeyTable(
+    {
+        "operator.actor": _text,
+        "servers.*.url": _text,
+        "clusters.*.root": _text,
+        "defaults.output": _one_of(*FORMATS),
+        "defaults.table_max_column_width": _width,
+        "defaults.table_cell_layout": _one_of(*LAYOUTS),
+        "defaults.store": _text,
+        "defaults.server": _text,
+        "defaults.default_graph": _text,
+        "profiles.*.store": _text,
+        "profiles.*.server": _text,
+        "profiles.*.default_graph": _text,
+        "aliases.*.server": _text,
+        "aliases.*.graph": _text,
+        "aliases.*.query": _text,
+        "aliases.*.file": _text,
+        "aliases.*.name": _text,
+        "aliases.*.args": _texts,
+        "aliases.*.params": _members,
+        "aliases.*.format": _one_of(*FORMATS),
+    },
+    {"servers": ("url",), "clusters": ("root",), "profiles": ("store|server",), "aliases": ("server", "query|file")},
+    {"token": "the file holds no tokens; 'omnigraph login NAME' stores one"},
+)

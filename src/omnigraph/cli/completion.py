@@ -59,6 +59,21 @@ def aliases(context: typer.Context, incomplete: str) -> list[str]:
     return _starting(incomplete, _config(context).aliases)
 
 
+def servers(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the servers of the operator file."""
+    return _starting(incomplete, _config(context).operator.server_names)
+
+
+def profiles(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the profiles of the operator file."""
+    return _starting(incomplete, _config(context).operator.profiles)
+
+
+def operator_aliases(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the aliases of the operator file."""
+    return _starting(incomplete, _config(context).operator.aliases)
+
+
 def _config(context: typer.Context) -> Config:
     try:
         return find_config(context.params.get("config"), os.environ)

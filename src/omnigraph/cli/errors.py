@@ -62,7 +62,10 @@ def report_usage(error: typer.TyperException) -> int:
     return USAGE
 
 
+_ADDRESS_OPTIONS = frozenset({"--uri", "--target", "--server", "--graph", "--graph-id", "--store", "--profile"})
+_STORAGE_HINT = "the command works in storage; give a folder or s3://bucket/prefix as its argument"
 _OPTION_HINTS = {
+    **{(command, option): _STORAGE_HINT for command in ("init", "serve") for option in _ADDRESS_OPTIONS},
     ("load", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
     ("ingest", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
 }
@@ -70,7 +73,10 @@ _OPTION_HINTS = {
 
 def _option_hint(context: Any, option: str) -> str | None:
     known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
-    return _OPTION_HINTS.get((context.info_name, option)) or did_you_mean(option, known)
+    hint = _OPTION_HINTS.get((context.info_name, option)) or did_you_mean(option, known)
+    if hint is None and option in _ADDRESS_OPTIONS:
+        return f"'{context.command_path}' addresses no graph"
+    return hint
 
 
 def report_defect(error: Exception, *, as_json: bool) -> int:

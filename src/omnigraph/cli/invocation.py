@@ -1,6 +1,6 @@
 """One run of a command: its graph, actor and configuration.
 
-A command declared with `takes_graph` accepts the address of a graph (URI, `--uri`, `--target`) and the options of every
+A command declared with `takes_graph` accepts the address of a graph (`addresses`) and the options of every
 command (`--config`, `--as`, `--yes`, `--quiet`, also before the command name), and receives them as one `Invocation`.
 Configuration and graph are opened on first use.
 """
@@ -21,7 +21,7 @@ import typer
 from typer.models import ArgumentInfo
 
 from omnigraph.cli import completion
-from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.addresses import Address, GivenAddress, find_address
 from omnigraph.cli.io.output import remark
 from omnigraph.config import FILE_NAME, Config, find_config, read_env_file
 from omnigraph.errors import GraphNotFound, InputError
@@ -72,55 +72,37 @@ Yes_ = Annotated[bool, typer.Option("--yes", help="Confirm a destructive change 
 Quiet_ = Annotated[bool, typer.Option("--quiet", help="Suppress notes and progress on stderr.")]
 
 _GLOBAL_OPTIONS = {"config": (Config_, None), "as_": (Actor_, None), "yes": (Yes_, False), "quiet": (Quiet_, False)}
-_GRAPH = {
-    "uri_option": (
-        Annotated[str | None, typer.Option("--uri", metavar="URI", help="The address of the graph.")],
-        None,
+_GRAPH: Mapping[str, tuple[tuple[str, ...], str, str, Any]] = {
+    "uri_option": (("--uri",), "URI", "The address of the graph.", None),
+    "target": (("--target",), "NAME", f"The name of the graph in {FILE_NAME}.", completion.targets),
+    "server_name": (
+        ("--server",),
+        "NAME|URL",
+        "A server: its name in the operator file, or its address.",
+        completion.servers,
     ),
-    "target": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--target",
-                metavar="NAME",
-                help=f"The name of the graph in {FILE_NAME}.",
-                autocompletion=completion.targets,
-            ),
-        ],
-        None,
+    "graph_id": (("--graph", "--graph-id"), "ID", "The graph of the server.", None),
+    "store": (("--store",), "URI", "The graph in storage: a folder or s3://bucket/prefix.", None),
+    "profile_name": (
+        ("--profile", "--profile-name"),
+        "NAME",
+        "The profile of the operator file that names the graph (default: OMNIGRAPH_PROFILE).",
+        completion.profiles,
     ),
 }
-GLOBAL_OPTION_NAMES = frozenset({"--config", "--as", "--yes", "--quiet", "--uri", "--target"})
-"""Options that the reference explains once, not at every command."""
+"""Parameter to the spellings, metavar, help and completion of an option that names a graph.
+
+A command that has an option of the first spelling offers the second one only.
+"""
+GLOBAL_OPTION_NAMES = frozenset({*_GLOBAL_OPTIONS, *_GRAPH})
+"""Parameters that the reference explains once, not at every command."""
 
 _URI = Annotated[
     str | None,
-    typer.Argument(metavar="URI", help="The graph: a folder or s3://bucket/prefix.", show_default=False),
+    typer.Argument(
+        metavar="URI", help="The graph: a folder, s3://bucket/prefix or the address of a server.", show_default=False
+    ),
 ]
-
-
-@dataclass(frozen=True)
-class Address:
-    """The address of a graph, and the option or setting that gave it."""
-
-    uri: str = field(repr=False)
-    origin: str
-    name: str | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """True if the graph is on the local disk."""
-        return "://" not in self.uri or self.uri.startswith("file://")
-
-    @property
-    def is_server(self) -> bool:
-        """True if the address is that of a server."""
-        return self.uri.lower().startswith(("http://", "https://"))
-
-    @property
-    def kind(self) -> str:
-        """The kind of storage, for messages."""
-        return "server" if self.is_server else "local storage" if self.is_local else "remote storage"
 
 
 @dataclass
@@ -132,6 +114,10 @@ class Invocation:
     uri: str | None = field(default=None, repr=False)
     uri_option: str | None = field(default=None, repr=False)
     target: str | None = None
+    server_name: str | None = field(default=None, repr=False)
+    graph_id: str | None = None
+    store: str | None = field(default=None, repr=False)
+    profile_name: str | None = None
 
     def __post_init__(self) -> None:
         self._written: tuple[Graph, int] | None = None
@@ -181,47 +167,27 @@ class Invocation:
         return self.config.get("cli.actor"), self.config.origin("cli.actor")
 
     @property
+    def given(self) -> GivenAddress:
+        """The arguments and options that name a graph."""
+        forms = self.target, self.server_name, self.graph_id, self.store, self.profile_name
+        return GivenAddress(self.uri, self.uri_option, *forms)
+
+    @property
     def has_address(self) -> bool:
         """True if options or configuration name a graph."""
-        return self._find_address(None) is not None
+        return find_address(self.given, self) is not None
 
     def address(self, fallback: str | None = None) -> Address:
         """Return the address of the graph; `fallback` is the graph name of an alias."""
-        found = self._find_address(fallback)
+        found = find_address(self.given, self, fallback)
         if found is None:
             raise InputError(
                 f"'omnigraph {self.command}' requires a graph",
                 code="no_graph",
-                hint=f"give its address (omnigraph {self.command} … ./my.omni, or --uri), its name (--target), or set "
-                f"'cli.graph' in {FILE_NAME}",
+                hint=f"give its address (omnigraph {self.command} … ./my.omni, or --uri), its name (--target), a "
+                f"server (--server), a profile (--profile), or set 'cli.graph' in {FILE_NAME}",
             )
         return found
-
-    def _find_address(self, fallback: str | None) -> Address | None:
-        given = [
-            (word, value)
-            for word, value in (("the URI", self.uri), ("--uri", self.uri_option), ("--target", self.target))
-            if value is not None
-        ]
-        if len(given) > 1:
-            raise UsageFault(f"more than one graph was given: {', '.join(f'{w} {redact_uri(v)!r}' for w, v in given)}")
-        if self.target is not None and "://" in self.target:
-            raise UsageFault(
-                f"--target must be a name, not an address ('{redact_uri(self.target)}'); give the address as the URI"
-            )
-        explicit = self.uri if self.uri is not None else self.uri_option
-        if explicit is not None:
-            return Address(explicit, given[0][0])
-        for name, origin in ((self.target, "--target"), (fallback, "the alias"), (self._default, "cli.graph")):
-            if name is not None:
-                return Address(self.config.get_graph(name), origin, name)
-        store = self.config.get("cli.store")
-        return Address(str(store), f"{self.config.origin('cli.store')}") if store is not None else None
-
-    @property
-    def _default(self) -> str | None:
-        default = self.config.get("cli.graph")
-        return str(default) if default is not None else None
 
     def branch(self, given: str | None, fallback: str | None = None) -> str:
         """Return the branch: the option, that of the alias, or the configured one (`main` by default)."""
@@ -305,12 +271,12 @@ class Invocation:
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
     """Add to a command the options that name a graph, and the URI as its last argument."""
-    return _declare(command, {"uri": (_URI, None)}, _GRAPH)
+    return _declare(command, {"uri": (_URI, None)}, _graph_options(command))
 
 
 def takes_graph_by_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add to a command the options that name a graph; the command reads its arguments itself."""
-    return _declare(command, {}, _GRAPH)
+    return _declare(command, {}, _graph_options(command))
 
 
 def takes_config(command: Callable[..., None]) -> Callable[..., None]:
@@ -329,6 +295,24 @@ _BRANCH_OPTIONS = {
     "export": "--branch",
 }
 """Command → its option that names a branch."""
+
+
+def _graph_options(command: Callable[..., None]) -> Declared:
+    """Return the options that name a graph, without the spellings that the command uses itself."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    own = {
+        spelling
+        for parameter in parameters
+        for note in getattr(parameter.annotation, "__metadata__", ())
+        # In an annotation, typer keeps the first spelling as the default.
+        for spelling in (getattr(note, "default", None), *(getattr(note, "param_decls", None) or ()))
+    }
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, (spellings, metavar, help_, complete) in _GRAPH.items():
+        free = [spelling for spelling in spellings if spelling not in own]
+        option = typer.Option(*free, metavar=metavar, help=help_, autocompletion=complete)
+        options[name] = (Annotated[str | None, option], None)
+    return options
 
 
 def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:

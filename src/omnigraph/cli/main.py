@@ -15,8 +15,10 @@ from omnigraph.cli.commands.admin import (
     completion,
     config,
     demo,
+    login,
     optimize,
     policy,
+    profile,
     recover,
     retired,
     snapshot,
@@ -107,6 +109,9 @@ app.command("verify", rich_help_panel=OPERATE)(verify.verify_command)
 app.add_typer(policy.app, name="policy", rich_help_panel=OPERATE)
 app.add_typer(token.app, name="token", rich_help_panel=OPERATE)
 app.add_typer(audit.app, name="audit", rich_help_panel=OPERATE)
+app.command("login", rich_help_panel=OPERATE)(login.login_command)
+app.command("logout", rich_help_panel=OPERATE)(login.logout_command)
+app.add_typer(profile.app, name="profile", rich_help_panel=OPERATE)
 app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)
 app.command("version", rich_help_panel=OPERATE)(version.version_command)

@@ -54,7 +54,7 @@ def _section(path: tuple[str, ...], command: Any, shared: frozenset[str]) -> lis
     rows += [
         (", ".join(f"`{spelling}`" for spelling in _spellings(option)), option.help or "")
         for option in options
-        if not option.hidden and not shared & set(option.opts) and "--help" not in option.opts
+        if not option.hidden and option.name not in shared and "--help" not in option.opts
     ]
     if rows:
         lines += ["| | |", "|---|---|", *(f"| {_escaped(left)} | {_escaped(right)} |" for left, right in rows), ""]

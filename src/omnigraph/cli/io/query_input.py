@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
+from omnigraph.cli.addresses import Address
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Address, Invocation
+from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.output import remark
 from omnigraph.cli.io.params import gather

@@ -79,12 +79,13 @@ def test_config_shows_origins(graph, cli, monkeypatch):
 def test_operator_file(graph, cli):
     Path("home").mkdir()
     Path("home/config.yaml").write_text(
-        f"operator: {{actor: maren}}\ndefaults: {{output: csv, store: {graph}}}\nservers: {{x: {{url: y}}}}\n"
+        f"operator: {{actor: maren}}\ndefaults: {{output: csv, store: {graph}}}\nprofile: {{x: {{url: y}}}}\n"
     )
     Path("omnigraph.yaml").rename("other.yaml")
     code, out, err = cli("read", "-q", "q.gq", "-n", "adults", "-p", "least=18")
     assert (code, out) == (0, "p.name,p.age\nAna,41\n")
-    assert err == f"warning: unknown key 'servers' in {Path('home').absolute()}/config.yaml\n"
+    unknown = f"unknown key 'profile' in {Path('home').absolute()}/config.yaml (did you mean 'profiles'?)"
+    assert err == f"warning: {unknown}\n"
     settings = {row["key"]: row for row in document(cli("config", "--json"))["settings"]}
     assert (settings["actor"]["value"], settings["cli.output_format"]["value"]) == ("maren", "csv")
     assert settings["graph"]["origin"].endswith("home/config.yaml")

@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import print_json
-from omnigraph.config import Config
+from omnigraph.config import OPERATOR_EQUIVALENTS, Config
 from omnigraph.config_keys import KEYS
 from omnigraph.redaction import redact_uri
 from omnigraph.text_table import cell
@@ -26,6 +26,7 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
         ("actor", run.actor, run.actor_origin or "not set"),
     ]
     rows += [(key, config.get(key), config.origin(key) or "") for key in _known(config)]
+    rows += _operator_rows(config)
     rows = [(key, _redacted(value), origin) for key, value, origin in rows]
     if as_json:
         print_json({"settings": [{"key": key, "value": value, "origin": origin} for key, value, origin in rows]})
@@ -47,3 +48,11 @@ def _known(config: Config) -> list[str]:
     """Return every key with a value: first the fixed keys in documented order, then those that contain names."""
     plain = [key for key in KEYS if "*" not in key and config.get(key) is not None]
     return plain + [key for key in config.values if key not in plain]
+
+
+def _operator_rows(config: Config) -> list[tuple[str, Any, str]]:
+    """Return the values of the operator file that no key of the configuration shows."""
+    operator = config.operator
+    return [
+        (key, value, str(operator.path)) for key, value in operator.values.items() if key not in OPERATOR_EQUIVALENTS
+    ]

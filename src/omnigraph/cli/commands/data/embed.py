@@ -60,7 +60,7 @@ def embed_command(
             raise UsageFault("--in-graph allows only --type and --reembed-all")
         _embed_graph(run, run.branch(branch), types, reembed_all, message, as_json=as_json)
         return
-    if run.uri or run.uri_option or run.target or branch:
+    if not run.given.is_empty or branch:
         raise UsageFault("a graph requires --in-graph; files are embedded without a graph")
     from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification

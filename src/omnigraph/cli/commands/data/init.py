@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.addresses import Address
 from omnigraph.cli.commands.model.schema import warn_of_annotations
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Address, Invocation, Json, takes_config
+from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.config import FILE_NAME

@@ -10,7 +10,7 @@ import typer
 
 from omnigraph.cli.errors import FAILED
 from omnigraph.cli.invocation import Branch, Invocation, takes_graph
-from omnigraph.config import home
+from omnigraph.operator_config import home
 
 
 @takes_graph
