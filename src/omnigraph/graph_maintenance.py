@@ -32,19 +32,28 @@ class GraphMaintenance:
     def ensure_indices(self, options: WriteOptions) -> list[TableStats]:
         """Build the missing indexes of a branch."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
-        return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog))
+        at_once = self._context.maintenance_concurrency
+        return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
 
     def optimize(self, options: WriteOptions) -> list[TableStats]:
         """Compact the tables of a branch and update its indexes."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
-        return maintenance.optimize(self._repository, options, wanted=wanted_indexes(catalog))
+        at_once = self._context.maintenance_concurrency
+        return maintenance.optimize(self._repository, options, wanted=wanted_indexes(catalog), at_once=at_once)
 
     def cleanup(
         self, request: RefRequest, *, keep: int | None, older_than: timedelta | None, confirm: bool
     ) -> list[CleanupStats]:
         """Delete expired branches and remove old table versions; without `confirm`, only report them."""
         self._context.check("maintain")
-        return maintenance.cleanup(self._repository, keep=keep, older_than=older_than, confirm=confirm, request=request)
+        return maintenance.cleanup(
+            self._repository,
+            keep=keep,
+            older_than=older_than,
+            confirm=confirm,
+            request=request,
+            at_once=self._context.maintenance_concurrency,
+        )
 
     def recover(self) -> list[Recovered]:
         """Finish or undo the writes of crashed processes and remove the files of abandoned jobs."""

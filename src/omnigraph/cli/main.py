@@ -35,6 +35,7 @@ from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, repor
 from omnigraph.cli.help import Program, use_command_class
 from omnigraph.cli.invocation import Actor_, Config_, GlobalOptions, Quiet_, Yes_
 from omnigraph.cli.io.progress_log import log_long_operations
+from omnigraph.cli.process_settings import apply_process_settings
 from omnigraph.errors import OmniGraphError
 
 app = typer.Typer(
@@ -66,6 +67,7 @@ def _root(
         False, "-v", "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
+    apply_process_settings(os.environ)
     context.obj = GlobalOptions(config_file, as_, yes, quiet)
     log_long_operations(quiet=quiet)
 

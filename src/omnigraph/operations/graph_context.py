@@ -10,6 +10,7 @@ from typing import Any
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.errors import InputError
 from omnigraph.operations.access import Access
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
 from omnigraph.operations.catalog_cache import CatalogCache
@@ -19,10 +20,13 @@ from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.upkeep.parallel import TABLES_AT_ONCE
 from omnigraph.versioning.write.ref_names import check_text
 from omnigraph.versioning.write.repository import At, Repository
 
 Place = str | os.PathLike[str]
+MAINTENANCE_CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
+_CONCURRENCY_MAX = 1024
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class GraphContext:
     """The rights of the caller; None does not limit them."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Entries of the metadata of every commit."""
+    maintenance_concurrency: int = TABLES_AT_ONCE
+    """Number of tables that maintenance treats at once."""
 
     @classmethod
     def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> GraphContext:
@@ -56,6 +62,7 @@ class GraphContext:
             GraphEmbedder(environ),
             environ,
             BlobSources(blob_sources, environ) if blob_sources else None,
+            maintenance_concurrency=_maintenance_concurrency(environ),
         )
 
     def with_access(self, access: Access) -> GraphContext:
@@ -114,3 +121,17 @@ class GraphContext:
         if self.access is None:
             return self.repository.read_snapshot(branch, at)
         return authorized_snapshot(self.repository, self.access, partial(self.access.check, action), branch, at)
+
+
+def _maintenance_concurrency(environ: Mapping[str, str]) -> int:
+    """Return the number of tables that maintenance treats at once."""
+    text = environ.get(MAINTENANCE_CONCURRENCY, "").strip()
+    if not text:
+        return TABLES_AT_ONCE
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _CONCURRENCY_MAX:
+        raise InputError(
+            f"{MAINTENANCE_CONCURRENCY} must be an integer from 1 to {_CONCURRENCY_MAX}, not '{text[:40]}'",
+            code="bad_setting",
+            hint=f"it is the number of tables that maintenance treats at once; unset, it is {TABLES_AT_ONCE}",
+        )
+    return int(text)

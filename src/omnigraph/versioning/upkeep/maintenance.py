@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from omnigraph.checkpoints import checked
+from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
@@ -34,6 +34,7 @@ from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_objects import microseconds
 from omnigraph.versioning.model.state import State
+from omnigraph.versioning.upkeep.parallel import TABLES_AT_ONCE, each
 from omnigraph.versioning.upkeep.reclaim import Garbage, reclaim
 from omnigraph.versioning.upkeep.retention import RetentionPolicy, TableId, live_versions
 from omnigraph.versioning.write.branches import delete_expired, expired
@@ -92,47 +93,55 @@ class CleanupStats:
         }
 
 
-@dataclass
-class _MaintenancePlan:
-    tables: dict[str, Table] = field(default_factory=dict)
-    stats: list[TableStats] = field(default_factory=list)
-
-
 def optimize(
-    repository: Repository, options: WriteOptions | None = None, *, wanted: Wanted | None = None
+    repository: Repository,
+    options: WriteOptions | None = None,
+    *,
+    wanted: Wanted | None = None,
+    at_once: int = TABLES_AT_ONCE,
 ) -> list[TableStats]:
-    """Compact every table of a branch and update its indexes in one commit; no commit if nothing changes."""
-    return _maintain(repository, replace(options or WriteOptions(), kind="optimize"), wanted or {}, compact=True)
+    """Compact every table of a branch and update its indexes in one commit; no commit if nothing changes.
+
+    `at_once` tables are treated in parallel.
+    """
+    options = replace(options or WriteOptions(), kind="optimize")
+    return _maintain(repository, options, wanted or {}, at_once, compact=True)
 
 
-def ensure_indices(repository: Repository, options: WriteOptions, wanted: Wanted) -> list[TableStats]:
+def ensure_indices(
+    repository: Repository, options: WriteOptions, wanted: Wanted, *, at_once: int = TABLES_AT_ONCE
+) -> list[TableStats]:
     """Build the missing indexes in one commit; no commit if none is missing."""
-    return _maintain(repository, replace(options, kind="ensure_indices"), wanted, compact=False)
+    return _maintain(repository, replace(options, kind="ensure_indices"), wanted, at_once, compact=False)
 
 
-def _maintain(repository: Repository, options: WriteOptions, wanted: Wanted, *, compact: bool) -> list[TableStats]:
+def _maintain(
+    repository: Repository, options: WriteOptions, wanted: Wanted, at_once: int, *, compact: bool
+) -> list[TableStats]:
     """Maintain a branch. A repetition with the same idempotency key returns the result of the first call."""
     options = replace(options, request_hash=hash_request(options.kind, options.branch))
-    plan = _MaintenancePlan()
+    stats: list[TableStats] = []
 
     def prepare(transaction: Transaction) -> None:
-        plan.tables.clear()
-        plan.stats.clear()
-        for key in checked(transaction.snapshot.tables):
-            _maintain_table(plan, key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
-        for key, table in plan.tables.items():
-            transaction.set_version(key, table)
-        recorded = [msgspec.to_builtins(stats) for stats in plan.stats]
+        def maintain(key: str) -> tuple[Table, TableStats]:
+            checkpoint()
+            return _maintain_table(key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
+
+        maintained = each(maintain, transaction.snapshot.tables, at_once)
+        stats[:] = [one for _, one in maintained]
+        for table, one in maintained:
+            if one.committed:
+                transaction.set_version(one.table_key, table)
+        recorded = [msgspec.to_builtins(one) for one in stats]
         transaction.options = replace(transaction.options, result={"tables": recorded})
         reach("optimize.before_publish")
 
     _, earlier = write_once(repository, prepare, options)
-    return plan.stats if earlier is None else msgspec.convert(earlier.result["tables"], list[TableStats])
+    return stats if earlier is None else msgspec.convert(earlier.result["tables"], list[TableStats])
 
 
-def _maintain_table(
-    plan: _MaintenancePlan, key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool
-) -> None:
+def _maintain_table(key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> tuple[Table, TableStats]:
+    """Return the maintained table, which is the given one if there is nothing to do, and the result."""
     before = table.fragment_count
     current = table
     if compact:
@@ -144,9 +153,7 @@ def _maintain_table(
     staged, pending = stage_indexes(current, specs, rebuild=stale)
     if staged is not None:
         current, _ = staged.promote()
-    if current is not table:
-        plan.tables[key] = current
-    plan.stats.append(TableStats(key, before, current.fragment_count, current is not table, tuple(pending)))
+    return current, TableStats(key, before, current.fragment_count, current is not table, tuple(pending))
 
 
 # -- cleanup -----------------------------------------------------------------------------------------
@@ -160,6 +167,7 @@ def cleanup(
     confirm: bool = False,
     grace: timedelta = GRACE,
     request: RefRequest = NO_REQUEST,
+    at_once: int = TABLES_AT_ONCE,
 ) -> list[CleanupStats]:
     """Delete expired branches, and remove table versions that no retained commit pins.
 
@@ -167,7 +175,8 @@ def cleanup(
     and the merge bases of any two branches are always retained, and so is every commit that was a head within `grace`,
     because a process may still read it or write on top of it. Without `confirm` nothing is removed, and the counts show
     what would be removed. A grace of zero states that no other process uses the graph: ages then do not matter, and
-    files of unfinished writes are removed too. `request` is the author of the deletion of expired branches.
+    files of unfinished writes are removed too. `request` is the author of the deletion of expired branches. `at_once`
+    tables are treated in parallel.
     """
     if keep is None and older_than is None:
         raise InputError(
@@ -185,7 +194,7 @@ def cleanup(
     state = state.without_heads(expired(state, microseconds(now)))
     # An object store reports times in whole seconds: the newest versions can be as old as `now`.
     before = now - grace if grace else _END_OF_TIME
-    listed, stats = _list_tables(repository, state)
+    listed, stats = _list_tables(repository, state, at_once)
     written = {(*identity, file.version): file.written_at for identity, files in listed.items() for file in files}
     policy = RetentionPolicy(keep, now - older_than if older_than is not None else None, before)
     live = live_versions(repository, state, written, now, policy)
@@ -206,7 +215,7 @@ def cleanup(
     unknown = unknown_folders(repository.tables, known)
     garbage.unknown = set(unknown)
     garbage.folders = {folder for folder, written_at in unknown.items() if written_at < before}
-    removed = _remove(repository, garbage, before, no_writers=not grace)
+    removed = _remove(repository, garbage, before, at_once, no_writers=not grace)
     for identity in listed:
         row = state.tables[identity]
         done = removed.get(row.folder, Removed((), 0))
@@ -232,21 +241,25 @@ def _check_clock(now: datetime) -> None:
 
 
 def _list_tables(
-    repository: Repository, state: State
+    repository: Repository, state: State, at_once: int
 ) -> tuple[dict[TableId, list[VersionFile]], dict[TableId, CleanupStats]]:
     """Return the versions of each table, and the error for each table that cannot be listed."""
     listed: dict[TableId, list[VersionFile]] = {}
     failed: dict[TableId, CleanupStats] = {}
-    for identity, row in sorted(state.tables.items()):
+
+    def list_table(identity: TableId) -> None:
+        row = state.tables[identity]
         try:
             listed[identity] = list_versions(repository.tables, row.folder)
         except OmniGraphError as error:
             failed[identity] = CleanupStats(row.key, row.folder, error=error.message)
-    return listed, failed
+
+    each(list_table, sorted(state.tables), at_once)
+    return {identity: listed[identity] for identity in sorted(listed)}, failed
 
 
 def _remove(
-    repository: Repository, garbage: Garbage, before: datetime, *, no_writers: bool
+    repository: Repository, garbage: Garbage, before: datetime, at_once: int, *, no_writers: bool
 ) -> dict[str, Removed | str]:
     """Remove garbage; return folder → what was removed, or the reason why it was not."""
     done: dict[str, Removed | str] = {}
@@ -261,14 +274,18 @@ def _remove(
             done[folder] = error.message
             raise
 
-    for folder in garbage.versions:
+    def remove_unfinished_from(folder: str) -> None:
         try:
             remove_unfinished(repository.tables, folder, before)
         except OmniGraphError as error:
             done[folder] = error.message
-    reclaim(repository, garbage, remove_from)
+
+    def remove_unreferenced(folder: str) -> None:
+        with suppress(OmniGraphError):
+            remove_from(folder, [])
+
+    each(remove_unfinished_from, garbage.versions, at_once)
+    reclaim(repository, garbage, remove_from, at_once)
     if no_writers:
-        for folder in garbage.versions.keys() - done.keys():
-            with suppress(OmniGraphError):
-                remove_from(folder, [])
+        each(remove_unreferenced, garbage.versions.keys() - done.keys(), at_once)
     return done

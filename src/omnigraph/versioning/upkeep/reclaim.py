@@ -20,6 +20,7 @@ from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Reclaim
 from omnigraph.versioning.model.manifest_rows import reclaim_to_row, row_to_commit_and_pins
 from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.upkeep.parallel import each
 from omnigraph.versioning.upkeep.retention import TableId, pinned_versions
 from omnigraph.versioning.write.repository import Repository
 
@@ -42,8 +43,8 @@ class Garbage:
     """All folders that are not in the manifest, whatever their age."""
 
 
-def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
-    """Fence the garbage, remove it, and lift the fence."""
+def reclaim(repository: Repository, garbage: Garbage, remove: Remove, at_once: int) -> None:
+    """Fence the garbage, remove it, `at_once` tables in parallel, and lift the fence."""
     token = new_ulid(repository.clock())
     fenced: Reclaim = Reclaim(token, {})
     finished: list[str] = []
@@ -59,13 +60,17 @@ def reclaim(repository: Repository, garbage: Garbage, remove: Remove) -> None:
     repository.publish(decide)
     reach("cleanup.fenced")
     failed: dict[str, frozenset[int] | None] = {}
-    for folder, versions in fenced.tables.items():
+
+    def remove_from(folder: str) -> None:
+        versions = fenced.tables[folder]
         try:
             remove(folder, None if versions is None else sorted(versions))
         except OmniGraphError:
             # The caller reports the error; versions that could not be removed stay fenced.
             failed[folder] = versions
         reach("cleanup.table")
+
+    each(remove_from, fenced.tables, at_once)
     if fenced.tables:
         rest = Reclaim(token, failed)
         row = reclaim_to_row(rest, repository.clock())

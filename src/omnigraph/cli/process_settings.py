@@ -1,0 +1,56 @@
+"""Settings of the whole process: the folder of temporary files and the memory pool of Lance.
+
+The program hands them on by the variables that the standard library, Lance and Spark read: `TMPDIR` and
+`LANCE_MEM_POOL_SIZE`. Worker processes of a server inherit them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from omnigraph.config_keys import MIB, parse_size
+from omnigraph.errors import InputError
+
+TEMPORARY, MEMORY_POOL = "OMNIGRAPH_TMPDIR", "OMNIGRAPH_LANCE_MEMORY_POOL"
+MEMORY_POOL_MIN = 16 * MIB
+"""Below this size, sorts of Lance become slow, and then fail."""
+
+
+def apply_process_settings(environ: MutableMapping[str, str]) -> None:
+    """Check the settings and put them in force for this process and its children."""
+    folder = environ.get(TEMPORARY, "").strip()
+    if folder:
+        _use_temporary_folder(Path(folder).expanduser().absolute(), environ)
+    pool = environ.get(MEMORY_POOL, "").strip()
+    if pool:
+        environ["LANCE_MEM_POOL_SIZE"] = str(_pool_size(pool))
+
+
+def _use_temporary_folder(folder: Path, environ: MutableMapping[str, str]) -> None:
+    import tempfile
+
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "does not exist"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        problem = "is not writable"
+    else:
+        environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        return
+    raise InputError(
+        f"{TEMPORARY} names '{folder}', which {problem}",
+        code="bad_setting",
+        hint=f"create the folder, or unset {TEMPORARY} to use that of the system",
+    )
+
+
+def _pool_size(text: str) -> int:
+    size = parse_size(text)
+    if size is None or size < MEMORY_POOL_MIN:
+        raise InputError(
+            f"{MEMORY_POOL} must be a number of bytes of at least {MEMORY_POOL_MIN // MIB} MiB, not '{text[:40]}'",
+            code="bad_setting",
+            hint="such as 1073741824 or 1 GiB; unset, Lance uses its own default",
+        )
+    return size
