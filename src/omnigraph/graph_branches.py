@@ -9,7 +9,7 @@ from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.graph_changes import GraphChanges
 from omnigraph.operations.merge.conflict_rules import Resolve
 from omnigraph.operations.merge.merge import MergeResult
-from omnigraph.operations.merge.merge_plan import MergePlan
+from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.versioning.model.manifest_objects import Head, Tag
@@ -136,7 +136,7 @@ class GraphBranches(GraphChanges):
         resolve: Resolve = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
-    ) -> MergePlan:
+    ) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
         with stoppable("preview", cancel, timeout):
             return self._history.preview_merge(self._name(source), self._branch(into), resolve)
@@ -172,7 +172,7 @@ class GraphBranches(GraphChanges):
         resolve: Resolve = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
-    ) -> MergePlan:
+    ) -> MergePreview:
         """Return the plan of a revert, with its conflicts; nothing is written."""
         with stoppable("preview", cancel, timeout):
             return self._history.preview_revert(commit_id, self._branch(branch), resolve)

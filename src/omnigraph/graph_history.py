@@ -19,7 +19,7 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.merge.conflict_rules import Resolve
 from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_branch, preview_merge
-from omnigraph.operations.merge.merge_plan import MergePlan
+from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
 from omnigraph.versioning.compare.changeset import ChangeSet
@@ -137,7 +137,7 @@ class GraphHistory:
                 self._repository, MergeRequest(source, options, resolve, delete_branch, run_ranges=run_ranges)
             )
 
-    def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePlan:
+    def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
         self._context.check_head(source)
         self._context.check_head(into)
@@ -151,7 +151,7 @@ class GraphHistory:
             self._repository, lambda: self._context.snapshot(options.branch, point).commit_id, options, resolve=resolve
         )
 
-    def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePlan:
+    def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a revert, with its conflicts; nothing is written."""
         self._context.check_head(branch)
         reverted = self._context.snapshot(branch, commit_id).commit_id

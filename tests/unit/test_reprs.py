@@ -26,7 +26,7 @@ def test_repr_of_results_is_one_short_line(tmp_path):
     assert repr(snapshot) == f"Snapshot(branch='main', commit_id='{loaded.commit_id}', version={snapshot.version})"
     graph.on("rev").load([film(1, "Aliens"), film(2, "Brazil")], mode="merge")
     graph.load([film(1, "Alien 3")], mode="merge")
-    assert repr(graph.merge_preview("rev")) == "<MergePlan merged: 1 inserted, 1 conflict>"
+    assert repr(graph.merge_preview("rev")) == "<MergePreview merged: 1 inserted, 1 conflict>"
     merged = graph.merge("rev", resolve="theirs")
     assert repr(merged) == (
         f"MergeResult(source='rev', target='main', outcome='merged', commit_id='{merged.commit_id}')"

@@ -22,7 +22,8 @@ from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.version_diff import IdRange
 from omnigraph.versioning.compare.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.write.repository import Repository
 
 SUMMARY = "_diff.json"

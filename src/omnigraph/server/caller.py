@@ -16,6 +16,7 @@ from omnigraph.server.content_negotiation import DEFAULT, Negotiated
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.state import ServerState
+from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.versioning.write.repository import At
 from omnigraph.wire.commits import CommitDocument
@@ -106,7 +107,19 @@ class Caller:
         """Return the commit that this request made; the right to write suffices to see it."""
         assert self.served is not None
         assert self.served.graph is not None
-        return CommitDocument.of(self.served.graph.commit(commit_id).to_json()) if commit_id is not None else None
+        if commit_id is None:
+            return None
+        return commit_document(self.served.graph.commit(commit_id), typed=self.negotiated.typed)
+
+
+def commit_document(commit: Commit, *, typed: bool) -> CommitDocument:
+    """Return the document of a commit; a typed one has every attribute."""
+    document = CommitDocument.of(commit.to_json())
+    if typed:
+        document.schema_hash = commit.schema_hash
+        document.since = commit.since
+        document.fork_commit_id = commit.fork_commit_id
+    return document
 
 
 def point_of(text: str | None) -> At:

@@ -9,18 +9,34 @@ from msgspec import UNSET, UnsetType, field
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ConflictDocument
+from omnigraph.wire.pins import PinDocument
 
 MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 
+class HeadDetailsDocument(Document):
+    """Further attributes of a branch; `since` is the manifest version in which it was created."""
+
+    incarnation: str
+    parent_commit_id: str | None
+    manifest_version: int
+    schema_hash: str
+    created_us: int
+    fork_commit_id: str | None
+    fork_branch: str | None
+    since: int
+    pins: list[PinDocument]
+
+
 class BranchCreatedDocument(Document, kw_only=True):
-    """A new branch and its head."""
+    """A new branch and its head; `branch` is in typed answers only."""
 
     uri: str
     from_: str = field(name="from")
     name: str
     actor_id: str | None
     graph_commit_id: str
+    branch: BranchDocument | UnsetType = UNSET
 
 
 class BranchListDocument(Document):
@@ -39,7 +55,10 @@ class ComparedBranchDocument(Document):
 
 
 class BranchDocument(Document, kw_only=True):
-    """One branch; `expires_at` is in microseconds since 1970, and `compared` counts commits against another branch."""
+    """One branch; `expires_at` is in microseconds since 1970, and `compared` counts commits against another branch.
+
+    `details` is in typed answers only.
+    """
 
     name: str
     head: CommitDocument
@@ -47,6 +66,7 @@ class BranchDocument(Document, kw_only=True):
     description: str | None = None
     expires_at: int | None = None
     compared: ComparedBranchDocument | UnsetType = UNSET
+    details: HeadDetailsDocument | UnsetType = UNSET
 
 
 class BranchHead(Protocol):
@@ -109,6 +129,8 @@ class _MergePlanMembers(Document, kw_only=True):
     schema_changes: bool
     schema_steps: list[str]
     conflicts: list[ConflictDocument]
+    source_commit: str | UnsetType = UNSET
+    renamed_tables: dict[str, str] | UnsetType = UNSET
 
 
 class MergePreviewDocument(_MergePlanMembers):
@@ -150,13 +172,14 @@ class RevertDocument(Document):
 
 
 class TagDocument(Document, kw_only=True):
-    """One tag; `created_at` is in microseconds since 1970."""
+    """One tag; `created_at` is in microseconds since 1970. `pins` is in typed answers only."""
 
     name: str
     graph_commit_id: str
     created_at: int
     actor_id: str | None
     message: str | None
+    pins: list[PinDocument] | UnsetType = UNSET
 
 
 class TagCreatedDocument(TagDocument):

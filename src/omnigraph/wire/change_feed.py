@@ -61,12 +61,16 @@ class CommitChangesAnswerDocument(ChangeBlockDocument):
 
 
 class ChangesDocument(Document, kw_only=True):
-    """A poll of the change feed: `next_page_token` continues within it, else `cursor` continues after it."""
+    """A poll of the change feed: `next_page_token` continues within it, else `cursor` continues after it.
+
+    `cut_commit_id`, the head at the time of the poll, is in typed answers only.
+    """
 
     blocks: list[ChangeBlockDocument]
     next_page_token: str | UnsetType = UNSET
     cursor: str | UnsetType = UNSET
     caught_up: bool
+    cut_commit_id: str | UnsetType = UNSET
 
 
 def changes_document(page: FeedPageDocument) -> ChangesDocument:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
+from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 
 ChangeOp = Literal["insert", "update", "delete"]
@@ -90,6 +91,8 @@ class CauseDocument(Document):
     authored_at: int
     message: str | None
     schema_changed: bool
+    commit: CommitDocument | UnsetType = UNSET
+    """In typed answers only."""
 
 
 class CommitBlockDocument(Document):
@@ -136,6 +139,8 @@ class RowVersionDocument(Document):
     properties: list[str]
     before: RowValues | None
     after: RowValues | None
+    commit: CommitDocument | UnsetType = UNSET
+    """In typed answers only."""
 
 
 class HistoryDocument(Document):
@@ -157,6 +162,8 @@ class PropertyBlameDocument(Document):
     actor_id: str | None
     created_at: int
     message: str | None
+    commit: CommitDocument | UnsetType = UNSET
+    """In typed answers only."""
 
 
 class BlameDocument(Document):

@@ -10,7 +10,11 @@ from omnigraph.wire.document import Document
 
 
 class CommitDocument(Document):
-    """One commit; `created_at` is in microseconds since 1970, and `manifest_branch` is null for `main`."""
+    """One commit; `created_at` is in microseconds since 1970, and `manifest_branch` is null for `main`.
+
+    The members after `changed` are in typed answers only: `since` is the manifest version in which the branch of the
+    commit was created, `fork_commit_id` the commit from which it was forked.
+    """
 
     graph_commit_id: str
     manifest_branch: str | None
@@ -23,6 +27,9 @@ class CommitDocument(Document):
     metadata: dict[str, Any]
     kind: str
     changed: list[str]
+    schema_hash: str | UnsetType = UNSET
+    since: int | UnsetType = UNSET
+    fork_commit_id: str | UnsetType | None = UNSET
 
 
 class CommitListDocument(Document):

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
+from omnigraph.wire.pins import PinDocument
 
 
 class SnapshotTableDocument(Document):
-    """One table of a snapshot; `table_branch` is null for `main`."""
+    """One table of a snapshot; `table_branch` is null for `main`. `pin` is in typed answers only."""
 
     table_key: str
     table_path: str
     table_version: int
     table_branch: str | None
     row_count: int
+    pin: PinDocument | UnsetType = UNSET
+
+
+class SchemaRecordDocument(Document):
+    """A schema as it is stored: its hash, its text, and its document with the identities of types and properties."""
+
+    hash: str
+    source: str
+    ir: str
 
 
 class SnapshotDocument(Document):
-    """The tables of a branch."""
+    """The tables of a branch; `commit` and `schema` are in typed answers only."""
 
     branch: str
     manifest_version: int
     internal_schema_version: int
     graph_commit_id: str
     tables: list[SnapshotTableDocument]
+    commit: CommitDocument | UnsetType = UNSET
+    schema: SchemaRecordDocument | UnsetType = UNSET
 
 
 class TableRowsDocument(Document):

@@ -19,7 +19,7 @@ class PendingIndexDocument(Document):
 
 
 class OptimizedTableDocument(Document):
-    """The compaction of one table."""
+    """The compaction of one table; the members after `skipped` are in answers of a server only."""
 
     table_key: str
     fragments_removed: int
@@ -27,6 +27,8 @@ class OptimizedTableDocument(Document):
     committed: bool
     pending_indexes: list[PendingIndexDocument]
     skipped: str | None = None
+    fragments_before: int | UnsetType = UNSET
+    fragments_after: int | UnsetType = UNSET
 
 
 class OptimizeDocument(Document):
@@ -38,12 +40,13 @@ class OptimizeDocument(Document):
 
 
 class CleanedTableDocument(Document):
-    """The versions that a cleanup removed, or would remove, from one table."""
+    """The versions that a cleanup removed, or would remove, from one table; `folder` is in answers of a server only."""
 
     table_key: str
     old_versions_removed: int
     bytes_removed: int
     error: str | None
+    folder: str | UnsetType = UNSET
 
 
 class CleanupDocument(Document, kw_only=True):

@@ -71,6 +71,9 @@ class SchemaPlanDocument(Document, kw_only=True):
     rename_hints: list[str] | UnsetType = UNSET
     losses: list[str] | UnsetType = UNSET
     diagnostics: list[dict[str, Any]] | UnsetType = UNSET
+    accepted: dict[str, Any] | UnsetType = UNSET
+    desired: dict[str, Any] | UnsetType = UNSET
+    """The documents of both schemas with their identities; in typed answers only."""
 
 
 class SchemaAppliedDocument(Document, kw_only=True):

@@ -12,7 +12,7 @@ from omnigraph.cli.io.output import plural
 from omnigraph.errors import hint_for
 
 if TYPE_CHECKING:
-    from omnigraph.operations.merge.merge_plan import MergePlan
+    from omnigraph.operations.merge.merge_preview import MergePreview
 
 RESOLUTIONS = ("ours", "theirs", "columns")
 _VALUES = (
@@ -54,7 +54,7 @@ def _choice(what: str, how: str) -> Any:
     return value
 
 
-def print_plan(plan: MergePlan, title: str, source: str, verb: str) -> None:
+def print_plan(plan: MergePreview, title: str, source: str, verb: str) -> None:
     """Print the changes of each table, and every conflict."""
     from omnigraph.operations.merge.merge import resolution_hint
 

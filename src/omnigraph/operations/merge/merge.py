@@ -17,7 +17,8 @@ from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, OmniGraphError, PreconditionFailed
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
-from omnigraph.operations.merge.merge_plan import MergeOutcome, MergePlan, plan_snapshots
+from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
+from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.storage.files import layout
@@ -156,10 +157,10 @@ def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) ->
     return _delete(repository, request, result)
 
 
-def preview_merge(repository: Repository, source: str, target: str, resolve: Resolve = None) -> MergePlan:
+def preview_merge(repository: Repository, source: str, target: str, resolve: Resolve = None) -> MergePreview:
     """Plan a merge, with its conflicts. Nothing is written."""
     theirs = _source(repository, source, target)
-    return plan_merge(repository, repository.snapshot(target), theirs, resolve)
+    return plan_merge(repository, repository.snapshot(target), theirs, resolve).preview()
 
 
 def plan_merge(

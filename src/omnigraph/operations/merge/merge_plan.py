@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +21,7 @@ from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.column_mapping import document, names_in
 from omnigraph.operations.merge.conflict_rules import ConflictRules
+from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.lance.staging import TableWrite
@@ -43,10 +43,10 @@ from omnigraph.versioning.compare.three_way import (
     take_changes,
 )
 from omnigraph.versioning.model.manifest_objects import Pin
-from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.write.transaction import Transaction
 
-MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 VirtualBases = Callable[[Identity, SchemaMerge], VirtualBase | None]
 """Table → rows of the virtual base of several common ancestors; None if there is one ancestor."""
 
@@ -70,9 +70,9 @@ class PlannedTable:
     merge: TableMerge
     adopted: PinnedTable | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON form of a preview."""
-        return {**self.merge.to_json(), "adopted": self.adopted is not None}
+    def preview(self) -> PreviewTable:
+        """Return the numbers of changed rows."""
+        return PreviewTable(**self.merge.counts(), adopted=self.adopted is not None)
 
 
 @dataclass
@@ -89,33 +89,20 @@ class MergePlan:
     schema: SchemaMerge | None = None
     conflicts: list[ConflictDetail] = field(default_factory=list)
 
-    def __repr__(self) -> str:
-        tables = self.to_json()["tables"].values()
-        counts = {name: sum(table[name] for table in tables) for name in ("inserted", "updated", "deleted")}
-        steps = len(self.schema.steps) if self.schema is not None else 0
-        for count, what in ((steps, "schema step"), (len(self.conflicts), "conflict")):
-            counts[what if count == 1 else f"{what}s"] = count
-        listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        return f"<MergePlan {self.outcome}: {listed or 'no changes'}>"
-
-    @property
-    def schema_changes(self) -> bool:
-        """True if the schema of the target changes."""
-        return self.schema is not None and self.schema.record is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON form of a preview."""
-        new = {
-            key: {"inserted": rows, "updated": 0, "deleted": 0, "adopted": True} for key, (_, rows) in self.new.items()
-        }
-        return {
-            "outcome": self.outcome,
-            "tables": dict(sorted({**{key: table.to_json() for key, table in self.tables.items()}, **new}.items())),
-            "dropped_tables": sorted(self.dropped),
-            "schema_changes": self.schema_changes,
-            "schema_steps": [step.describe() for step in self.schema.steps] if self.schema is not None else [],
-            "conflicts": [conflict.to_json() for conflict in self.conflicts],
-        }
+    def preview(self) -> MergePreview:
+        """Return the plan without its rows."""
+        tables = {key: table.preview() for key, table in self.tables.items()}
+        tables |= {key: PreviewTable(rows, 0, 0, adopted=True) for key, (_, rows) in self.new.items()}
+        return MergePreview(
+            self.outcome,
+            self.source_commit,
+            dict(sorted(tables.items())),
+            tuple(sorted(self.dropped)),
+            dict(self.renamed),
+            self.schema is not None and self.schema.record is not None,
+            tuple(step.describe() for step in self.schema.steps) if self.schema is not None else (),
+            list(self.conflicts),
+        )
 
     # -- execution -------------------------------------------------------------------------------
 

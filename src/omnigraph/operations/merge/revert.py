@@ -16,6 +16,7 @@ from omnigraph.errors import InputError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.merge import conflict_error, publish_schema_copy
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
+from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
@@ -83,10 +84,10 @@ def _restore(branch: str, earlier: Earlier) -> RevertResult:
     return RevertResult(earlier.result["reverted"], branch, earlier.commit.id if earlier.commit is not None else None)
 
 
-def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePlan:
+def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePreview:
     """Plan a revert, with its conflicts. Nothing is written."""
     commit = _commit(repository, commit_id, branch)
-    return _plan(repository, commit, repository.snapshot(branch), resolve)
+    return _plan(repository, commit, repository.snapshot(branch), resolve).preview()
 
 
 def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:

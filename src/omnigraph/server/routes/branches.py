@@ -10,10 +10,12 @@ from msgspec import UNSET
 from omnigraph.server.answers import Answer
 from omnigraph.server.audit import read_time
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.details import commit_document, head_details, typed_members
 from omnigraph.server.preconditions import expected_start
-from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN, Head
 from omnigraph.wire.branches import (
     BranchCreatedDocument,
+    BranchDocument,
     BranchListDocument,
     ComparedBranchDocument,
     MergeDocument,
@@ -21,7 +23,6 @@ from omnigraph.wire.branches import (
     RefDeletedDocument,
     branch_document,
 )
-from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.durations import parse_duration
 from omnigraph.wire.requests.branches import (
     BranchCreateRequest,
@@ -56,15 +57,19 @@ def create_branch(caller: Caller, body: BranchCreateRequest) -> Answer:
     document = BranchCreatedDocument(
         uri=caller.uri, from_=base, name=head.branch, actor_id=caller.actor, graph_commit_id=head.commit_id
     )
+    if caller.negotiated.typed:
+        document.branch = _branch(caller, head)
     return Answer(document, commit=head.commit_id)
 
 
 def get_branch(caller: Caller, body: BranchQuery, branch: str) -> Answer:
     """Return the head and the attributes of a branch."""
     head = caller.graph.head(branch)
-    commit = CommitDocument.of(caller.graph.commit(head.commit_id).to_json())
-    compared = UNSET if body.compare is None else _compared(caller, head.branch, body.compare)
-    return Answer(branch_document(head, commit, compared), commit=head.commit_id)
+    document = branch_document(head, commit_document(caller, caller.graph.commit(head.commit_id)))
+    document.details = head_details(caller, head)
+    if body.compare is not None:
+        document.compared = _compared(caller, head.branch, body.compare)
+    return Answer(document, commit=head.commit_id)
 
 
 def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Answer:
@@ -76,9 +81,7 @@ def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Ans
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
     )
-    commit = caller.commit_document(head.commit_id)
-    assert commit is not None
-    return Answer(branch_document(head, commit), commit=head.commit_id)
+    return Answer(_branch(caller, head), commit=head.commit_id)
 
 
 def delete_branch(caller: Caller, body: BranchDeleteQuery, branch: str) -> RefDeletedDocument:
@@ -112,7 +115,18 @@ def preview_merge(caller: Caller, body: BranchMergePreviewRequest) -> MergePrevi
     plan = caller.graph.merge_preview(
         body.source, body.target, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
     )
-    return MergePreviewDocument.of({"source": body.source, "target": body.target, **plan.to_json()})
+    details = typed_members(caller, source_commit=plan.source_commit, renamed_tables=plan.renamed)
+    members = {"source": body.source, "target": body.target, **plan.to_json(caller.row_value), **details}
+    return MergePreviewDocument.of(members)
+
+
+def _branch(caller: Caller, head: Head) -> BranchDocument:
+    """Return the document of a branch that this request wrote; the right to write suffices to see it."""
+    commit = caller.commit_document(head.commit_id)
+    assert commit is not None
+    document = branch_document(head, commit)
+    document.details = head_details(caller, head)
+    return document
 
 
 def _compared(caller: Caller, branch: str, other: str) -> ComparedBranchDocument:

@@ -6,6 +6,7 @@ from omnigraph.errors import Cancelled, Unauthorized
 from omnigraph.server.answers import Answer, Chunks, Events
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import joined_lines, line_chunks
+from omnigraph.server.details import commit_detail
 from omnigraph.text_table import compact
 from omnigraph.versioning.feed.feed import ChangePage
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -116,7 +117,13 @@ def _poll(caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start
 
 
 def _document(caller: Caller, page: ChangePage) -> ChangesDocument:
-    return changes_document(FeedPageDocument.of(page.to_json(caller.row_value)))
+    document = FeedPageDocument.of(page.to_json(caller.row_value))
+    for block, read in zip(document.blocks, page.blocks, strict=True):
+        block.cause.commit = commit_detail(caller, read.commit)
+    answer = changes_document(document)
+    if caller.negotiated.typed:
+        answer.cut_commit_id = page.cut
+    return answer
 
 
 def export_baseline(caller: Caller, body: BaselineRequest) -> Chunks:

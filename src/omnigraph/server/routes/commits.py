@@ -10,11 +10,12 @@ from omnigraph.errors import CommitNotFound
 from omnigraph.server.answers import Answer, Chunks
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
+from omnigraph.server.details import commit_detail, commit_document, typed_members
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit
 from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument
 from omnigraph.wire.change_feed import commit_changes_document
 from omnigraph.wire.changes import CommitChangesDocument
-from omnigraph.wire.commits import CommitDocument, CommitListDocument
+from omnigraph.wire.commits import CommitListDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
 from omnigraph.wire.requests.branches import RevertPreviewRequest, RevertRequest
 from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery
@@ -30,13 +31,13 @@ def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
     next_ = page[-1].id if len(page) < len(found) else UNSET
     if caller.negotiated.form == "ndjson":
         metadata = StreamMetadataDocument(content="commits", branch=branch, graph_commit_id=head)
-        documents = (CommitDocument.of(commit.to_json()) for commit in page)
+        documents = (commit_document(caller, commit) for commit in page)
         chunks = line_chunks(
             metadata, documents, lambda count: EndDocument(rows=count, graph_commit_id=head, next=next_)
         )
         return Chunks(chunks, caller.negotiated.content_type, commit=head)
     check_json("rows", len(page), caller.state.settings.limits.json_rows, LIST_HINT)
-    return Answer(CommitListDocument([CommitDocument.of(commit.to_json()) for commit in page], next_), commit=head)
+    return Answer(CommitListDocument([commit_document(caller, commit) for commit in page], next_), commit=head)
 
 
 def _selected(commits: Sequence[Commit], body: CommitListQuery, branch: str) -> list[Commit]:
@@ -55,7 +56,7 @@ def _selected(commits: Sequence[Commit], body: CommitListQuery, branch: str) -> 
 def get_commit(caller: Caller, commit_id: str) -> Answer:
     """Return one commit."""
     commit = caller.graph.commit(point_of(commit_id) or MAIN)
-    return Answer(CommitDocument.of(commit.to_json()), commit=commit.id)
+    return Answer(commit_document(caller, commit), commit=commit.id)
 
 
 def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str) -> Answer:
@@ -71,6 +72,7 @@ def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str)
         timeout=caller.timeout_s,
     )
     changes = CommitChangesDocument.of({**block.to_json(caller.row_value), "page": block.page})
+    changes.cause.commit = commit_detail(caller, block.commit)
     return Answer(commit_changes_document(changes), commit=block.commit.id)
 
 
@@ -97,4 +99,6 @@ def preview_revert(caller: Caller, body: RevertPreviewRequest, commit_id: str) -
     plan = caller.graph.revert_preview(
         reverted, branch=body.branch, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
     )
-    return Answer(RevertPreviewDocument.of({"reverted_commit_id": reverted, "branch": body.branch, **plan.to_json()}))
+    details = typed_members(caller, source_commit=plan.source_commit, renamed_tables=plan.renamed)
+    members = {"reverted_commit_id": reverted, "branch": body.branch, **plan.to_json(caller.row_value), **details}
+    return Answer(RevertPreviewDocument.of(members))

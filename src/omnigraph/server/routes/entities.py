@@ -7,6 +7,7 @@ from itertools import islice
 from omnigraph.errors import NotFound
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.details import commit_members
 from omnigraph.wire.changes import BlameDocument, HistoryDocument
 from omnigraph.wire.entities import EntityDocument
 from omnigraph.wire.requests.request import LIST_MAX
@@ -34,9 +35,8 @@ def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answe
     if not found and body.after is None:
         raise _not_found(type, id, commit)
     page = found[:count]
-    document = HistoryDocument.of(
-        {"type_name": type, "id": id, "changes": [change.to_json(caller.row_value) for change in page]}
-    )
+    listed = [{**change.to_json(caller.row_value), **commit_members(caller, change.commit)} for change in page]
+    document = HistoryDocument.of({"type_name": type, "id": id, "changes": listed})
     if len(found) > count:
         document.next = page[-1].commit.id
     return Answer(document, commit=commit)
@@ -48,7 +48,11 @@ def get_blame(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
     found = caller.graph.blame(type, id, at=commit, cancel=caller.cancel, timeout=caller.timeout_s)
     if not found:
         raise _not_found(type, id, commit)
-    properties = [blame.to_json(caller.row_value) for blame in found if blame.property != "id"]
+    properties = [
+        {**blame.to_json(caller.row_value), **commit_members(caller, blame.commit)}
+        for blame in found
+        if blame.property != "id" or caller.negotiated.typed
+    ]
     return Answer(BlameDocument.of({"type_name": type, "id": id, "properties": properties}), commit=commit)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from omnigraph.errors import Cancelled, InputError
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.server.answers import Background
 from omnigraph.server.caller import Caller
 from omnigraph.server.preconditions import expect_head, refuse_if_match
 from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.upkeep.maintenance import TableStats
 from omnigraph.wire.durations import parse_duration
 from omnigraph.wire.loads import EmbedDocument
 from omnigraph.wire.maintenance import (
@@ -37,8 +40,7 @@ def optimize(caller: Caller, body: OptimizeRequest) -> Background:
     def work() -> OptimizeDocument:
         with stoppable("optimization", caller.cancel, None, writes=True):
             tables = caller.graph.optimize(branch, idempotency_key=caller.idempotency_key)
-        documents = [table.to_json() for table in tables]
-        return OptimizeDocument.of({"uri": caller.uri, "branch": branch, "tables": documents})
+        return _optimized(caller, branch, tables)
 
     return Background(work)
 
@@ -51,8 +53,7 @@ def build_indices(caller: Caller, body: IndicesRequest) -> Background:
     def work() -> OptimizeDocument:
         with stoppable("indexing", caller.cancel, None, writes=True):
             tables = caller.graph.ensure_indices(branch, idempotency_key=caller.idempotency_key)
-        documents = [table.to_json() for table in tables]
-        return OptimizeDocument.of({"uri": caller.uri, "branch": branch, "tables": documents})
+        return _optimized(caller, branch, tables)
 
     return Background(work)
 
@@ -67,7 +68,7 @@ def cleanup(caller: Caller, body: CleanupRequest) -> Background:
     def work() -> CleanupDocument:
         _check_start(caller, "cleanup")
         tables = caller.graph.cleanup(keep=body.keep, older_than=age, confirm=body.confirm)
-        documents = [table.to_json() for table in tables]
+        documents = [{**table.to_json(), "folder": table.folder} for table in tables]
         return cleanup_document(caller.uri, body.keep, age, documents, confirmed=body.confirm)
 
     return Background(work)
@@ -119,6 +120,14 @@ def embed(caller: Caller, body: EmbedRequest) -> Background:
         return document
 
     return Background(work)
+
+
+def _optimized(caller: Caller, branch: str, tables: Sequence[TableStats]) -> OptimizeDocument:
+    documents = [
+        {**table.to_json(), "fragments_before": table.fragments_before, "fragments_after": table.fragments_after}
+        for table in tables
+    ]
+    return OptimizeDocument.of({"uri": caller.uri, "branch": branch, "tables": documents})
 
 
 def _check_start(caller: Caller, name: str) -> None:

@@ -10,6 +10,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, InterfaceType, Metadata,
 from omnigraph.schema.identity import shape_hash
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of, source_text
+from omnigraph.server.details import typed_members
 from omnigraph.wire.requests.schemas import SchemaApplyRequest, SchemaPlanRequest, SchemaQuery
 from omnigraph.wire.schemas import (
     CatalogDocument,
@@ -34,7 +35,8 @@ def plan(caller: Caller, body: SchemaPlanRequest) -> SchemaPlanDocument:
     steps = caller.graph.plan_schema(
         source_text(body.schema_source), allow_data_loss=body.allow_data_loss, branch=body.branch
     )
-    return SchemaPlanDocument.of({"uri": caller.uri, **steps.to_json()})
+    irs = {"accepted": steps.accepted.to_json(), "desired": steps.desired.to_json()}
+    return SchemaPlanDocument.of({"uri": caller.uri, **steps.to_json(), **typed_members(caller, **irs)})
 
 
 def apply(caller: Caller, body: SchemaApplyRequest) -> Answer:

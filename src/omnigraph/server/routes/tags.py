@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import UNSET
 
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.details import pin_members
 from omnigraph.server.preconditions import expect_commit, expected_start
-from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.model.manifest_objects import MAIN, Tag
 from omnigraph.wire.branches import RefDeletedDocument, TagCreatedDocument, TagDocument, TagListDocument
 from omnigraph.wire.requests.branches import ListQuery, TagCreateRequest
 
@@ -18,7 +21,7 @@ def list_tags(caller: Caller, body: ListQuery) -> TagListDocument:
     tags = [tag for tag in found if body.after is None or tag.name > body.after]
     page = tags if body.limit is None else tags[: body.limit]
     next_ = page[-1].name if len(page) < len(tags) else UNSET
-    return TagListDocument([TagDocument.of(tag.to_json()) for tag in page], next_)
+    return TagListDocument([TagDocument.of(_members(caller, tag)) for tag in page], next_)
 
 
 def create_tag(caller: Caller, body: TagCreateRequest) -> Answer:
@@ -30,7 +33,8 @@ def create_tag(caller: Caller, body: TagCreateRequest) -> Answer:
         message=body.message,
         idempotency_key=caller.idempotency_key,
     )
-    return Answer(TagCreatedDocument.of({"uri": caller.uri, **tag.to_json()}), commit=tag.commit_id)
+    document = TagCreatedDocument.of({"uri": caller.uri, **_members(caller, tag)})
+    return Answer(document, commit=tag.commit_id)
 
 
 def delete_tag(caller: Caller, tag: str) -> RefDeletedDocument:
@@ -41,3 +45,7 @@ def delete_tag(caller: Caller, tag: str) -> RefDeletedDocument:
                 expect_commit(caller, found.name, found.commit_id)
     caller.graph.tag_delete(tag, idempotency_key=caller.idempotency_key)
     return RefDeletedDocument(caller.uri, tag.strip(), caller.actor)
+
+
+def _members(caller: Caller, tag: Tag) -> dict[str, Any]:
+    return {**tag.to_json(), **pin_members(caller, tag.pins)}

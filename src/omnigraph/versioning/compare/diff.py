@@ -27,7 +27,8 @@ from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.equality import differing, same_rows
 from omnigraph.versioning.compare.rows import ToJson, to_dicts, to_plain
-from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot_view import PinnedTable
 
 Op = Literal["insert", "update", "delete"]
 Identity = tuple[int, int]

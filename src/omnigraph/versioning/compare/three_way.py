@@ -120,8 +120,8 @@ class TableMerge:
     resolved: tuple[str, ...] = ()
     """Rows that a rule resolved by name."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts that a preview shows."""
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of changed rows, by operation."""
         return {
             "inserted": len(self.new_ids),
             "updated": self.put.num_rows - len(self.new_ids),

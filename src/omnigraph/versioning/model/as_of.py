@@ -13,12 +13,13 @@ from datetime import datetime
 
 import pyarrow.compute as pc
 
-from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError
+from omnigraph.errors import CommitNotFound, Damaged, Hint
 from omnigraph.storage.lance.tables import sql_text
 from omnigraph.storage.manifest.manifest_table import ManifestTable
 from omnigraph.versioning.model.ids import first_ulid
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, microseconds
 from omnigraph.versioning.model.manifest_rows import row_to_commit
+from omnigraph.versioning.model.point_text import not_a_point
 from omnigraph.versioning.model.state import State
 
 
@@ -29,10 +30,7 @@ def commit_as_of(manifest: ManifestTable, state: State, branch: str, at: int | d
     `CommitNotFound`; the error contains the available range.
     """
     if isinstance(at, bool) or not isinstance(at, int | datetime):
-        raise InputError(
-            f"a point of history is a version, a commit id, a tag or a datetime, not a {type(at).__name__}",
-            hint="give a time as a datetime",
-        )
+        raise not_a_point(at)
     version, time_us = (None, microseconds(at)) if isinstance(at, datetime) else (at, None)
     head = state.get_head(branch)
     if version is not None and version > state.version:

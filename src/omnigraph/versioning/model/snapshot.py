@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +10,14 @@ from omnigraph.errors import Damaged, TypeNotFound
 from omnigraph.storage.lance.tables import Table
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, EmbeddingSpace, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Pin, SchemaRecord
+from omnigraph.versioning.model.snapshot_view import PinnedTable, SnapshotView
 
 if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import Repository
 
 
-@dataclass(frozen=True)
-class PinnedTable:
-    """A table at the version that a snapshot pins."""
-
-    pin: Pin
-    folder: str
-
-    @property
-    def open_args(self) -> tuple[str, int, str]:
-        """The arguments of `TableStore.open`."""
-        return self.folder, self.pin.lance_version, self.pin.transaction
-
-
-class Snapshot:
+class Snapshot(SnapshotView):
     """The tables of one commit, opened on demand."""
 
     def __init__(
@@ -42,26 +29,13 @@ class Snapshot:
         schema_hash: str,
         tables: Mapping[str, PinnedTable],
     ) -> None:
+        super().__init__(branch, commit_id, version, schema_hash, tables)
         self._repository = repository
-        self.branch = branch
-        self.commit_id = commit_id
-        self.version = version
-        """The manifest version in which the commit was published."""
-        self.schema_hash = schema_hash
-        self.tables = dict(sorted(tables.items()))
-
-    def __repr__(self) -> str:
-        return f"Snapshot(branch={self.branch!r}, commit_id={self.commit_id!r}, version={self.version})"
 
     @cached_property
     def commit(self) -> Commit:
         """The commit of the snapshot."""
         return self._repository.get_commit(self.commit_id)
-
-    @cached_property
-    def made_on(self) -> str:
-        """The branch on which the commit was made; a branch without commits of its own reads those of another."""
-        return self.commit.branch
 
     @cached_property
     def schema(self) -> SchemaRecord:
@@ -76,11 +50,6 @@ class Snapshot:
                 f"'{key}' does not exist at commit {self.commit_id}", hint=did_you_mean(key, self.tables)
             )
         return self._repository.tables.open(*pinned.open_args)
-
-    def embedding(self, key: str, column: str) -> EmbeddingSpace | None:
-        """Return the embedding space of a column; None if the graph computed none of its vectors."""
-        pinned = self.tables.get(key)
-        return dict(pinned.pin.embeddings).get(column) if pinned is not None and pinned.pin.row_count else None
 
     def open(self, pinned: PinnedTable) -> Table:
         """Open a table that this or a related snapshot pins."""
@@ -103,24 +72,14 @@ class Snapshot:
         rows = to_dicts(self.table(key).rows_of([id_]))
         return rows[0] if rows else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the output of `omnigraph snapshot`."""
-        return {
-            "branch": self.branch,
-            "manifest_version": self.version,
-            "internal_schema_version": self._repository.format,
-            "graph_commit_id": self.commit_id,
-            "tables": [
-                {
-                    "table_key": key,
-                    "table_path": table.folder,
-                    "table_version": table.pin.table_version,
-                    "table_branch": self._writer_of(table.pin),
-                    "row_count": table.pin.row_count,
-                }
-                for key, table in self.tables.items()
-            ],
-        }
+    @property
+    def format(self) -> int:
+        """The version of the storage format."""
+        return self._repository.format
+
+    def table_branch(self, key: str) -> str | None:
+        """Return the branch that published the version of a table; None for main."""
+        return self._writer_of(self.tables[key].pin)
 
     def _writer_of(self, pin: Pin) -> str | None:
         """Return the branch that published a pin; None for main.

@@ -46,7 +46,8 @@ from omnigraph.versioning.model.manifest_rows import (
     schema_object_id,
 )
 from omnigraph.versioning.model.points import commit_with_prefix, no_point
-from omnigraph.versioning.model.snapshot import PinnedTable, Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.model.state import Publication, State
 from omnigraph.versioning.write.initial_commit import write_initial_commit
 from omnigraph.versioning.write.ref_names import check_text

@@ -1,0 +1,71 @@
+"""The preview of a merge or a revert: its outcome, the changes of each table, and all conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from omnigraph.versioning.compare.rows import ToJson, to_plain
+from omnigraph.versioning.compare.three_way import ConflictDetail
+
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewTable:
+    """The planned changes of one table; an adopted table is taken from the source as a whole."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    adopted: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "adopted": self.adopted,
+        }
+
+
+@dataclass(frozen=True)
+class MergePreview:
+    """The plan of a merge, without its rows; nothing was written."""
+
+    outcome: MergeOutcome
+    source_commit: str
+    tables: Mapping[str, PreviewTable] = field(default_factory=dict)
+    """The changed tables by their keys in the target after the merge."""
+    dropped: tuple[str, ...] = ()
+    """Tables that the merge drops."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Tables that the merge renames: old key → new key."""
+    schema_changes: bool = False
+    """True if the schema of the target changes."""
+    schema_steps: tuple[str, ...] = ()
+    """The changes of the target's schema, one line each."""
+    conflicts: list[ConflictDetail] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        counts = {
+            name: sum(getattr(table, name) for table in self.tables.values())
+            for name in ("inserted", "updated", "deleted")
+        }
+        for count, what in ((len(self.schema_steps), "schema step"), (len(self.conflicts), "conflict")):
+            counts[what if count == 1 else f"{what}s"] = count
+        listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        return f"<MergePreview {self.outcome}: {listed or 'no changes'}>"
+
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form that all interfaces show; `value` converts rows."""
+        return {
+            "outcome": self.outcome,
+            "tables": {key: table.to_json() for key, table in self.tables.items()},
+            "dropped_tables": list(self.dropped),
+            "schema_changes": self.schema_changes,
+            "schema_steps": list(self.schema_steps),
+            "conflicts": [conflict.to_json(value) for conflict in self.conflicts],
+        }
