@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 
 # Spark needs a Java; where none is new enough, the set-up brings one.
 JAVA_MIN := 17
-EXTRAS = dev,aws,policy,server,spark$(shell v=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+EXTRAS = dev,aws,client,policy,server,spark$(shell v=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
 	[ "$${v:-0}" -ge $(JAVA_MIN) ] || echo ,java)
 
 help: ## list the targets

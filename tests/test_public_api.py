@@ -16,12 +16,16 @@ ROOT = Path(__file__).parent.parent
 def test_public_names():
     assert omnigraph.__all__ == [
         "AsyncGraph",
+        "AsyncRemoteGraph",
         "Cancellation",
         "Graph",
+        "RemoteGraph",
         "Result",
         "Snapshot",
         "__version__",
+        "aconnect",
         "aopen",
+        "connect",
         "errors",
         "init",
         "open",
@@ -32,7 +36,7 @@ def test_public_names():
 
 
 def test_import_loads_no_heavy_module():
-    heavy = ("lance", "pyarrow", "numpy", "obstore", "pyspark")
+    heavy = ("lance", "pyarrow", "numpy", "obstore", "pyspark", "httpcore2", "stamina")
     code = f"import sys, omnigraph; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

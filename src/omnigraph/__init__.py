@@ -4,6 +4,7 @@
 
     graph = og.init("team.omni", schema=Path("team.pg"))
     graph = og.open("team.omni", branch="main", actor="act-ana")
+    graph = og.connect("https://graph.example.org", token="og_…")
 
 Heavy dependencies such as Lance are imported on first use.
 """
@@ -18,6 +19,9 @@ from omnigraph.version import __version__
 if TYPE_CHECKING:
     from omnigraph import spark
     from omnigraph.aio import AsyncGraph, aopen
+    from omnigraph.client.async_remote_graph import AsyncRemoteGraph
+    from omnigraph.client.connect import aconnect, connect
+    from omnigraph.client.remote_graph import RemoteGraph
     from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.graph import Graph
     from omnigraph.graph_open import init, open
@@ -25,12 +29,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncGraph",
+    "AsyncRemoteGraph",
     "Cancellation",
     "Graph",
+    "RemoteGraph",
     "Result",
     "Snapshot",
     "__version__",
+    "aconnect",
     "aopen",
+    "connect",
     "errors",
     "init",
     "open",
@@ -39,7 +47,11 @@ __all__ = [
 
 _HOMES = {
     "AsyncGraph": "omnigraph.aio",
+    "AsyncRemoteGraph": "omnigraph.client.async_remote_graph",
+    "RemoteGraph": "omnigraph.client.remote_graph",
+    "aconnect": "omnigraph.client.connect",
     "aopen": "omnigraph.aio",
+    "connect": "omnigraph.client.connect",
     "Cancellation": "omnigraph.engine.exec.cancellation",
     "Graph": "omnigraph.graph",
     "Result": "omnigraph.engine.result.result",

@@ -32,6 +32,7 @@
     ├─ Cancelled            the query was cancelled
     ├─ MissingPackage       the requested form of a result needs a package that is not installed
     ├─ OutcomeUnknown       the reply to a publish was lost; read the head before retrying
+    ├─ RemoteError          a server cannot be reached, or its answer is not that of an OmniGraph server
     ├─ IncompatibleFormat   the graph was written by an incompatible release
     └─ Damaged              stored data violates an invariant; never retried
 
@@ -664,6 +665,28 @@ class OutcomeUnknown(OmniGraphError):
         super().__init__(message, code=code, hint=hint)
         self.commit_id = commit_id
         """The id of the commit that may exist; None if the change makes no commit."""
+
+
+class RemoteError(OmniGraphError):
+    """A server cannot be reached, or its answer is not that of an OmniGraph server.
+
+    `status` is the HTTP status, `text` the beginning of the answer; both are None if there was no answer.
+    """
+
+    default_code = "remote_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        text: str | None = None,
+        code: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+        self.text = text
 
 
 class IncompatibleFormat(OmniGraphError):

@@ -262,7 +262,12 @@ def joined_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _arrow_metadata(result: Result) -> dict[str, str]:
-    members = {"query_name": result.query_name, "graph_commit_id": result.commit_id}
+    members = {
+        "query_name": result.query_name,
+        "graph_commit_id": result.commit_id,
+        "row_count": str(len(result)),
+        "elapsed_ms": f"{result.elapsed_ms:.3f}",
+    }
     return members if result.next is None else {**members, "next": result.next}
 
 

@@ -44,6 +44,7 @@ from omnigraph.errors import (
     QueryTimeout,
     RangeNotSatisfiable,
     RecordError,
+    RemoteError,
     Resource,
     SchemaError,
     Surface,
@@ -229,6 +230,13 @@ class UnknownOutcome(Document):
     commit_id: str | None
 
 
+class RemoteAnswer(Document):
+    """Fields of `RemoteError`."""
+
+    status: int | None
+    text: str | None
+
+
 class DiffRefusal(Document):
     """Fields of `ChangeDiffRefused`."""
 
@@ -276,6 +284,7 @@ class ErrorDocument(Document, kw_only=True):
     page_gone: GonePage | UnsetType = UNSET
     resource_limit: ResourceLimit | UnsetType = UNSET
     outcome_unknown: UnknownOutcome | UnsetType = UNSET
+    remote_answer: RemoteAnswer | UnsetType = UNSET
     change_diff_refusal: DiffRefusal | UnsetType = UNSET
     blob_range: BlobRange | UnsetType = UNSET
     class_: str | UnsetType = field(name="class", default=UNSET)
@@ -299,6 +308,7 @@ _PARTICULARS: dict[type[OmniGraphError], tuple[str, type[Document]]] = {
     LimitReached: ("resource_limit", ResourceLimit),
     QueryTimeout: ("resource_limit", ResourceLimit),
     OutcomeUnknown: ("outcome_unknown", UnknownOutcome),
+    RemoteError: ("remote_answer", RemoteAnswer),
     ChangeDiffRefused: ("change_diff_refusal", DiffRefusal),
     RangeNotSatisfiable: ("blob_range", BlobRange),
 }

@@ -74,6 +74,7 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
         "it changed the schema", reason="schema_boundary", graph_commit_id="01ARZ3", hint="compare the points"
     ),
     errors.RangeNotSatisfiable: errors.RangeNotSatisfiable(5, 9, 3),
+    errors.RemoteError: errors.RemoteError("no answer of ours", status=502, text="Bad Gateway", hint="check the proxy"),
     errors.OutcomeUnknown: errors.OutcomeUnknown("lost", commit_id="01ARZ3", hint="read the branch"),
     errors.ExpectedVersionMismatch: errors.ExpectedVersionMismatch("node:Person", expected=3, actual=4),
     errors.PreconditionFailed: errors.PreconditionFailed("main", expected="01A", actual=None),

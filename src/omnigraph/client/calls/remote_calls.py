@@ -1,0 +1,23 @@
+"""`RemoteCalls`: every call of a remote graph, with the parameters of the methods of `Graph`."""
+
+from __future__ import annotations
+
+from omnigraph.client.call import Call
+from omnigraph.client.calls.queries import QueryCalls
+from omnigraph.client.messages import Request
+from omnigraph.wire.server_state import MeDocument
+
+
+class RemoteCalls(QueryCalls):
+    """The calls of one handle."""
+
+    def on(self, branch: str) -> Call[RemoteCalls]:
+        """Return the calls of another branch; raise `BranchNotFound` if there is none."""
+        yield self._get("branches", branch)
+        return RemoteCalls(self.url, branch, self.actor)
+
+
+def read_actor() -> Call[str | None]:
+    """Return the actor of the token; None if the server requires no token."""
+    answer = yield Request(method="GET", path="/me", scope="server")
+    return answer.document(MeDocument).actor_id

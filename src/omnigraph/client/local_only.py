@@ -1,0 +1,46 @@
+"""Methods and parameters of `Graph` that a remote graph does not have, with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.engine_choice import BulkOptions
+from omnigraph.errors import InputError
+
+LOCAL_METHODS: Mapping[str, str] = {
+    "to_spark": "open the graph in its storage to read it with Spark, or use to_batches",
+    "with_access": "the server enforces the policy of its graph for the actor of the token",
+    "with_metadata": "give the call a message; the server records the request id in the commit",
+}
+"""Method → hint."""
+LOCAL_PARAMETERS: Mapping[str, str] = {
+    "engine='spark'": "open the graph in its storage to use Spark, or omit engine",
+    "spark": "open the graph in its storage to use Spark, or omit spark",
+    "actor": "the server takes the actor from the token; connect with the token of that actor",
+    "policy": "the server enforces the policy of its graph",
+    "blob_sources": "the server copies no files; give the bytes of a Blob as base64 text",
+    "read_only": "the server decides by the policy what the token may write",
+}
+"""Parameter → hint."""
+
+
+def not_remote(method: str) -> InputError:
+    """Return the error of a method that only an embedded graph has."""
+    return InputError(f"'{method}' is not available over HTTP", code="not_remote", hint=LOCAL_METHODS[method])
+
+
+def local_parameter(method: str, parameter: str) -> InputError:
+    """Return the error of a parameter that only an embedded graph has."""
+    return InputError(
+        f"'{parameter}' of '{method}' is not available over HTTP", code="not_remote", hint=LOCAL_PARAMETERS[parameter]
+    )
+
+
+def check_engine(method: str, engine: str, spark: Any) -> None:
+    """Refuse Spark, and an engine that does not exist."""
+    if engine == "spark":
+        raise local_parameter(method, "engine='spark'")
+    if spark is not None:
+        raise local_parameter(method, "spark")
+    BulkOptions(engine)

@@ -1,0 +1,1 @@
+"""Values of the embedded interface from the answers of a server."""

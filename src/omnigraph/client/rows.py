@@ -1,0 +1,130 @@
+"""Rows of a query from an Arrow stream, which are read while they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, islice
+
+import pyarrow as pa
+
+from omnigraph.client.decoders import ArrowDecoder
+from omnigraph.client.failures import unreadable
+from omnigraph.client.messages import Request, Response
+from omnigraph.engine.result.result import Result
+
+KEPT_BYTES = 64 * 1024 * 1024
+"""Rows that stay in memory for a second pass; the query of a larger result is repeated for it."""
+_METADATA = (b"query_name", b"graph_commit_id", b"next", b"row_count", b"elapsed_ms")
+
+
+def result_of(response: Response, again: Callable[[str], Request]) -> Result:
+    """Return the result of an answer; `again` returns the request of the same query at a commit."""
+    decoder = ArrowDecoder()
+    batches = decoder.feed(response.body)
+    rest = response.rest
+    while decoder.schema is None and rest is not None and (chunk := next(rest, None)) is not None:
+        batches += decoder.feed(chunk)
+    if decoder.schema is None:
+        raise unreadable("the Arrow stream has no schema")
+    told = {key.decode(): value.decode() for key, value in (decoder.schema.metadata or {}).items()}
+    schema = _without_answer(decoder.schema)
+    commit_id = told["graph_commit_id"]
+    if rest is None:
+        decoder.finish()
+        rows = pa.Table.from_batches([_plain(batch, schema) for batch in batches], schema)
+    else:
+        resend = response.resend
+        assert resend is not None, "a streamed answer can be requested again"
+        arriving = _arriving(decoder, batches, rest, schema)
+        restart = partial(_restarted, resend, again(commit_id), schema)
+        rows = StreamedRows(schema, int(told["row_count"]), arriving, restart)
+    elapsed_ms = float(told.get("elapsed_ms", 0))
+    name, cursor = told.get("query_name", ""), told.get("next")
+    return Result(rows, query_name=name, commit_id=commit_id, elapsed_ms=elapsed_ms, next=cursor)
+
+
+class StreamedRows:
+    """Rows that arrive batch by batch.
+
+    The batches of a result of up to 64 MiB are kept. A larger one is read once; a second pass repeats the query at the
+    same commit.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        count: int,
+        arriving: Iterator[pa.RecordBatch],
+        again: Callable[[], Iterator[pa.RecordBatch]],
+    ) -> None:
+        self.schema = schema
+        self._count = count
+        self._arriving: Iterator[pa.RecordBatch] | None = arriving
+        self._again = again
+        self._kept: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches of at most `rows` rows."""
+        for batch in self._batches():
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+    @property
+    def _too_large(self) -> bool:
+        return self._bytes > KEPT_BYTES
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        position = 0
+        while not self._too_large:
+            if position < len(self._kept):
+                yield self._kept[position]
+                position += 1
+                continue
+            batch = None if self._arriving is None else next(self._arriving, None)
+            if batch is None:
+                self._arriving = None
+                return
+            self._bytes += batch.nbytes
+            self._kept.append(batch)
+        rest = self._remaining(position)
+        yield from rest
+
+    def _remaining(self, position: int) -> Iterator[pa.RecordBatch]:
+        """Return the batches from a position of a result that is too large to be kept."""
+        kept, arriving = self._kept, self._arriving
+        self._kept, self._arriving = [], None
+        if arriving is None:
+            return islice(self._again(), position, None)
+        return chain(kept[position:], arriving)
+
+
+def _arriving(
+    decoder: ArrowDecoder, batches: list[pa.RecordBatch], rest: Iterator[bytes], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield _plain(batch, schema)
+    for chunk in rest:
+        for batch in decoder.feed(chunk):
+            yield _plain(batch, schema)
+    decoder.finish()
+
+
+def _restarted(
+    resend: Callable[[Request], Iterator[bytes]], request: Request, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    return _arriving(ArrowDecoder(), [], resend(request), schema)
+
+
+def _without_answer(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without the metadata that describe the answer."""
+    kept = {key: value for key, value in (schema.metadata or {}).items() if key not in _METADATA}
+    return schema.with_metadata(kept or None)
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return batch.replace_schema_metadata(schema.metadata)

@@ -1,0 +1,137 @@
+"""The asynchronous loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+import httpcore2
+
+from omnigraph.client.call import Call, Stream
+from omnigraph.client.messages import Request, Response, joined
+from omnigraph.client.transport.address import Settings
+from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts, Retry, network_failure
+from omnigraph.client.transport.network import POLL_S, check
+from omnigraph.client.transport.session import Session
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.errors import OmniGraphError
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class AsyncLoop:
+    """Carries out calls over a pool of connections, in one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.session = Session(settings)
+        options = self.session.pool_options
+        proxy = self.session.proxy
+        self._pool = (
+            httpcore2.AsyncConnectionPool(**options)
+            if proxy is None
+            else httpcore2.AsyncHTTPProxy(proxy_url=proxy, **options)
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self.session.closed = True
+        await self._pool.aclose()
+
+    async def run(self, call: Call[R]) -> R:
+        """Return the value of a call."""
+        try:
+            request = next(call)
+            while True:
+                try:
+                    response = await self.send(request)
+                except OmniGraphError as error:
+                    error.idempotency_key = request.key or error.idempotency_key
+                    request = call.throw(error)
+                else:
+                    request = call.send(response)
+        except StopIteration as finished:
+            value: R = finished.value
+            return value
+
+    async def iterate(self, stream: Stream[T]) -> AsyncIterator[T]:
+        """Yield the items of a stream."""
+        request, decoder = stream.request, stream.decoder()
+        opened: list[httpcore2.Response] = []
+
+        async def attempt() -> Response:
+            answer = await self._open(request)
+            headers = self.session.headers_of(answer)
+            if self.session.is_success(answer.status):
+                opened.append(answer)
+                return Response(answer.status, headers, b"")
+            return self.session.completed(request, Response(answer.status, headers, await self._body(request, answer)))
+
+        await Attempts(self.session.settings, request).run_async(attempt)
+        async with aclosing(self._chunks(request, opened[0])) as chunks:
+            async for chunk in chunks:
+                for item in decoder.feed(chunk):
+                    yield item
+        decoder.finish()
+
+    async def send(self, request: Request) -> Response:
+        """Return the answer to a request; raise the error that it describes."""
+        attempts = Attempts(self.session.settings, request)
+        if request.cancel is None:
+            return await attempts.run_async(lambda: self._attempt(request))
+        return await _until_cancelled(attempts.run_async(lambda: self._attempt(request)), request.cancel)
+
+    async def _attempt(self, request: Request) -> Response:
+        answer = await self._open(request)
+        body = await self._body(request, answer)
+        return self.session.completed(request, Response(answer.status, self.session.headers_of(answer), body))
+
+    async def _open(self, request: Request) -> httpcore2.Response:
+        body = _sent(request.body()) if callable(request.body) else request.body
+        http_request = self.session.http_request(request, body)
+        try:
+            return await self._pool.handle_async_request(http_request)
+        except NETWORK_ERRORS as error:
+            raise network_failure(error, self.session.settings, request) from error
+
+    async def _body(self, request: Request, answer: httpcore2.Response) -> bytes:
+        try:
+            return joined([chunk async for chunk in answer.aiter_stream()])
+        except NETWORK_ERRORS as error:
+            raise network_failure(error, self.session.settings, request) from error
+        finally:
+            await answer.aclose()
+
+    async def _chunks(self, request: Request, answer: httpcore2.Response) -> AsyncGenerator[bytes, None]:
+        """Yield the body of an answer; the connection is closed when the iterator ends or is closed."""
+        try:
+            async for chunk in answer.aiter_stream():
+                check(request.cancel)
+                yield chunk
+        except NETWORK_ERRORS as error:
+            failure = network_failure(error, self.session.settings, request)
+            raise (failure.error if isinstance(failure, Retry) else failure) from error
+        finally:
+            await answer.aclose()
+
+
+async def _sent(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the chunks of a body, which a thread reads."""
+    while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+        yield chunk
+
+
+async def _until_cancelled(work: Coroutine[Any, Any, R], cancel: Cancellation) -> R:
+    """Return the result of a call; close its connection if another thread cancels it."""
+    check(cancel)
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=POLL_S)
+            if not task.done():
+                check(cancel)
+        return task.result()
+    finally:
+        task.cancel()

@@ -1,0 +1,187 @@
+"""Repetition of requests: which failures are repeated, after which delay, and what the caller sees in the end.
+
+A read is repeated until a part of its answer was handed out. A write has an idempotency key, so that a repetition never
+writes twice. The delays have full jitter and are at least `Retry-After`.
+"""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+
+import httpcore2
+import stamina
+
+from omnigraph.client.failures import failure_of
+from omnigraph.client.messages import Request, Response
+from omnigraph.client.transport.address import CONNECT_S, Settings
+from omnigraph.errors import (
+    IncompatibleFormat,
+    InputError,
+    OmniGraphError,
+    OutcomeUnknown,
+    QueryTimeout,
+    RemoteError,
+)
+
+FIRST_DELAY_S = 0.25
+DELAY_MAX_S = 5.0
+RETRY_AFTER_MAX_S = 60.0
+_REPEATED = frozenset({429, 502, 503, 504})
+_GATEWAY = frozenset({502, 504})
+"""Statuses of a proxy that lost the answer of the server."""
+_UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError, httpcore2.PoolTimeout)
+NETWORK_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, httpcore2.ProxyError)
+
+
+class Retry(Exception):
+    """A failure after which a request is repeated; `error` is what the caller sees if no repetition is left."""
+
+    def __init__(self, error: OmniGraphError, *, lost: bool, after_s: float = 0.0) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.lost = lost
+        """True if the request may have been carried out."""
+        self.after_s = after_s
+
+
+class Attempts:
+    """The attempts of one request."""
+
+    def __init__(self, settings: Settings, request: Request) -> None:
+        self._settings = settings
+        self._request = request
+        self._lost = False
+        self._failed: Retry | None = None
+        """The failure of the first attempt, which the loop counts as its own."""
+        self._count = 0
+
+    def run(self, attempt: Callable[[], Response]) -> Response:
+        """Return the answer of the first attempt that succeeds.
+
+        The first attempt runs outside of the loop, whose start takes as long as a short request.
+        """
+        try:
+            return attempt()
+        except Retry as failure:
+            self._note(failure)
+            self._failed = failure
+        caller = stamina.RetryingCaller(attempts=self._settings.retries + 1, timeout=None)
+        try:
+            return caller(self._delay, self._repeat, attempt)
+        except Retry as failure:
+            raise self._error(failure) from failure.__cause__
+
+    def _repeat(self, attempt: Callable[[], Response]) -> Response:
+        self._raise_first()
+        try:
+            return attempt()
+        except Retry as failure:
+            self._note(failure)
+            raise
+
+    async def run_async(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
+        """Return the answer of the first attempt that succeeds, as `run` does."""
+        try:
+            return await attempt()
+        except Retry as failure:
+            self._note(failure)
+            self._failed = failure
+        caller = stamina.AsyncRetryingCaller(attempts=self._settings.retries + 1, timeout=None)
+        try:
+            return await caller(self._delay, self._repeat_async, attempt)
+        except Retry as failure:
+            raise self._error(failure) from failure.__cause__
+
+    async def _repeat_async(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
+        self._raise_first()
+        try:
+            return await attempt()
+        except Retry as failure:
+            self._note(failure)
+            raise
+
+    def _raise_first(self) -> None:
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+
+    def _note(self, failure: Retry) -> None:
+        self._lost = self._lost or failure.lost
+        self._count += 1
+
+    def _delay(self, failure: Exception) -> float | bool:
+        """Return the delay before the next attempt; False if the failure is not repeated."""
+        if not isinstance(failure, Retry):
+            return False
+        jitter = random.uniform(0, min(DELAY_MAX_S, FIRST_DELAY_S * 2 ** (self._count - 1)))  # noqa: S311
+        return max(jitter, min(failure.after_s, RETRY_AFTER_MAX_S))
+
+    def _error(self, failure: Retry) -> OmniGraphError:
+        """Return the error after the last attempt."""
+        key = self._request.key
+        if key is None or not self._lost:
+            return failure.error
+        url = self._settings.address.url
+        return OutcomeUnknown(
+            f"the answer of {url} to a write was lost, and {self._count} attempts failed: {failure.error.message}",
+            hint=f"repeat the call with the idempotency key '{key}'; it writes at most once",
+        )
+
+
+def network_failure(error: Exception, settings: Settings, request: Request) -> Retry | OmniGraphError:
+    """Return the failure of a request without an answer."""
+    url = settings.address.url
+    if isinstance(error, httpcore2.LocalProtocolError):
+        return InputError(f"the request is not valid: {error}", code="bad_http_request")
+    if isinstance(error, _UNSENT):
+        return _unreachable(error, url)
+    if isinstance(error, httpcore2.ReadTimeout):
+        return QueryTimeout(
+            f"{url} did not answer within {read_timeout(settings, request)} s",
+            resource="time",
+            limit=read_timeout(settings, request) or 0,
+            hint="raise timeout_s of connect, or give the call a timeout",
+        )
+    lost = RemoteError(
+        f"the connection to {url} was lost before the answer arrived: {str(error) or type(error).__name__}",
+        code="connection_lost",
+        hint="repeat the call",
+    )
+    return Retry(lost, lost=True)
+
+
+def _unreachable(error: Exception, url: str) -> Retry | OmniGraphError:
+    if isinstance(error.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return RemoteError(
+            f"the certificate of {url} is not trusted: {error}",
+            code="untrusted_certificate",
+            hint="give the file of the certificate authority as verify='ca.pem'",
+        )
+    reason = f"no connection within {CONNECT_S:.0f} s" if isinstance(error, httpcore2.ConnectTimeout) else f"{error}"
+    unreachable = RemoteError(
+        f"the server at {url} cannot be reached: {reason}",
+        code="server_unreachable",
+        hint="check the address, and that the server runs",
+    )
+    return Retry(unreachable, lost=False)
+
+
+def answer_failure(status: int, headers: Mapping[str, str], body: bytes, url: str) -> Retry | OmniGraphError:
+    """Return the failure of an answer that is not a success."""
+    error = failure_of(status, headers, body, url)
+    if status not in _REPEATED or isinstance(error, IncompatibleFormat):
+        return error
+    after = headers.get("retry-after", "")
+    lost = isinstance(error, RemoteError) and status in _GATEWAY
+    return Retry(error, lost=lost, after_s=float(after) if after.isdecimal() else 0.0)
+
+
+def read_timeout(settings: Settings, request: Request) -> float | None:
+    """Return the seconds to wait for a part of the answer; None for writes and exports."""
+    if request.key is not None or request.unlimited:
+        return None
+    if request.timeout is None:
+        return settings.timeout_s
+    return max(settings.timeout_s, request.timeout + CONNECT_S)

@@ -1,0 +1,109 @@
+"""Connections that a `Cancellation` closes.
+
+A blocking read of a socket is split into short waits while the calling thread has a cancellation.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpcore2
+
+from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.errors import Cancelled
+
+POLL_S = 0.05
+"""The longest time between a cancellation and its effect."""
+
+
+class _Current(threading.local):
+    cancel: Cancellation | None = None
+
+
+_current = _Current()
+
+
+@contextmanager
+def cancelled_by(cancel: Cancellation | None) -> Iterator[None]:
+    """Let a cancellation close the connection on which this thread waits."""
+    before, _current.cancel = _current.cancel, cancel
+    try:
+        check(cancel)
+        yield
+    finally:
+        _current.cancel = before
+
+
+def check(cancel: Cancellation | None) -> None:
+    """Raise `Cancelled` if a call was cancelled."""
+    if cancel is not None and cancel.cancelled:
+        raise Cancelled("the call was cancelled; the server stops a read when its connection is closed")
+
+
+class CancellableStream(httpcore2.NetworkStream):
+    """A connection whose reads end when the call is cancelled."""
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Return the next bytes."""
+        cancel = _current.cancel
+        if cancel is None:
+            return self._stream.read(max_bytes, timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            check(cancel)
+            remaining = POLL_S if deadline is None else min(POLL_S, deadline - time.monotonic())
+            try:
+                return self._stream.read(max_bytes, max(remaining, 0.001))
+            except httpcore2.ReadTimeout:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes."""
+        self._stream.write(buffer, timeout)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        """Return the connection with TLS."""
+        return CancellableStream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return a detail of the connection, such as its socket."""
+        return self._stream.get_extra_info(info)
+
+
+class CancellableBackend(httpcore2.NetworkBackend):
+    """Opens connections that a cancellation closes."""
+
+    def __init__(self) -> None:
+        self._backend = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Open a connection to a host."""
+        return CancellableStream(self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.NetworkStream:
+        """Open a connection to a socket of this machine."""
+        return CancellableStream(self._backend.connect_unix_socket(path, timeout, socket_options))

@@ -1,0 +1,106 @@
+"""The state that the handles of one connection share, and the HTTP form of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore2
+
+from omnigraph.client.messages import Request, Response
+from omnigraph.client.transport.address import CONNECT_S, Settings
+from omnigraph.client.transport.attempts import answer_failure, read_timeout
+from omnigraph.errors import InputError
+
+CONNECTIONS_MAX = 100
+IDLE_CONNECTIONS_MAX = 20
+IDLE_S = 60.0
+"""Seconds after which an idle connection is closed, less than the 75 s of the server."""
+_SUCCESS = range(200, 300)
+
+
+class Session:
+    """Settings, the commit of the last own write, and whether the connection was closed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.min_commit: str | None = None
+        """The newest commit that a write of this session made; later answers contain it."""
+        self.closed = False
+        self._headers = settings.headers
+
+    def http_request(self, request: Request, body: Any) -> httpcore2.Request:
+        """Return the HTTP form of a request."""
+        if self.closed:
+            raise InputError("the graph was closed", code="graph_closed", hint="connect again with connect or aconnect")
+        address = self.settings.address
+        path = address.graph_path if request.scope == "graph" else address.server_path
+        url = httpcore2.URL(
+            scheme=address.scheme.encode(),
+            host=address.host.encode(),
+            port=address.port,
+            target=f"{path}{request.target}".encode("ascii"),
+        )
+        timeouts = {"connect": CONNECT_S, "read": read_timeout(self.settings, request)}
+        headers = [*self._headers, *self._request_headers(request)]
+        return httpcore2.Request(request.method, url, headers=headers, content=body, extensions={"timeout": timeouts})
+
+    def _request_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        found = {"Accept": request.accept, **request.headers}
+        if request.key is not None:
+            found["Idempotency-Key"] = request.key
+        if request.timeout is not None:
+            found["Omnigraph-Timeout-Ms"] = str(max(1, round(request.timeout * 1000)))
+        if self.min_commit is not None and request.scope == "graph":
+            found["Omnigraph-Min-Commit"] = self.min_commit
+        if isinstance(request.body, bytes):
+            found["Content-Type"] = request.media_type
+            found["Content-Length"] = str(len(request.body))
+        elif request.body is not None:
+            found["Content-Type"] = request.media_type
+            found["Transfer-Encoding"] = "chunked"
+        elif request.method != "GET":
+            found["Content-Length"] = "0"
+        return [(name.encode(), _header_value(name, value)) for name, value in found.items()]
+
+    def headers_of(self, answer: httpcore2.Response) -> dict[str, str]:
+        """Return the headers of an answer by their names in lower case."""
+        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
+
+    def is_success(self, status: int) -> bool:
+        """Return True if an answer is a success."""
+        return status in _SUCCESS
+
+    def completed(self, request: Request, response: Response) -> Response:
+        """Return a complete answer; raise the failure that it describes."""
+        if not self.is_success(response.status):
+            raise answer_failure(response.status, response.headers, response.body, self.settings.address.url)
+        if request.key is not None and response.commit_id is not None:
+            self.min_commit = response.commit_id
+        return response
+
+    @property
+    def pool_options(self) -> dict[str, Any]:
+        """The options of a pool of connections."""
+        return {
+            "ssl_context": self.settings.ssl_context(),
+            "max_connections": CONNECTIONS_MAX,
+            "max_keepalive_connections": IDLE_CONNECTIONS_MAX,
+            "keepalive_expiry": IDLE_S,
+        }
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy that the environment names for the server."""
+        address = self.settings.address
+        found = getproxies().get(address.scheme)
+        return None if found is None or proxy_bypass(address.host) else found
+
+
+def _header_value(name: str, value: str) -> bytes:
+    try:
+        return value.encode("ascii")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"the value of {name} must have only ASCII characters (got {value[:40]!r})", code="bad_http_request"
+        ) from None
