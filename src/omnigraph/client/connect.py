@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from omnigraph.credentials import find_token
 from omnigraph.errors import MissingPackage
 from omnigraph.versioning.model.manifest_objects import MAIN
 
@@ -31,8 +32,8 @@ def connect(
 ) -> RemoteGraph:
     """Connect to a graph of a server: `https://host`, or `https://host/graphs/ID` if the server has several.
 
-    `token` is the bearer token; by default it is taken from the variable OMNIGRAPH_BEARER_TOKEN. It is sent to this
-    server alone; redirects are not followed.
+    `token` is the bearer token; by default it is taken from the variable OMNIGRAPH_BEARER_TOKEN, else from the
+    operator's credentials, which `omnigraph login` writes. It is sent to this server alone; redirects are not followed.
     `timeout_s` bounds the wait for the answer to a read. A request that fails because the server is overloaded or
     cannot be reached is repeated up to `retries` times. `verify` is False, the path of a file of certificates, or a TLS
     context. `environ` replaces the environment of the process.
@@ -44,7 +45,7 @@ def connect(
         from omnigraph.client.transport.sync_loop import SyncLoop  # noqa: PLC0415
 
     address = Address.of(url)
-    loop = SyncLoop(Settings(address, _token(token, environ), timeout_s, retries, verify))
+    loop = SyncLoop(Settings(address, _token(address.url, token, environ), timeout_s, retries, verify))
     try:
         graph = RemoteGraph(loop, RemoteCalls(address.url, MAIN, loop.run(read_actor())))
         return graph if branch == MAIN else graph.on(branch)
@@ -71,7 +72,7 @@ async def aconnect(
         from omnigraph.client.transport.async_loop import AsyncLoop  # noqa: PLC0415
 
     address = Address.of(url)
-    loop = AsyncLoop(Settings(address, _token(token, environ), timeout_s, retries, verify))
+    loop = AsyncLoop(Settings(address, _token(address.url, token, environ), timeout_s, retries, verify))
     try:
         graph = AsyncRemoteGraph(loop, RemoteCalls(address.url, MAIN, await loop.run(read_actor())))
         return graph if branch == MAIN else await graph.on(branch)
@@ -80,11 +81,12 @@ async def aconnect(
         raise
 
 
-def _token(given: str | None, environ: Mapping[str, str] | None) -> str | None:
-    """Return the token: the argument, else that of the environment."""
+def _token(url: str, given: str | None, environ: Mapping[str, str] | None) -> str | None:
+    """Return the token: the argument, else that of the environment, else that of the operator's credentials."""
     if given is not None:
         return given
-    return (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip() or None
+    environ = os.environ if environ is None else environ
+    return environ.get(TOKEN_VARIABLE, "").strip() or find_token(url, environ)
 
 
 @contextmanager

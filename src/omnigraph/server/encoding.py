@@ -17,7 +17,7 @@ from omnigraph.server.content_negotiation import (
     json_body,
     row_chunks,
 )
-from omnigraph.server.request import matches_none
+from omnigraph.server.request import matches_none, waits
 from omnigraph.wire.document import Document, encoder
 
 
@@ -86,6 +86,10 @@ def _rows(caller: Caller, rows: Rows) -> Encoded:
 
 
 def _background(caller: Caller, reply: Background) -> Encoded:
+    if waits(caller.headers):
+        document = reply.work()
+        commit = getattr(document, "commit_id", None)
+        return _document(caller, document, 200, commit, {"Preference-Applied": "wait"})
     operation = caller.operation
     assert operation is not None, "only an admitted request continues in the background"
     location = f"/operations/{quote(operation.id, safe='')}"

@@ -111,6 +111,12 @@ def matches_none(headers: Headers, etag: str) -> bool:
     return "*" in tags or etag in tags
 
 
+def waits(headers: Headers) -> bool:
+    """Return True if the client waits for the end of work that otherwise continues after the answer: `Prefer: wait`."""
+    given = headers.get("prefer", "").lower().split(",")
+    return any(preference.partition(";")[0].partition("=")[0].strip() == "wait" for preference in given)
+
+
 def query_of(scope: Scope) -> dict[str, list[str]]:
     """Return the parameters of the query string."""
     text = scope["query_string"].decode("latin-1")

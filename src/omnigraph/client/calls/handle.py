@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import JSON, Request, json_body, path_of, query_of
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.wire.requests.request import Request as Input
@@ -66,19 +67,30 @@ class CallHandle:
         if_commit: str | None = None,
         timeout: float | None = None,
         cancel: Cancellation | None = None,
+        wait: bool = False,
+        **options: Any,
     ) -> Request:
-        """Return a request that writes, under a given or a new idempotency key."""
+        """Return a request that writes, under a given or a new idempotency key.
+
+        With `wait`, the server answers at the end of work that otherwise continues after its answer.
+        """
         in_body = input is not None and method != "DELETE"
         return Request(
             method=method,  # type: ignore[arg-type]
             path=path_of(*segments),
             parameters=query_of(input) if input is not None and not in_body else {},
             body=json_body(input) if input is not None and in_body else None,
-            headers=if_match(if_commit),
+            headers={**if_match(if_commit), **({"Prefer": "wait"} if wait else {})},
             key=new_key() if key is None else key,
             timeout=timeout,
             cancel=cancel,
+            **options,
         )
+
+    def _check_actor(self, method: str, actor: str | None) -> None:
+        """Refuse a call in the name of another actor than that of the token."""
+        if actor is not None and actor != self.actor:
+            raise local_parameter(method, "actor")
 
 
 def if_match(commit_id: str | None) -> Mapping[str, str]:

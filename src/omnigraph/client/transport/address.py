@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import ssl
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import quote, urlsplit
 
+from omnigraph.credentials import check_token
 from omnigraph.errors import InputError
-from omnigraph.redaction import redact_uri
+from omnigraph.http_address import normalized_url
 from omnigraph.version import __version__
 
 CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
 _GRAPH = re.compile(r"/graphs/[^/]+$")
-_TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,10 @@ class Address:
     @classmethod
     def of(cls, url: str) -> Address:
         """Parse the address of a server, `https://host[/prefix][/graphs/ID]`; raise `InputError` if it is none."""
-        try:
-            parts = urlsplit(url.strip())
-            port = parts.port
-        except ValueError as error:
-            raise _invalid(url, str(error)) from None
-        fault = _fault(parts)
-        if fault is not None:
-            raise _invalid(url, fault)
-        path = parts.path.rstrip("/")
+        parts = urlsplit(normalized_url(url.strip()))
+        path = quote(parts.path, safe="/%")
         host = (parts.hostname or "").encode("idna").decode()
-        return cls(parts.scheme, host, port or _PORTS[parts.scheme], path, _GRAPH.sub("", path))
+        return cls(parts.scheme, host, parts.port or _PORTS[parts.scheme], path, _GRAPH.sub("", path))
 
     @property
     def authority(self) -> str:
@@ -65,10 +58,8 @@ class Settings:
     verify: bool | str | ssl.SSLContext = True
 
     def __post_init__(self) -> None:
-        if self.token is not None and not _TOKEN.fullmatch(self.token):
-            raise InputError(
-                "the token contains a space or another character that a header cannot have", code="bad_token"
-            )
+        if self.token is not None:
+            check_token(self.token, "the token")
         if self.timeout_s <= 0:
             raise InputError(f"timeout_s must be positive (got {self.timeout_s})")
         if self.retries < 0:
@@ -94,28 +85,3 @@ class Settings:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
-
-
-def is_server_address(uri: object) -> bool:
-    """Return True if the address of a graph is that of a server."""
-    return isinstance(uri, str) and uri.lstrip().lower().startswith(("http://", "https://"))
-
-
-def _fault(parts: SplitResult) -> str | None:
-    if parts.scheme not in _PORTS:
-        return "it must begin with http:// or https://"
-    if not parts.hostname:
-        return "it names no host"
-    if parts.username is not None or parts.password is not None:
-        return "it contains a user or a password"
-    if parts.query or parts.fragment:
-        return "it has a query or a fragment"
-    return None
-
-
-def _invalid(url: str, fault: str) -> InputError:
-    return InputError(
-        f"'{redact_uri(url)}' is not the address of a server: {fault}",
-        code="bad_server_address",
-        hint="give an address such as https://graph.example.org/graphs/ID, and the token as a parameter",
-    )

@@ -1,4 +1,7 @@
-"""Maintenance: compaction, indexes, cleanup, recovery, verification and vectors. All of it runs in the background."""
+"""Maintenance: compaction, indexes, cleanup, recovery, verification and vectors. All of it runs in the background.
+
+With `Prefer: wait` the answer is sent at the end of the work, with its result.
+"""
 
 from __future__ import annotations
 

@@ -54,6 +54,15 @@ def test_each_kind_of_work_ends_with_its_statistics(
     wait_for(lambda: is_idle(server), "the release of the slots")
 
 
+def test_a_client_can_wait_for_the_end(server: ServerUnderTest) -> None:
+    reply = server.post("/maintenance/verify", {}, headers={"Prefer": "respond-async, wait=600"})
+    assert (reply.status, reply.headers["preference-applied"]) == (200, "wait")
+    assert reply.json["sound"] is True
+    failed = server.post("/maintenance/embed", {"types": ["Absent"]}, headers={"Prefer": "wait"})
+    assert (failed.status, failed.json["reason"]) == (404, "type_not_found")
+    wait_for(lambda: is_idle(server), "the release of the slots")
+
+
 def test_invalid_work_is_refused_before_it_starts(server: ServerUnderTest) -> None:
     for work, body, headers, status in [
         ("cleanup", {}, {}, 400),
