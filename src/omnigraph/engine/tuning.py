@@ -32,6 +32,8 @@ class Tuning:
     """A result with more rows fetches its properties batch by batch."""
     result_batch_rows: int = 8192
     """Rows that are converted to Python or JSON values at a time."""
+    result_batch_bytes: int = 1 << 20
+    """Bytes of vectors that are converted to JSON values at a time; a number takes 32 bytes then."""
     merge_rows_min: int = 256
     """Binding tables with fewer rows are not deduplicated into weighted rows."""
     text_codes_rows_min: int = 1024

@@ -6,6 +6,7 @@ array.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from omnigraph.errors import InputError, LimitReached
+from omnigraph.server.arrow_sizes import decoded_sizes, plain_size
 
 TYPE_KEY = b"omnigraph.type"
 """Key in the metadata of a schema that names the type of the rows."""
@@ -24,29 +26,48 @@ def read_streams(path: Path, type_name: str | None, *, bytes_max: int) -> dict[s
     size = 0
     with _arrow_errors(), pa.memory_map(str(path)) as file:
         while file.tell() < file.size() or not found:
-            name, table = _read_stream(file, type_name, size, bytes_max)
-            size += table.nbytes
+            start = file.tell()
+            _check_sizes(file, size, bytes_max)
+            file.seek(start)
+            name, table, size = _read_stream(file, type_name, size, bytes_max)
             found.setdefault(name, []).append(table)
     return {name: _joined(name, tables) for name, tables in found.items()}
 
 
-def _read_stream(file: pa.MemoryMappedFile, type_name: str | None, size: int, bytes_max: int) -> tuple[str, pa.Table]:
+def _check_sizes(file: pa.MemoryMappedFile, size: int, bytes_max: int) -> None:
+    """Refuse a stream whose batches are too large, before one of them is decoded."""
+    for batch_size in decoded_sizes(file):
+        size += batch_size
+        if size > bytes_max:
+            raise _too_large(bytes_max, size)
+
+
+def _too_large(bytes_max: int, size: int) -> LimitReached:
+    return LimitReached(
+        f"the Arrow streams have more than {bytes_max:,} bytes without compression",
+        resource="bytes",
+        limit=bytes_max,
+        actual=size,
+        hint="load the rows in several requests",
+    )
+
+
+def _read_stream(
+    file: pa.MemoryMappedFile, type_name: str | None, size: int, bytes_max: int
+) -> tuple[str, pa.Table, int]:
+    """Return the type and the rows of a stream, and the size of all rows so far."""
     with pa.ipc.open_stream(file) as reader:
         name = _type_of(reader.schema, type_name)
         batches: list[pa.RecordBatch] = []
         for batch in reader:
             batch.validate(full=True)
             batches.append(batch)
-            size += batch.nbytes
+            size += sum(map(plain_size, batch.columns))
             if size > bytes_max:
-                raise LimitReached(
-                    f"the Arrow streams have more than {bytes_max:,} bytes without compression",
-                    resource="bytes",
-                    limit=bytes_max,
-                    hint="load the rows in several requests",
-                )
+                raise _too_large(bytes_max, size)
         schema = reader.schema.remove_metadata()
-    return name, pa.Table.from_batches(batches, reader.schema).cast(schema) if batches else schema.empty_table()
+    table = pa.Table.from_batches(batches, reader.schema).cast(schema) if batches else schema.empty_table()
+    return name, table, size
 
 
 def _type_of(schema: pa.Schema, type_name: str | None) -> str:
@@ -76,7 +97,7 @@ def _arrow_errors() -> Iterator[None]:
     """Turn the errors of a wrong stream into `InputError`."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as error:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError, struct.error) as error:
         text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(
             f"the body is not a valid Arrow stream: {text}",

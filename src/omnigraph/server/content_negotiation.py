@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.arrays import rows_within
+from omnigraph.engine import tuning
 from omnigraph.engine.result.csv_rows import csv_rows
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import LimitReached
@@ -46,6 +49,10 @@ CHUNK_BYTES = 64 * 1024
 """Largest size of an NDJSON or CSV chunk; an Arrow chunk is one batch."""
 GZIP_MIN_BYTES = 8 * 1024
 BATCH_ROWS = 16_384
+BATCH_BYTES = 4 * 1024 * 1024
+"""Largest size of an Arrow batch, unless one row is larger."""
+_NUMBER_BYTES = 4
+"""Least size of a number of a vector in JSON, with its separator, such as `0.0,`."""
 _ROWS_HINT = "request application/x-ndjson or application/vnd.apache.arrow.stream, or pages with 'page'"
 LIST_HINT = "request application/x-ndjson, or a part with 'limit'"
 _CODECS = ("zstd", "lz4")
@@ -173,11 +180,24 @@ def json_body(rows: Rows, bounds: JsonBounds) -> bytes:
     """Return the rows of a query as one JSON document; raise `LimitReached` if it is too large."""
     result = rows.result
     check_json("rows", len(result), bounds.rows)
+    if len(result) > tuning.current.python_result_rows_max:
+        check_json("bytes", _least_json_bytes(result.to_arrow()), bounds.bytes)
     document = query_document(result, rows.target, result.to_columns())
     document.elapsed_ms = round(result.elapsed_ms, 3)
     body = encoder.encode(document)
     check_json("bytes", len(body), bounds.bytes)
     return body
+
+
+def _least_json_bytes(table: pa.Table) -> int:
+    """Return a size that the vectors and texts of a table exceed as JSON; it is known without a conversion."""
+    size = 0
+    for column in table.columns:
+        if pa.types.is_fixed_size_list(column.type):
+            size += (len(column) - column.null_count) * column.type.list_size * _NUMBER_BYTES
+        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            size += pc.sum(pc.binary_length(column).cast(pa.int64())).as_py() or 0
+    return size
 
 
 def check_json(resource: Literal["rows", "bytes"], actual: int, limit: int, hint: str = _ROWS_HINT) -> None:
@@ -201,9 +221,8 @@ def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[bytes]:
         case "csv":
             return joined_lines(line.encode() for line in csv_rows(rows.result))
         case "arrow":
-            return arrow_chunks(
-                rows.result.schema, rows.result.batches(BATCH_ROWS), chosen, _arrow_metadata(rows.result)
-            )
+            count = rows_within(rows.result.schema, BATCH_ROWS, BATCH_BYTES)
+            return arrow_chunks(rows.result.schema, rows.result.batches(count), chosen, _arrow_metadata(rows.result))
         case "json" | "events" | "problem" | "octets" | "html":
             raise AssertionError(f"rows have no streamed form {chosen.form}")
         case _:
@@ -274,18 +293,26 @@ def _arrow_metadata(result: Result) -> dict[str, str]:
 def arrow_chunks(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], chosen: Negotiated, metadata: dict[str, str]
 ) -> Iterator[bytes]:
-    """Yield an Arrow IPC stream, one chunk per batch; the end-of-stream marker is in the last chunk."""
+    """Yield an Arrow IPC stream, in chunks of at most one batch; the end-of-stream marker is in the last chunk."""
     sink = io.BytesIO()
     schema = schema.with_metadata({**(schema.metadata or {}), **metadata})
     options = pa.ipc.IpcWriteOptions(compression=chosen.codec)
     writer = pa.ipc.new_stream(sink, schema, options=options)
     try:
         for batch in batches:
-            writer.write_batch(batch)
-            yield _taken(sink)
+            rows = _rows_of_part(batch)
+            for start in range(0, batch.num_rows, rows):
+                writer.write_batch(batch.slice(start, rows))
+                yield _taken(sink)
     finally:
         writer.close()
     yield _taken(sink)
+
+
+def _rows_of_part(batch: pa.RecordBatch) -> int:
+    """Return how many rows of a batch form a chunk; long texts make a batch larger than its types tell."""
+    parts = -(-int(batch.nbytes) // BATCH_BYTES)
+    return max(1, -(-int(batch.num_rows) // max(parts, 1)))
 
 
 def _taken(sink: io.BytesIO) -> bytes:

@@ -16,6 +16,7 @@ from omnigraph.engine.result.result import Result
 from omnigraph.errors import LimitReached
 from omnigraph.server.answers import Rows
 from omnigraph.server.content_negotiation import (
+    BATCH_BYTES,
     CHUNK_BYTES,
     JsonBounds,
     Negotiated,
@@ -105,3 +106,24 @@ def test_lines_are_joined_and_compressed_without_loss() -> None:
     whole = b"".join(line + b"\n" for line in lines)
     assert b"".join(joined_lines(iter(lines))) == whole
     assert gzip.decompress(b"".join(gzip_chunks(iter([whole, b"end"])))) == whole + b"end"
+
+
+@pytest.mark.parametrize("column", ["vectors", "texts"])
+def test_arrow_chunks_of_wide_rows_are_bounded(column: str) -> None:
+    count = 5000
+    vectors = pa.array([[0.5] * 1024] * count, pa.list_(pa.float32(), 1024))
+    values = vectors if column == "vectors" else pa.array(["x" * 4000] * count)
+    result = Result(pa.table({"a": values}), query_name="q", commit_id="01C", elapsed_ms=1.0)
+    chunks = list(row_chunks(Rows(result, TargetDocument("main", None)), Negotiated("arrow")))
+    assert len(chunks) > 4
+    assert max(map(len, chunks)) < BATCH_BYTES * 1.1
+    assert pa.ipc.open_stream(io.BytesIO(b"".join(chunks))).read_all().num_rows == count
+
+
+def test_a_large_json_document_is_refused_before_it_is_made() -> None:
+    vectors = pa.array([[0.5] * 1000] * 2000, pa.list_(pa.float32(), 1000))
+    result = Result(pa.table({"a": vectors}), query_name="q", commit_id="01C", elapsed_ms=1.0)
+    with pytest.raises(LimitReached) as caught:
+        json_body(Rows(result, TargetDocument("main", None)), JsonBounds(rows=10_000, bytes=7_000_000))
+    assert caught.value.actual == 8_000_000
+    assert caught.value.resource == "bytes"

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from omnigraph.arrays import rows_within
 from omnigraph.display import html_of
 from omnigraph.engine import tuning
 from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
@@ -202,7 +203,8 @@ class Result:
 
     def json_columns(self) -> Iterator[list[list[Any]]]:
         """Yield the JSON values of one batch after another, column by column."""
-        for batch in self.batches(tuning.current.result_batch_rows):
+        rows = rows_within(self.schema, tuning.current.result_batch_rows, tuning.current.result_batch_bytes)
+        for batch in self.batches(rows):
             yield batch_values(batch)
 
     def to_rows(self) -> list[dict[str, Any]]:

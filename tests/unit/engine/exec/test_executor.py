@@ -227,6 +227,16 @@ def test_row_limit_covers_every_operator(graph, match):
         graph.query(query, limits=Limits(rows_max=4))
 
 
+@pytest.mark.parametrize("match", ["$a: P", '$a: P $a.name != "x"'])
+def test_row_limit_covers_a_scan(graph, match):
+    query = f"query q() {{ match {{ {match} }} return {{ $a.name }} }}"
+    with pytest.raises(LimitReached, match="rows; the limit is 3"):
+        graph.query(query, limits=Limits(rows_max=3))
+    assert len(graph.query(query[:-1] + "limit 3 }", limits=Limits(rows_max=3))) == 3
+    counted = query.replace("$a.name }", "count($a) as n }")
+    assert graph.query(counted, limits=Limits(rows_max=3)).to_pylist() == [{"n": 4}]
+
+
 def test_query_beyond_its_time_limit_is_stopped(graph):
     with pytest.raises(LimitReached, match=r"the query took longer than 0\.0 s") as caught:
         graph.query(CROSS, limits=Limits(timeout_s=0.0))

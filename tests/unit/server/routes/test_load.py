@@ -232,6 +232,10 @@ def test_the_limits_of_bodies(graph: og.Graph) -> None:
         assert len(bomb) < 4096
         reply = server.post("/load/arrow", bomb, headers=ARROW)
         assert (reply.status, reply.json["resource_limit"]["resource"]) == (413, "bytes")
+        assert reply.json["resource_limit"]["actual"] >= 100_000
+        repeated = stream("Person", name=pa.array(["x" * 1000] * 100).dictionary_encode(), age=[1] * 100)
+        assert len(repeated) < 4096
+        assert server.post("/load/arrow", repeated, headers=ARROW).status == 413
     assert count(graph) == 2
     assert spooled() == []
 
