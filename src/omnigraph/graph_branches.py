@@ -47,7 +47,7 @@ class GraphBranches(GraphChanges):
             "branch_create",
             *(name, self._branch(from_branch), at, description, expires_in),
         )
-        attributes = BranchAttributes.of(self._repository, description, expires_in)
+        attributes = BranchAttributes.of(self._repository.clock, description, expires_in)
         return self._history.create_branch(self._name(name), self._branch(from_branch), at, attributes, request)
 
     def head(self, branch: str | None = None) -> Head:
@@ -73,7 +73,7 @@ class GraphBranches(GraphChanges):
         request = keyed(
             self._ref_request(actor, message, idempotency_key), "branch_update", name, description, expires_at
         )
-        attributes = BranchAttributes.of(self._repository, description, expires_at)
+        attributes = BranchAttributes.of(self._repository.clock, description, expires_at)
         return self._history.update_branch(self._name(name), attributes, request, if_commit=if_commit)
 
     def branch_delete(

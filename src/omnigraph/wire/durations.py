@@ -8,14 +8,24 @@ from datetime import timedelta
 from omnigraph.errors import InputError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "": 1}
-_DURATION = re.compile(r"([0-9]+)([smhdw]?)")
+_DURATION = re.compile(r"([0-9]{1,19})(\.[0-9]{1,6})?([smhdw]?)")
+_MICROSECOND = timedelta(microseconds=1)
 _LONGEST = timedelta.max.days * 86_400
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
+    """Parse a duration: `90s`, `0.5s`, `15m`, `12h`, `7d`, `2w`, or seconds."""
     match = _DURATION.fullmatch(text)
-    seconds = int(match[1]) * _UNITS[match[2]] if match and len(match[1]) < 20 else -1
-    if seconds < 0 or seconds > _LONGEST:
+    microseconds = -1
+    if match is not None:
+        digits = int(match[1]) * 1_000_000 + int((match[2] or ".0")[1:].ljust(6, "0"))
+        microseconds = digits * _UNITS[match[3]]
+    if microseconds < 0 or microseconds > _LONGEST * 1_000_000:
         raise InputError(f"'{text}' is not a duration; write digits and one of s, m, h, d, w, for example 7d")
-    return timedelta(seconds=seconds)
+    return timedelta(microseconds=microseconds)
+
+
+def duration_text(duration: timedelta) -> str:
+    """Return the text of a duration that is not negative; `parse_duration` is the inverse."""
+    seconds, microseconds = divmod(duration // _MICROSECOND, 1_000_000)
+    return f"{seconds}.{microseconds:06}s" if microseconds else f"{seconds}s"

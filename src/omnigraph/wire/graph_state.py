@@ -29,7 +29,7 @@ class SchemaRecordDocument(Document):
 
 
 class SnapshotDocument(Document):
-    """The tables of a branch; `commit` and `schema` are in typed answers only."""
+    """The tables of a branch; the members after `tables` are in typed answers only."""
 
     branch: str
     manifest_version: int
@@ -38,6 +38,7 @@ class SnapshotDocument(Document):
     tables: list[SnapshotTableDocument]
     commit: CommitDocument | UnsetType = UNSET
     schema: SchemaRecordDocument | UnsetType = UNSET
+    newest_version: int | UnsetType = UNSET
 
 
 class TableRowsDocument(Document):

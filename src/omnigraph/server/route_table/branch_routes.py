@@ -23,6 +23,7 @@ from omnigraph.wire.requests.branches import (
     BranchUpdateRequest,
     ListQuery,
     TagCreateRequest,
+    TagDeleteQuery,
 )
 
 _BRANCHES = (
@@ -159,6 +160,7 @@ _TAGS = (
         handler=tags.delete_tag,
         tag="tags",
         summary="Delete a tag; its commit remains readable by id until a cleanup.",
+        input=TagDeleteQuery,
         answer=RefDeletedDocument,
         gates=(Gate("tag_delete", unless=("tag",)),),
         lane="writes",

@@ -8,7 +8,7 @@ from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument
 from omnigraph.wire.change_feed import CommitChangesAnswerDocument
 from omnigraph.wire.commits import CommitDocument, CommitListDocument
 from omnigraph.wire.requests.branches import RevertPreviewRequest, RevertRequest
-from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery
+from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery, CommitQuery
 
 _COMMIT = Gate("read", unless=("commit_id",))
 """`Graph` decides with the branch on which the commit was made."""
@@ -35,6 +35,7 @@ ROUTES: tuple[Route, ...] = (
         handler=commits.get_commit,
         tag="commits",
         summary="Return one commit.",
+        input=CommitQuery,
         answer=CommitDocument,
         gates=(_COMMIT,),
         etag=True,

@@ -52,6 +52,7 @@ def create_branch(caller: Caller, body: BranchCreateRequest) -> Answer:
         expected_start(caller, base, point_of(body.at), exists=exists),
         description=body.description,
         expires_in=parse_duration(body.expires_in) if body.expires_in is not None else None,
+        message=body.message,
         idempotency_key=caller.idempotency_key,
     )
     document = BranchCreatedDocument(
@@ -78,6 +79,7 @@ def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Ans
         branch,
         description=body.description,
         expires_at=_time(body.expires_at),
+        message=body.message,
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
     )
@@ -87,7 +89,11 @@ def update_branch(caller: Caller, body: BranchUpdateRequest, branch: str) -> Ans
 def delete_branch(caller: Caller, body: BranchDeleteQuery, branch: str) -> RefDeletedDocument:
     """Delete a branch; its commits remain readable by id until a cleanup."""
     caller.graph.branch_delete(
-        branch, force=body.force, if_commit=caller.if_commit, idempotency_key=caller.idempotency_key
+        branch,
+        force=body.force,
+        message=body.message,
+        if_commit=caller.if_commit,
+        idempotency_key=caller.idempotency_key,
     )
     return RefDeletedDocument(caller.uri, branch.strip(), caller.actor)
 

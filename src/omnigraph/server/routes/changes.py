@@ -8,7 +8,7 @@ from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import joined_lines, line_chunks
 from omnigraph.server.details import commit_detail
 from omnigraph.text_table import compact
-from omnigraph.versioning.feed.feed import ChangePage
+from omnigraph.versioning.feed.feed import MIB, ChangePage
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.change_feed import ChangesDocument, changes_document
 from omnigraph.wire.changes import FeedPageDocument
@@ -17,6 +17,7 @@ from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
 from omnigraph.wire.requests.changes import BaselineRequest, ChangesQuery, ChangesStreamQuery
 from omnigraph.wire.typed_values import typed_value
 
+COMMITS_MAX = 128
 START = "now"
 """The start of a feed without a cursor."""
 
@@ -24,7 +25,8 @@ START = "now"
 def poll_changes(caller: Caller, body: ChangesQuery) -> Answer | Chunks:
     """Return the commits of a branch since a cursor, with their changes."""
     body.check()
-    page = _poll(caller, body, cursor=body.cursor, start=body.start or START, page=body.page_token)
+    limits = {"bytes_max": body.bytes_max or 4 * MIB, "commits_max": body.commits_max or COMMITS_MAX}
+    page = _poll(caller, body, cursor=body.cursor, start=body.start or START, page=body.page_token, **limits)
     document = _document(caller, page)
     if caller.negotiated.form != "ndjson":
         return Answer(document, commit=page.cut)
@@ -101,7 +103,9 @@ def _event(cursor: str | None, document: ChangesDocument) -> bytes:
     return id_ + b"event: changes\ndata: " + encoder.encode(document) + b"\n\n"
 
 
-def _poll(caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start: str, page: str | None) -> ChangePage:
+def _poll(
+    caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start: str, page: str | None, **limits: int
+) -> ChangePage:
     return caller.graph.changes(
         cursor,
         start=start,
@@ -111,6 +115,7 @@ def _poll(caller: Caller, body: ChangesStreamQuery, *, cursor: str | None, start
         types=body.type,
         ops=body.op,
         changes_max=body.changes_max,
+        **limits,
         cancel=caller.cancel,
         timeout=caller.timeout_s,
     )

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import UNSET
 
-from omnigraph.errors import CommitNotFound
 from omnigraph.server.answers import Answer, Chunks
-from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
 from omnigraph.server.details import commit_detail, commit_document, typed_members
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument
 from omnigraph.wire.change_feed import commit_changes_document
 from omnigraph.wire.changes import CommitChangesDocument
 from omnigraph.wire.commits import CommitListDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
 from omnigraph.wire.requests.branches import RevertPreviewRequest, RevertRequest
-from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery
+from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery, CommitQuery
 
 
 def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
     """List the commits of a branch, newest first."""
-    branch = body.branch or MAIN
-    commits = caller.graph.commits(branch)
-    head = commits[0].id
-    found = _selected(commits, body, branch)
-    page = found if body.limit is None else found[: body.limit]
+    branch, limit = body.branch or MAIN, body.limit
+    head = caller.graph.commits(branch, 1)[0].id
+    more = None if limit is None else limit + 1
+    found = caller.graph.commits(branch, more, after=body.start, actor=body.actor, kind=body.kind)
+    page = found[:limit]
     next_ = page[-1].id if len(page) < len(found) else UNSET
     if caller.negotiated.form == "ndjson":
         metadata = StreamMetadataDocument(content="commits", branch=branch, graph_commit_id=head)
@@ -40,29 +38,16 @@ def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
     return Answer(CommitListDocument([commit_document(caller, commit) for commit in page], next_), commit=head)
 
 
-def _selected(commits: Sequence[Commit], body: CommitListQuery, branch: str) -> list[Commit]:
-    """Return the commits after the start of the page that have the requested actor and kind."""
-    start = body.start
-    if start is not None:
-        ids = [commit.id for commit in commits]
-        if start not in ids:
-            raise CommitNotFound(
-                f"branch '{branch}' has no commit '{start}'", hint="give the value of 'next' of the previous answer"
-            )
-        commits = commits[ids.index(start) + 1 :]
-    return [commit for commit in commits if body.actor in (None, commit.actor) and body.kind in (None, commit.kind)]
-
-
-def get_commit(caller: Caller, commit_id: str) -> Answer:
+def get_commit(caller: Caller, body: CommitQuery, commit_id: str) -> Answer:
     """Return one commit."""
-    commit = caller.graph.commit(point_of(commit_id) or MAIN)
+    commit = caller.graph.on(body.branch or MAIN).commit(parse_point(commit_id))
     return Answer(commit_document(caller, commit), commit=commit.id)
 
 
 def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str) -> Answer:
     """Return the changes of one commit relative to its first parent."""
-    block = caller.graph.commit_changes(
-        point_of(commit_id) or MAIN,
+    block = caller.graph.on(body.branch or MAIN).commit_changes(
+        parse_point(commit_id),
         kinds=body.kind,
         types=body.type,
         ops=body.op,
@@ -79,7 +64,7 @@ def get_commit_changes(caller: Caller, body: CommitChangesQuery, commit_id: str)
 def revert_commit(caller: Caller, body: RevertRequest, commit_id: str) -> Answer:
     """Undo one commit by a new commit."""
     result = caller.graph.revert(
-        point_of(commit_id) or MAIN,
+        parse_point(commit_id),
         branch=body.branch,
         message=body.message,
         resolve=body.resolve,
@@ -95,7 +80,7 @@ def revert_commit(caller: Caller, body: RevertRequest, commit_id: str) -> Answer
 
 def preview_revert(caller: Caller, body: RevertPreviewRequest, commit_id: str) -> Answer:
     """Plan a revert, with all conflicts."""
-    reverted = caller.graph.snapshot(body.branch, point_of(commit_id)).commit_id
+    reverted = caller.graph.snapshot(body.branch, parse_point(commit_id)).commit_id
     plan = caller.graph.revert_preview(
         reverted, branch=body.branch, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
     )

@@ -24,7 +24,7 @@ def diff(caller: Caller, body: DiffQuery) -> Answer | Chunks:
     first, last = found.commits
     if caller.negotiated.form == "ndjson":
         return _lines(caller, body, found)
-    documents = list(islice(_documents(caller, found), rows_max + 1))
+    documents = list(islice(_documents(caller, found), rows_max + 1)) if body.changes else []
     check_json("rows", len(documents), rows_max, LIST_HINT)
     document = DiffDocument(
         from_=body.from_,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.errors import Cancelled, InputError
+from omnigraph.errors import Cancelled
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.server.answers import Background
 from omnigraph.server.caller import Caller
 from omnigraph.server.preconditions import expect_head, refuse_if_match
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.versioning.upkeep.maintenance import TableStats
+from omnigraph.versioning.upkeep.maintenance import TableStats, check_retention
 from omnigraph.wire.durations import parse_duration
 from omnigraph.wire.loads import EmbedDocument
 from omnigraph.wire.maintenance import (
@@ -42,7 +42,7 @@ def optimize(caller: Caller, body: OptimizeRequest) -> Background:
 
     def work() -> OptimizeDocument:
         with stoppable("optimization", caller.cancel, None, writes=True):
-            tables = caller.graph.optimize(branch, idempotency_key=caller.idempotency_key)
+            tables = caller.graph.optimize(branch, message=body.message, idempotency_key=caller.idempotency_key)
         return _optimized(caller, branch, tables)
 
     return Background(work)
@@ -55,7 +55,7 @@ def build_indices(caller: Caller, body: IndicesRequest) -> Background:
 
     def work() -> OptimizeDocument:
         with stoppable("indexing", caller.cancel, None, writes=True):
-            tables = caller.graph.ensure_indices(branch, idempotency_key=caller.idempotency_key)
+            tables = caller.graph.ensure_indices(branch, message=body.message, idempotency_key=caller.idempotency_key)
         return _optimized(caller, branch, tables)
 
     return Background(work)
@@ -64,13 +64,12 @@ def build_indices(caller: Caller, body: IndicesRequest) -> Background:
 def cleanup(caller: Caller, body: CleanupRequest) -> Background:
     """Remove old versions that no branch, tag or kept commit uses; without `confirm`, list them."""
     refuse_if_match(caller)
-    if body.keep is None and body.older_than is None:
-        raise InputError("a cleanup requires 'keep', 'older_than', or both", code="bad_member")
     age = parse_duration(body.older_than) if body.older_than is not None else None
+    check_retention(body.keep, age)
 
     def work() -> CleanupDocument:
         _check_start(caller, "cleanup")
-        tables = caller.graph.cleanup(keep=body.keep, older_than=age, confirm=body.confirm)
+        tables = caller.graph.cleanup(keep=body.keep, older_than=age, confirm=body.confirm, message=body.message)
         documents = [{**table.to_json(), "folder": table.folder} for table in tables]
         return cleanup_document(caller.uri, body.keep, age, documents, confirmed=body.confirm)
 

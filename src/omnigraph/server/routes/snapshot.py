@@ -17,6 +17,8 @@ def snapshot(caller: Caller, body: SnapshotQuery) -> Answer:
     document = SnapshotDocument.of(found.to_json())
     if caller.negotiated.typed:
         document.commit = commit_document(caller, found.commit)
+        if caller.access is None or caller.access.decide("read").allowed:
+            document.newest_version = caller.graph.newest_version
         document.schema = SchemaRecordDocument.of(plain(found.schema))
         for table in document.tables:
             table.pin = PinDocument.of(plain(found.tables[table.table_key].pin))

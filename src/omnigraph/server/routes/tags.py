@@ -12,7 +12,7 @@ from omnigraph.server.details import pin_members
 from omnigraph.server.preconditions import expect_commit, expected_start
 from omnigraph.versioning.model.manifest_objects import MAIN, Tag
 from omnigraph.wire.branches import RefDeletedDocument, TagCreatedDocument, TagDocument, TagListDocument
-from omnigraph.wire.requests.branches import ListQuery, TagCreateRequest
+from omnigraph.wire.requests.branches import ListQuery, TagCreateRequest, TagDeleteQuery
 
 
 def list_tags(caller: Caller, body: ListQuery) -> TagListDocument:
@@ -27,9 +27,10 @@ def list_tags(caller: Caller, body: ListQuery) -> TagListDocument:
 def create_tag(caller: Caller, body: TagCreateRequest) -> Answer:
     """Name a point of history, by default the newest commit of `main`."""
     exists = caller.if_commit is not None and any(tag.name == body.name.strip() for tag in caller.graph.tags())
-    tag = caller.graph.tag_create(
+    branch = body.branch or MAIN
+    tag = caller.graph.on(branch).tag_create(
         body.name,
-        expected_start(caller, MAIN, point_of(body.at), exists=exists),
+        expected_start(caller, branch, point_of(body.at), exists=exists),
         message=body.message,
         idempotency_key=caller.idempotency_key,
     )
@@ -37,13 +38,13 @@ def create_tag(caller: Caller, body: TagCreateRequest) -> Answer:
     return Answer(document, commit=tag.commit_id)
 
 
-def delete_tag(caller: Caller, tag: str) -> RefDeletedDocument:
+def delete_tag(caller: Caller, body: TagDeleteQuery, tag: str) -> RefDeletedDocument:
     """Delete a tag; its commit remains readable by id until a cleanup."""
     if caller.if_commit is not None:
         for found in caller.graph.tags():
             if found.name == tag.strip():
                 expect_commit(caller, found.name, found.commit_id)
-    caller.graph.tag_delete(tag, idempotency_key=caller.idempotency_key)
+    caller.graph.tag_delete(tag, message=body.message, idempotency_key=caller.idempotency_key)
     return RefDeletedDocument(caller.uri, tag.strip(), caller.actor)
 
 

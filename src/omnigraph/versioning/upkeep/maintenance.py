@@ -159,6 +159,16 @@ def _maintain_table(key: str, table: Table, specs: Sequence[IndexSpec], *, compa
 # -- cleanup -----------------------------------------------------------------------------------------
 
 
+def check_retention(keep: int | None, older_than: timedelta | None) -> None:
+    """Raise `InputError` if these options of a cleanup state nothing or are not valid."""
+    if keep is None and older_than is None:
+        raise InputError(
+            "a cleanup needs a policy", hint="give keep (newest commits per branch) or older_than, or both"
+        )
+    if keep is not None and keep < 0:
+        raise InputError("keep cannot be negative")
+
+
 def cleanup(
     repository: Repository,
     *,
@@ -178,12 +188,7 @@ def cleanup(
     files of unfinished writes are removed too. `request` is the author of the deletion of expired branches. `at_once`
     tables are treated in parallel.
     """
-    if keep is None and older_than is None:
-        raise InputError(
-            "a cleanup needs a policy", hint="give keep (newest commits per branch) or older_than, or both"
-        )
-    if keep is not None and keep < 0:
-        raise InputError("keep cannot be negative")
+    check_retention(keep, older_than)
     if confirm:
         repository.check_writable()
     now = datetime.now(UTC) if repository.read_only else repository.objects.now()

@@ -38,9 +38,9 @@ class BranchAttributes:
 
     @classmethod
     def of(
-        cls, repository: Repository, description: str | None, expires: timedelta | datetime | Literal["never"] | None
+        cls, clock: Callable[[], int], description: str | None, expires: timedelta | datetime | Literal["never"] | None
     ) -> BranchAttributes:
-        """Return validated attributes; a duration counts from now."""
+        """Return validated attributes; a duration counts from the time of a clock, in microseconds since 1970."""
         text: object = description
         if text is not None and not (isinstance(text, str) and is_unicode(text)):
             raise InputError("the description of a branch is a str of valid Unicode text", hint="give a str")
@@ -50,7 +50,7 @@ class BranchAttributes:
             case "never":
                 return cls(description, "never")
             case timedelta() if timedelta(0) < expires < _LONGEST:
-                return cls(description, repository.clock() + expires // timedelta(microseconds=1))
+                return cls(description, clock() + expires // timedelta(microseconds=1))
             case datetime():
                 return cls(description, microseconds(expires))
             case _:

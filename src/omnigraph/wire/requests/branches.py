@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from omnigraph.wire.requests.request import (
+    MESSAGE_MAX,
     After,
     BranchName,
     Limit,
@@ -15,16 +16,23 @@ from omnigraph.wire.requests.request import (
     Request,
     Resolve,
     TagName,
+    UrlMessage,
 )
 
 Description = Annotated[str, Meta(max_length=10_000, description="A description of the branch.")]
 Duration = Annotated[
     str,
-    Meta(pattern="^[0-9]{1,9}[smhdw]?$", description="A duration: `90s`, `15m`, `12h`, `7d`, `2w`.", examples=["7d"]),
+    Meta(
+        pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?[smhdw]?$",
+        description="A duration: `90s`, `15m`, `12h`, `7d`, `2w`.",
+        examples=["7d"],
+    ),
 ]
 Time = Annotated[
     str, Meta(min_length=1, max_length=40, description="A time in ISO 8601, such as `2026-01-31T12:00:00Z`.")
 ]
+
+RefMessage = Annotated[str, Meta(max_length=MESSAGE_MAX, description="A message that the change records.")]
 
 
 class ListQuery(Request, kw_only=True):
@@ -42,6 +50,7 @@ class BranchCreateRequest(Request, kw_only=True):
     at: Point | None = None
     description: Description | None = None
     expires_in: Duration | None = None
+    message: RefMessage | None = None
 
 
 class BranchQuery(Request, kw_only=True):
@@ -58,6 +67,7 @@ class BranchDeleteQuery(Request, kw_only=True):
     force: Annotated[bool, Meta(description="Delete the branch even if it has commits that are on no other one.")] = (
         False
     )
+    message: Annotated[UrlMessage, Meta(description="A message that the deletion records.")] | None = None
 
 
 class BranchUpdateRequest(Request, kw_only=True):
@@ -67,6 +77,7 @@ class BranchUpdateRequest(Request, kw_only=True):
     expires_at: (
         Annotated[Time, Meta(description="The time at which the branch expires, in ISO 8601, or `never`.")] | None
     ) = None
+    message: RefMessage | None = None
 
 
 class BranchMergePreviewRequest(Request, kw_only=True):
@@ -101,5 +112,12 @@ class TagCreateRequest(Request, kw_only=True):
     """A new tag."""
 
     name: TagName
+    branch: Annotated[BranchName, Meta(description="The branch of a version or time in `at`.")] | None = None
     at: Point | None = None
     message: Annotated[Message, Meta(description="A message that the tag records.")] | None = None
+
+
+class TagDeleteQuery(Request, kw_only=True):
+    """The deletion of a tag."""
+
+    message: Annotated[UrlMessage, Meta(description="A message that the deletion records.")] | None = None

@@ -39,6 +39,7 @@ class DiffQuery(Request, kw_only=True):
     op: Ops | None = None
     limit: Limit | None = None
     after: After | None = None
+    changes: Annotated[bool, Meta(description="Without changes, the answer has only commits and schema steps.")] = True
 
 
 class BaselineRequest(Request, kw_only=True):
@@ -105,6 +106,12 @@ class ChangesQuery(ChangesStreamQuery, kw_only=True):
 
     page_token: (
         Annotated[Token, Meta(description="Continues within an answer: the value of its `next_page_token`.")] | None
+    ) = None
+    bytes_max: (
+        Annotated[int, Meta(ge=1, le=32 * 1024 * 1024, description="The largest size; by default 4 MiB.")] | None
+    ) = None
+    commits_max: (
+        Annotated[int, Meta(ge=1, le=512, description="The largest number of commits; by default 128.")] | None
     ) = None
 
     def check(self) -> None:

@@ -35,9 +35,16 @@ class CommitListQuery(Request, kw_only=True):
         return either("after", self.after, "before", self.before)
 
 
+class CommitQuery(Request, kw_only=True):
+    """The branch of a version or time that names a commit."""
+
+    branch: Branch | None = None
+
+
 class CommitChangesQuery(ChangeFilterQuery, kw_only=True):
     """A part of the changes of a commit."""
 
+    branch: Branch | None = None
     page_token: (
         Annotated[str, Meta(min_length=1, max_length=TOKEN_MAX, description="Continues an earlier answer.")] | None
     ) = None

@@ -14,12 +14,14 @@ class OptimizeRequest(Request, kw_only=True):
     """The branch whose tables are compacted."""
 
     branch: Branch | None = None
+    message: Message | None = None
 
 
 class IndicesRequest(Request, kw_only=True):
     """The branch whose missing indexes are built."""
 
     branch: Branch | None = None
+    message: Message | None = None
 
 
 class CleanupRequest(Request, kw_only=True):
@@ -31,6 +33,9 @@ class CleanupRequest(Request, kw_only=True):
         | None
     ) = None
     confirm: Annotated[bool, Meta(description="Remove the versions; without it, they are only listed.")] = False
+    message: Annotated[Message, Meta(description="A message that the deletion of expired branches records.")] | None = (
+        None
+    )
 
 
 class RecoverRequest(Request, kw_only=True):
