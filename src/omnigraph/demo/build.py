@@ -27,18 +27,18 @@ project:
 
 graphs:
   station:
-    uri: ./station.omni
+    uri: {uri}
 
 cli:
   graph: station
   branch: main
 
 aliases:
-  recall: { command: read, query: station.gq, name: recall, args: [question] }
-  colleagues: { command: read, query: station.gq, name: colleagues, args: [handle] }
-  circle: { command: read, query: station.gq, name: circle, args: [handle] }
-  busiest: { command: read, query: station.gq, name: busiest }
-  project: { command: read, query: station.gq, name: project, args: [code], format: kv }
+  recall: {{ command: read, query: station.gq, name: recall, args: [question] }}
+  colleagues: {{ command: read, query: station.gq, name: colleagues, args: [handle] }}
+  circle: {{ command: read, query: station.gq, name: circle, args: [handle] }}
+  busiest: {{ command: read, query: station.gq, name: busiest }}
+  project: {{ command: read, query: station.gq, name: project, args: [code], format: kv }}
 
 # Embeddings are computed locally from the words; to use a model, set its API key in this file.
 auth:
@@ -57,7 +57,7 @@ class Demo:
     edges: int
 
 
-def write_files(folder: Path, *, notes: int = NOTES) -> None:
+def write_files(folder: Path, *, notes: int = NOTES, uri: str | None = None) -> None:
     """Write schema, queries, records and configuration to an empty or new folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def write_files(folder: Path, *, notes: int = NOTES) -> None:
         with (folder / DATA).open("w", encoding="utf-8") as file:
             for record in make_records(notes=notes):
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        (folder / "omnigraph.yaml").write_text(CONFIG, encoding="utf-8")
+        (folder / "omnigraph.yaml").write_text(CONFIG.format(uri=json.dumps(uri or f"./{GRAPH}")), encoding="utf-8")
         (folder / "station.env").write_text(ENVIRONMENT, encoding="utf-8")
     except OSError as error:
         raise InputError(f"'{folder}' cannot be written: {error.strerror}", code="unwritable_file") from None
@@ -80,14 +80,15 @@ def build_demo(
     folder: Path,
     *,
     notes: int = NOTES,
+    uri: str | None = None,
     environ: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Demo:
-    """Write the files and build the graph; `progress` receives one line per step."""
-    write_files(folder, notes=notes)
+    """Write the files and build the graph, in the folder or at `uri`; `progress` receives one line per step."""
+    write_files(folder, notes=notes, uri=uri)
     environ = {**(os.environ if environ is None else environ), "OMNIGRAPH_EMBED_PROVIDER": "local"}
     progress("creating and loading the graph")
-    graph = init(folder / GRAPH, folder / SCHEMA, actor="maren-friis", environ=environ)
+    graph = init(uri or folder / GRAPH, folder / SCHEMA, actor="maren-friis", environ=environ)
     loaded = graph.load(folder / DATA, mode="merge", message="the station's notes")
     progress("building indexes")
     graph.optimize()

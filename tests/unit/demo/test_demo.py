@@ -65,3 +65,11 @@ def test_demo_command(tmp_path, monkeypatch, capsys):
     assert document["conflict"] == f"node:Project:{CONTESTED}"
     assert run(["demo", "there"]) == 1
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_graph_is_built_at_another_address(tmp_path, capsys):
+    graph = tmp_path / "elsewhere.omni"
+    assert run(["demo", str(tmp_path / "demo"), "--notes", "5", "--uri", str(graph), "--quiet"]) == 0
+    assert not (tmp_path / "demo" / "station.omni").exists()
+    assert run(["--config", str(tmp_path / "demo/omnigraph.yaml"), "snapshot"]) == 0
+    assert "node:Note" in capsys.readouterr().out

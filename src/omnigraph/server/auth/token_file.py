@@ -1,16 +1,18 @@
 """Changes of a file of tokens: create, list and revoke. The file has the second form of `token_document`.
 
-A change replaces the file atomically with mode 0600. It reads, checks and writes the file under a lock of the folder,
-so that concurrent changes do not undo each other.
+A new file has mode 0600. A change replaces the file atomically and keeps its owner, group and mode; one that
+others can read becomes private. It reads, checks and writes the file under a lock of the folder, so that concurrent
+changes do not undo each other.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +22,8 @@ from omnigraph.errors import InputError, NotFound
 from omnigraph.server.auth.sources import file_origin, read_file
 from omnigraph.server.auth.token_document import TokenDocument, parse_tokens
 from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, new_token, only_members, token_digest
+
+_OTHERS = stat.S_IRWXO
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ def _write(path: Path, members: Sequence[dict[str, Any]]) -> None:
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
+            _keep_readers(target, handle)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -111,6 +116,20 @@ def _write(path: Path, members: Sequence[dict[str, Any]]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _keep_readers(target: Path, handle: int) -> None:
+    """Give the new file the owner, group and mode of the present one, so that a service account can still read it."""
+    if not target.exists() or not hasattr(os, "fchown"):
+        return
+    found = target.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & _OTHERS:  # not chosen for a service account: the new file has mode 0600
+        return
+    # Without the right to change the owner the file stays private to the caller.
+    with suppress(PermissionError):
+        os.fchown(handle, found.st_uid, found.st_gid)
+        os.fchmod(handle, mode)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,17 @@ def test_created_token_is_accepted_and_its_hash_is_stored(path: Path) -> None:
     assert '"not_after": "2999-01-02T03:04:05Z"' in text
     assert path.stat().st_mode & 0o777 == 0o600
     assert [child.name for child in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
+def test_readers_of_the_file_are_kept(path: Path) -> None:
+    create_token(path, Principal("ana"))
+    path.chmod(0o640)
+    before = path.stat()
+    create_token(path, Principal("ben"))
+    assert path.stat().st_mode & 0o777 == 0o640, "a service account in the group of the file reads it"
+    assert (path.stat().st_uid, path.stat().st_gid) == (before.st_uid, before.st_gid)
+    assert path.stat().st_ino != before.st_ino
 
 
 def test_other_tokens_are_kept(path: Path) -> None:

@@ -34,18 +34,29 @@ def demo_command(
         str, typer.Argument(metavar="FOLDER", help="The target folder; must be empty or not exist.")
     ] = "omnigraph-demo",
     notes: Annotated[int, typer.Option("--notes", min=1, metavar="N", help="The number of notes to generate.")] = 3000,
+    uri: Annotated[
+        str | None,
+        typer.Option(
+            "--uri", metavar="URI", help="The graph: s3://bucket/prefix or another folder.", show_default="in FOLDER"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Build an example graph: people, projects, and notes with text and vectors.
 
-    Nothing is downloaded, and the graph is the same on every machine.
+    Nothing is downloaded, and the graph is the same on every machine. With --uri the graph is built at another address,
+    such as s3://bucket/prefix.
     """
     from omnigraph.demo.build import BRANCH, CONTESTED, build_demo
 
     started = time.perf_counter()
     wanted = not (as_json or run.options.quiet)
     demo = build_demo(
-        Path(folder), notes=notes, environ=run.environ, progress=lambda line: remark("note", line) if wanted else None
+        Path(folder),
+        notes=notes,
+        uri=uri,
+        environ=run.environ,
+        progress=lambda line: remark("note", line) if wanted else None,
     )
     branches = demo.graph.branches()
     if as_json:
