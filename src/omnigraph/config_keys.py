@@ -200,6 +200,12 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             older_variables=("OMNIGRAPH_LOG_FORMAT",), restart=True),
     Setting("slow_ms", "count", 1_000, "A query that takes longer, in milliseconds, is logged as slow."),
     Setting("slow_profile", "switch", False, "Run a slow read once more and log its plan with actual rows and times."),
+    Setting("maintain.enabled", "switch", False, "Compact and index the branch `main` of each graph in the background.",
+            flag="--maintain"),
+    Setting("maintain.every_s", "seconds", 60.0, "The interval at which the graphs are inspected.", least=1),
+    Setting("maintain.rows_min", "count", 10_000, "Rows without an index from which a table is indexed, if they are "
+            "also a tenth of its rows.", least=1),
+    Setting("maintain.fragments_min", "count", 32, "Superfluous fragments from which a table is compacted.", least=2),
     Setting("limits.body_bytes", "size", MIB, "Size of a request body."),
     Setting("limits.envelope_bytes", "size", 32 * MIB, "Size of the body of `/ingest` and `/load`."),
     Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +16,8 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep import maintenance, verify
+from omnigraph.versioning.upkeep.claim import claimed, is_claimed
+from omnigraph.versioning.upkeep.coverage import TableCoverage, coverage
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, Problem
 from omnigraph.versioning.write import recovery
@@ -35,11 +39,25 @@ class GraphMaintenance:
         at_once = self._context.maintenance_concurrency
         return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
 
-    def optimize(self, options: WriteOptions) -> list[TableStats]:
-        """Compact the tables of a branch and update its indexes."""
+    def optimize(self, options: WriteOptions, tables: Collection[str] | None = None) -> list[TableStats]:
+        """Compact the tables of a branch, or some of them, and update their indexes."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
-        at_once = self._context.maintenance_concurrency
-        return maintenance.optimize(self._repository, options, wanted=wanted_indexes(catalog), at_once=at_once)
+        wanted, at_once = wanted_indexes(catalog), self._context.maintenance_concurrency
+        return maintenance.optimize(self._repository, options, wanted=wanted, tables=tables, at_once=at_once)
+
+    def coverage(self, branch: str) -> list[TableCoverage]:
+        """Return the fragments of each table of a branch and the rows that its indexes do not cover."""
+        snapshot = self._repository.snapshot(branch)
+        return coverage(snapshot, wanted_indexes(self._context.catalogs.of(snapshot)))
+
+    def claimed(self) -> AbstractContextManager[bool]:
+        """Return a context that holds the claim on background maintenance; its value is False if another holds it."""
+        return claimed(self._repository)
+
+    @property
+    def is_claimed(self) -> bool:
+        """True if a process holds the claim on background maintenance."""
+        return is_claimed(self._repository)
 
     def cleanup(
         self, request: RefRequest, *, keep: int | None, older_than: timedelta | None, confirm: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import threading
@@ -52,6 +53,14 @@ class ServerUnderTest:
     app: Application
     token: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    lifecycle: Lifecycle | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the server."""
+        assert self.lifecycle is not None
+        assert self.lifecycle._loop is not None
+        return self.lifecycle._loop
 
     @property
     def url(self) -> str:
@@ -132,7 +141,7 @@ def serving(
     thread.start()
     assert ready.wait(WAIT_S), "the server did not start"
     try:
-        yield ServerUnderTest(listener.getsockname()[1], holder, app, token)
+        yield ServerUnderTest(listener.getsockname()[1], holder, app, token, lifecycle=lifecycle)
     finally:
         lifecycle.stop()
         thread.join(WAIT_S)

@@ -15,6 +15,7 @@ _TITLES = {
     "auth": "Authentication",
     "audit": "Audit log",
     "log": "Log",
+    "maintain": "Maintenance in the background",
     "limits": "Limits",
 }
 _KINDS = {

@@ -22,6 +22,7 @@ from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
 from omnigraph.server.graph_tuning import apply_settings
 from omnigraph.server.inline_reads import InlineReads
+from omnigraph.server.maintainer import Maintainer
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.operations import Operations
 from omnigraph.server.reporter import Reporter
@@ -62,6 +63,7 @@ class Server:
         self.failed_tries = FailedTries()
         self.inline_reads = InlineReads()
         self.memory = MemoryGuard()
+        self.maintainer = Maintainer(self)
         holder.on_change.append(self._apply)
         self._apply(holder.current)
         self.connections = ConnectionUsage()
@@ -106,16 +108,20 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Watch the memory between the messages of start and shutdown; `lifecycle` starts and stops the other parts."""
-        watch: asyncio.Task[None] | None = None
+        """Watch the memory and maintain the graphs between the messages of start and shutdown.
+
+        `lifecycle` starts and stops the other parts.
+        """
+        helpers: list[asyncio.Task[None]] = []
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                watch = asyncio.create_task(self.server.memory.watch(self.server))
+                helpers.append(asyncio.create_task(self.server.memory.watch(self.server)))
+                helpers.append(asyncio.create_task(self.server.maintainer.run()))
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                if watch is not None:
-                    watch.cancel()
+                for helper in helpers:
+                    helper.cancel()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 

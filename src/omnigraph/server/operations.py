@@ -113,12 +113,17 @@ class Operations:
         held: ExitStack,
         execution: Execution,
         lane: LaneName,
-    ) -> None:
-        """Run work in a thread of a lane after the answer of its request; `held` is released at its end."""
+    ) -> asyncio.Task[None]:
+        """Run work in a thread of a lane, after the answer of its request or without one.
+
+        `held` is released at its end. The task never fails: the operation holds the outcome.
+        """
+        self._running[operation.id] = operation
         operation.continues = True
         task = asyncio.get_running_loop().create_task(self._run(operation, work, held, execution, lane))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _run(
         self,

@@ -103,6 +103,16 @@ class AuditSettings:
 
 
 @dataclass(frozen=True)
+class MaintainSettings:
+    """Maintenance in the background."""
+
+    enabled: bool
+    every_s: float
+    rows_min: int
+    fragments_min: int
+
+
+@dataclass(frozen=True)
 class LogSettings:
     """The log on stderr."""
 
@@ -135,6 +145,7 @@ class ServerSettings:
     auth: AuthSettings
     audit: AuditSettings
     log: LogSettings
+    maintain: MaintainSettings
     slow_ms: int
     slow_profile: bool
     limits: ServerLimits

@@ -13,6 +13,7 @@ from typing import Literal
 MANIFEST = "__manifest"
 RECOVERY = "__recovery"
 INIT_CLAIM = "__init_claim.json"
+MAINTENANCE_CLAIM = "__maintenance_claim.json"
 STAGING = "__staging"
 RECOVERY_LOG = "_graph_commit_recoveries.lance"
 SCHEMA_COPY = "_schema.pg"

@@ -63,6 +63,24 @@ def uncovered_rows(table: Table) -> bool:
     )
 
 
+def count_uncovered(table: Table, wanted: Iterable[IndexSpec]) -> int:
+    """Return the number of rows that the least complete of the wanted indexes does not cover.
+
+    A vector index of a table that is too small for one is not wanted.
+    """
+    rows = {fragment.fragment_id: fragment.count_rows() for fragment in table.dataset.get_fragments()}
+    total = sum(rows.values())
+    have = {index.name: index for index in table.dataset.describe_indices()}
+    most = 0
+    for spec in wanted:
+        if spec.kind == "vector" and total < VECTOR_ROWS_MIN:
+            continue
+        index = have.get(spec.name)
+        covered = set().union(*(segment.fragment_ids for segment in index.segments)) if index is not None else set()
+        most = max(most, sum(count for fragment, count in rows.items() if fragment not in covered))
+    return most
+
+
 def stage_indexes(
     table: Table, wanted: Iterable[IndexSpec], *, rebuild: bool = False
 ) -> tuple[StagedWrite | None, list[PendingIndex]]:

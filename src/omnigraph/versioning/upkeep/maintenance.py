@@ -8,7 +8,7 @@ version is removed that a concurrent write is about to publish.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -93,31 +93,41 @@ class CleanupStats:
         }
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What maintenance does with the tables of a branch."""
+
+    wanted: Wanted
+    at_once: int
+    tables: Collection[str] | None = None
+    """The keys of the tables; None stands for all."""
+    compact: bool = False
+
+
 def optimize(
     repository: Repository,
     options: WriteOptions | None = None,
     *,
     wanted: Wanted | None = None,
+    tables: Collection[str] | None = None,
     at_once: int = TABLES_AT_ONCE,
 ) -> list[TableStats]:
-    """Compact every table of a branch and update its indexes in one commit; no commit if nothing changes.
+    """Compact the tables of a branch and update its indexes in one commit; no commit if nothing changes.
 
-    `at_once` tables are treated in parallel.
+    `tables` are the keys of the tables to treat, by default all; `at_once` of them are treated in parallel.
     """
     options = replace(options or WriteOptions(), kind="optimize")
-    return _maintain(repository, options, wanted or {}, at_once, compact=True)
+    return _maintain(repository, options, _Work(wanted or {}, at_once, tables, compact=True))
 
 
 def ensure_indices(
     repository: Repository, options: WriteOptions, wanted: Wanted, *, at_once: int = TABLES_AT_ONCE
 ) -> list[TableStats]:
     """Build the missing indexes in one commit; no commit if none is missing."""
-    return _maintain(repository, replace(options, kind="ensure_indices"), wanted, at_once, compact=False)
+    return _maintain(repository, replace(options, kind="ensure_indices"), _Work(wanted, at_once))
 
 
-def _maintain(
-    repository: Repository, options: WriteOptions, wanted: Wanted, at_once: int, *, compact: bool
-) -> list[TableStats]:
+def _maintain(repository: Repository, options: WriteOptions, work: _Work) -> list[TableStats]:
     """Maintain a branch. A repetition with the same idempotency key returns the result of the first call."""
     options = replace(options, request_hash=hash_request(options.kind, options.branch))
     stats: list[TableStats] = []
@@ -125,9 +135,10 @@ def _maintain(
     def prepare(transaction: Transaction) -> None:
         def maintain(key: str) -> tuple[Table, TableStats]:
             checkpoint()
-            return _maintain_table(key, transaction.snapshot.table(key), wanted.get(key, ()), compact=compact)
+            return _maintain_table(key, transaction.snapshot.table(key), work)
 
-        maintained = each(maintain, transaction.snapshot.tables, at_once)
+        keys = [key for key in transaction.snapshot.tables if work.tables is None or key in work.tables]
+        maintained = each(maintain, keys, work.at_once)
         stats[:] = [one for _, one in maintained]
         for table, one in maintained:
             if one.committed:
@@ -140,17 +151,17 @@ def _maintain(
     return stats if earlier is None else msgspec.convert(earlier.result["tables"], list[TableStats])
 
 
-def _maintain_table(key: str, table: Table, specs: Sequence[IndexSpec], *, compact: bool) -> tuple[Table, TableStats]:
+def _maintain_table(key: str, table: Table, work: _Work) -> tuple[Table, TableStats]:
     """Return the maintained table, which is the given one if there is nothing to do, and the result."""
     before = table.fragment_count
     current = table
-    if compact:
+    if work.compact:
         current = compacted(table, always=True)
         reach("optimize.compacted")
     # Text and vector indexes miss results after deleted rows were compacted away, so they are rebuilt.
     moved = current is not table
-    stale = moved or (compact and uncovered_rows(current))
-    staged, pending = stage_indexes(current, specs, rebuild=stale)
+    stale = moved or (work.compact and uncovered_rows(current))
+    staged, pending = stage_indexes(current, work.wanted.get(key, ()), rebuild=stale)
     if staged is not None:
         current, _ = staged.promote()
     return current, TableStats(key, before, current.fragment_count, current is not table, tuple(pending))

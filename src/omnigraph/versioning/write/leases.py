@@ -44,7 +44,8 @@ class Lease:
         self._objects = objects
         self._name = name
         document = {**facts, "lease_s": LEASE_S, "writer": writer_identity()}
-        self._data = json.dumps(document, indent=1).encode()
+        self.data = json.dumps(document, indent=1).encode()
+        """The contents of the file."""
         self._done = Event()
         self._keeper = Thread(target=self._keep, name=f"lease of {name}", daemon=True)
 
@@ -67,7 +68,7 @@ class Lease:
                 self._put()
 
     def _put(self) -> None:
-        self._objects.write(self._name, self._data)
+        self._objects.write(self._name, self.data)
 
 
 def is_alive(document: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:

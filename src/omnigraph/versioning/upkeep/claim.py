@@ -1,0 +1,63 @@
+"""The claim on background maintenance: of several processes that serve a graph, one does the work.
+
+The claim is a file of the graph, created on condition that it does not exist, and renewed like any lease. It saves
+work and decides nothing: two processes that maintain a graph at once are as correct as any two writers. The claim of a
+process that died is removed by the next one that wants it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.files import layout
+from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.versioning.write.leases import Lease, is_alive
+from omnigraph.versioning.write.repository import Repository
+
+_NAME = layout.MAINTENANCE_CLAIM
+
+
+@contextmanager
+def claimed(repository: Repository) -> Iterator[bool]:
+    """Hold the claim in a block; yields False if another process holds it."""
+    objects = repository.objects
+    lease = Lease(objects, _NAME, {"schema_version": 1})
+    if _is_alive(objects) is False:
+        objects.delete(_NAME)
+    if not objects.write_if_absent(_NAME, lease.data):
+        yield False
+        return
+    try:
+        lease.start()
+        yield True
+    finally:
+        lease.stop()
+        # A claim that remains is dead; the next process removes it.
+        with suppress(OmniGraphError):
+            objects.delete(_NAME)
+
+
+def is_claimed(repository: Repository) -> bool:
+    """Return True if a process holds the claim."""
+    return _is_alive(repository.objects) is True
+
+
+def _is_alive(objects: ObjectStore) -> bool | None:
+    """Return whether the owner of the claim may be alive; None if there is no claim."""
+    data, written_at = objects.read(_NAME), objects.written_at(_NAME)
+    if data is None or written_at is None:
+        return None
+    return is_alive(_document(data), written_at, objects.now())
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    """Return the contents of a claim; a file that is not one has no owner and ends with the default lease."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
