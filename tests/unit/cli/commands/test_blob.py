@@ -51,6 +51,39 @@ def test_get_range(photos, capfdbinary, range_, expected):
     assert get(capfdbinary, "--range", range_) == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--offset", "0"], DATA),
+        (["--offset", "10"], DATA[10:]),
+        (["--length", "3"], DATA[:3]),
+        (["--offset", "10", "--length", "5"], DATA[10:15]),
+        (["--offset", "2555", "--length", "99", "--kind", "node"], DATA[2555:]),
+    ],
+)
+def test_get_offset_and_length(photos, capfdbinary, words, expected):
+    assert get(capfdbinary, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--offset", "1", "--range", "0-1"], "--range excludes --offset and --length"),
+        (["--length", "0"], "length"),
+        (["--kind", "table"], "--kind must be node or edge (got 'table')"),
+    ],
+)
+def test_contradictory_options_are_usage_errors(photos, cli, words, message):
+    code, out, err = cli("blob", "get", "Photo", "a", "data", *words, "p.omni")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_kind_selects_the_type(photos, cli):
+    assert document(cli("blob", "stat", "Photo", "a", "data", "--kind", "node", "--json", "p.omni"))["size"] == 2560
+    assert "edge type 'Photo'" in cli("blob", "stat", "Photo", "a", "data", "--kind", "edge", "p.omni")[2]
+
+
 @pytest.mark.parametrize("range_", ["-", "5-4", "a-b", "1", "0-1,5-6", "bytes=0-1", "٣-٤"])
 def test_malformed_range_is_a_usage_error(photos, cli, range_):
     code, out, err = cli("blob", "get", "Photo", "a", "data", "--range", range_, "p.omni")

@@ -14,6 +14,7 @@ from omnigraph.cli.io.entity_arguments import RowId, TypeName
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import print_json
 from omnigraph.cli.io.points import At, open_at, point
+from omnigraph.table_key import TypeKind
 
 app = typer.Typer(
     cls=Group,
@@ -23,6 +24,11 @@ app = typer.Typer(
 )
 
 Property = Annotated[str, typer.Argument(metavar="PROPERTY", help="A Blob property of the type.")]
+
+Kind = Annotated[
+    str | None,
+    typer.Option("--kind", metavar="KIND", help="node or edge, for a name that is both a node and an edge type."),
+]
 
 _SIZE_HINT = "'omnigraph blob stat' shows the size"
 _RANGE = re.compile(r"(\d*)-(\d*)", re.ASCII)
@@ -48,6 +54,13 @@ def get_command(
             help="Only the bytes A to B, counted from 0, both included; A- to the end, -N the last N bytes.",
         ),
     ] = None,
+    offset: Annotated[
+        int | None, typer.Option("--offset", min=0, metavar="N", help="Begin after N bytes; excludes --range.")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option("--length", min=1, metavar="N", help="At most N bytes; excludes --range.")
+    ] = None,
+    kind: Kind = None,
 ) -> None:
     """Write the bytes of a Blob property to a file or to stdout.
 
@@ -56,11 +69,11 @@ def get_command(
     """
     from omnigraph.blob import range_within
 
-    bounds = _parse_range(range_)
-    blob = open_at(run, branch, at).blob(type_name, id_, property_, at=point(at))
-    start, length = (0, blob.size) if bounds is None else range_within(*bounds, blob.size, hint=_SIZE_HINT)
+    bounds = _bounds(range_, offset, length)
+    blob = open_at(run, branch, at).blob(type_name, id_, property_, at=point(at), kind=_check_kind(kind))
+    start, count = (0, blob.size) if bounds is None else range_within(*bounds, blob.size, hint=_SIZE_HINT)
     with writing(out) as file:
-        for chunk in blob.stream(offset=start, length=length):
+        for chunk in blob.stream(offset=start, length=count):
             file.write(chunk)
 
 
@@ -73,13 +86,14 @@ def stat_command(
     property_: Property,
     branch: Branch = None,
     at: At = None,
+    kind: Kind = None,
     as_json: Json = False,
 ) -> None:
     """Show the size and the tag of a Blob property; equal tags mean equal bytes.
 
     omnigraph blob stat Photo sunset data ./my.omni
     """
-    blob = open_at(run, branch, at).blob(type_name, id_, property_, at=point(at))
+    blob = open_at(run, branch, at).blob(type_name, id_, property_, at=point(at), kind=_check_kind(kind))
     if as_json:
         named = {"type_name": type_name, "id": id_, "property": property_}
         print_json({**named, "size": blob.size, "etag": blob.etag, "commit_id": blob.commit_id})
@@ -87,6 +101,24 @@ def stat_command(
     print(f"size    {blob.size}")
     print(f"etag    {blob.etag}")
     print(f"commit  {blob.commit_id}")
+
+
+def _check_kind(text: str | None) -> TypeKind | None:
+    match text:
+        case None | "node" | "edge":
+            return text
+        case _:
+            raise UsageFault(f"--kind must be node or edge (got '{text}')")
+
+
+def _bounds(range_: str | None, offset: int | None, length: int | None) -> tuple[int | None, int | None] | None:
+    """Return the first and the last byte to read; None reads all."""
+    if offset is None and length is None:
+        return _parse_range(range_)
+    if range_ is not None:
+        raise UsageFault("--range excludes --offset and --length")
+    first = offset or 0
+    return first, None if length is None else first + length - 1
 
 
 def _parse_range(text: str | None) -> tuple[int | None, int | None] | None:
