@@ -24,6 +24,11 @@ from omnigraph.versioning.write.repository import At
 from omnigraph.versioning.write.transaction import WriteOptions
 
 
+def context_of(graph: GraphHandle) -> GraphContext:
+    """Return the state of an opened graph, which all its handles share."""
+    return graph._context
+
+
 def cache_of(graph: GraphHandle) -> DataCache:
     """Return the cache of an opened graph, which all its handles share."""
     return graph._context.cache

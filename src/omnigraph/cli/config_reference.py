@@ -16,6 +16,7 @@ _TITLES = {
     "audit": "Audit log",
     "log": "Log",
     "maintain": "Maintenance in the background",
+    "metrics": "Metrics",
     "limits": "Limits",
 }
 _KINDS = {

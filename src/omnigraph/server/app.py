@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from omnigraph.operations.graph_figures import FiguresCache
 from omnigraph.server import request as read
 from omnigraph.server.admission import Admission
 from omnigraph.server.auth.failed_tries import FailedTries
@@ -24,6 +25,7 @@ from omnigraph.server.graph_tuning import apply_settings
 from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.maintainer import Maintainer
 from omnigraph.server.memory import MemoryGuard
+from omnigraph.server.observability.metrics_service import make_metrics
 from omnigraph.server.operations import Operations
 from omnigraph.server.reporter import Reporter
 from omnigraph.server.route import Route
@@ -67,7 +69,10 @@ class Server:
         holder.on_change.append(self._apply)
         self._apply(holder.current)
         self.connections = ConnectionUsage()
+        self.figures = FiguresCache()
         self.reporter = Reporter()
+        self.metrics = make_metrics(self)
+        self.reporter.metrics = self.metrics.metrics if self.metrics is not None else None
         self.started = time.time()
 
     def _apply(self, state: ServerState) -> None:
@@ -145,7 +150,7 @@ class Application:
             check_url(scope, self.server.holder.current)
             route, scope["path_params"] = self._router.find(scope["method"], scope["raw_path"].decode("latin-1"))
         except RequestFault as fault:
-            await answer_fault(fault, scope, receive, send)
+            await answer_fault(fault, scope, receive, send, self.server.reporter)
             return
         await Exchange(self.server, route, scope, receive).handle(send)
 

@@ -35,9 +35,8 @@ from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, he
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
-from omnigraph.server.observability.log import defer, log_request
 from omnigraph.server.observability.request_observer import RequestObserver
-from omnigraph.server.reporter import Outcome
+from omnigraph.server.reporter import Outcome, Reporter
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -92,9 +91,18 @@ class Exchange:
         self._body_begun = False
         self._disconnected = False
         self._response: AnyResponse | None = None
+        self._error: OmniGraphError | None = None
 
     async def handle(self, send: Send) -> None:
         """Answer the request."""
+        reporter = self._server.reporter
+        reporter.in_flight += 1
+        try:
+            await self._handle(send)
+        finally:
+            reporter.in_flight -= 1
+
+    async def _handle(self, send: Send) -> None:
         response: AnyResponse
         try:
             response = await self._respond()
@@ -432,7 +440,7 @@ class Exchange:
     def _failure(self, error: Exception) -> Response:
         if not isinstance(error, OmniGraphError):
             self._report(error)
-        shown = internal_error(error)
+        shown = self._error = internal_error(error)
         if isinstance(shown, Overloaded):
             self._server.admission.count_refusal(shown)
         operation = self._caller.operation
@@ -478,7 +486,8 @@ class Exchange:
 
     def _log(self, status: int) -> None:
         size = self._response.size if self._response is not None else None
-        outcome = Outcome(status, time.perf_counter() - self._started, self._commit, size)
+        seconds = time.perf_counter() - self._started
+        outcome = Outcome(status, seconds, self._commit, size, self._error, self._disconnected)
         self._server.reporter.finished(self._route, self._caller, self._input, outcome, self._timing)
 
 
@@ -512,7 +521,7 @@ def closing_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {"Connection": "close"} if "expect" in headers else {}
 
 
-async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send: Send, reporter: Reporter) -> None:
     """Answer a request that reaches no route."""
     started = time.perf_counter()
     headers = scope["omnigraph.headers"]
@@ -520,5 +529,4 @@ async def answer_fault(fault: RequestFault, scope: Scope, receive: Receive, send
     response = error_response(fault, request_id, headers.get("accept"))
     common = {**_COMMON, "X-Request-Id": request_id, **closing_headers(headers)}
     await response.send(send, common, receive)
-    ms = (time.perf_counter() - started) * 1000
-    defer(partial(log_request, scope["method"], "(none)", fault.status, ms, request_id, None, time.time()))
+    reporter.refused(scope["method"], fault.status, time.perf_counter() - started, request_id)

@@ -46,6 +46,8 @@ class Execution:
         self._pools = {name: ThreadPoolExecutor(threads[name], f"omnigraph-{name}") for name in slots}
         self._reads: set[Cancellation] = set()
         self._writes = 0
+        self.on_close: list[Callable[[], None]] = []
+        """Called by `close`, such as the ends of further threads."""
 
     @property
     def in_flight_reads(self) -> int:
@@ -81,6 +83,8 @@ class Execution:
 
     def close(self) -> None:
         """Release the threads that are idle; a running call ends by itself."""
+        for end in self.on_close:
+            end()
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
@@ -20,6 +22,8 @@ from omnigraph.server.listening import (
     remove_socket_file,
 )
 from omnigraph.server.observability import log
+from omnigraph.server.observability.exposition import forget_process
+from omnigraph.server.observability.metrics_service import shared_metrics
 from omnigraph.server.observability.start_lines import log_start
 from omnigraph.server.reload import make_holder
 from omnigraph.server.service_manager import ServiceManager, take_socket
@@ -40,20 +44,30 @@ def serve(options: StartOptions) -> int:
     log.configure(settings.log.level, settings.log.format)
     if settings.local and options.local_token is None:
         options = replace(options, local_token=new_token())
-    if settings.workers > 1:
-        listener = inherited or bind(settings)
-        process: Supervisor | Lifecycle = Supervisor(start_process, options, listener, settings.workers, manager)
-    else:
-        process = start_process(options, inherited, manager)
-        listener = process.listener
-    try:
-        code = process.run(partial(announce, listener, options, settings))
-    finally:
+    with ExitStack() as held:
+        folder = held.enter_context(shared_metrics(settings)) if settings.workers > 1 else None
+        process = _make_process(options, settings, inherited, manager, folder)
         if inherited is None:
-            remove_socket_file(settings)
+            held.callback(remove_socket_file, settings)
+        code = process.run(partial(announce, process.listener, options, settings))
     if isinstance(process, Lifecycle) and process.has_left_work:
         end_process(code)
     return code
+
+
+def _make_process(
+    options: StartOptions,
+    settings: ServerSettings,
+    inherited: socket.socket | None,
+    manager: ServiceManager,
+    folder: Path | None,
+) -> Supervisor | Lifecycle:
+    """Return the only process, or the supervisor of several workers; `folder` is that of their metrics."""
+    if settings.workers == 1:
+        return start_process(options, inherited, manager)
+    supervisor = Supervisor(start_process, options, inherited or bind(settings), settings.workers, manager)
+    supervisor.on_end = partial(forget_process, folder) if folder is not None else None
+    return supervisor
 
 
 def start_process(

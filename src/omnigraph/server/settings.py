@@ -121,6 +121,19 @@ class LogSettings:
 
 
 @dataclass(frozen=True)
+class MetricsSettings:
+    """Metrics."""
+
+    enabled: bool
+    bind: str | None
+
+    @property
+    def is_on(self) -> bool:
+        """True if metrics are collected."""
+        return self.enabled or self.bind is not None
+
+
+@dataclass(frozen=True)
 class ServerSettings:
     """All settings of a server process."""
 
@@ -146,6 +159,7 @@ class ServerSettings:
     audit: AuditSettings
     log: LogSettings
     maintain: MaintainSettings
+    metrics: MetricsSettings
     slow_ms: int
     slow_profile: bool
     limits: ServerLimits
@@ -194,16 +208,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def split_address(text: str) -> tuple[str, int]:
+def split_address(text: str, key: str = "server.bind", also: str = " or unix:PATH") -> tuple[str, int]:
     """Return host and port of `IP:PORT`; an IPv6 address is in brackets."""
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     valid = colon and port.isascii() and port.isdigit() and int(port) <= 65535 and _is_host(host)
     if not valid:
         raise InputError(
-            f"'server.bind' must be IP:PORT or unix:PATH, not '{text}'",
+            f"'{key}' must be IP:PORT{also}, not '{text}'",
             code="bad_setting",
-            hint="such as 127.0.0.1:8080, [::1]:8080, 0.0.0.0:0 or unix:/run/omnigraph.sock",
+            hint=f"such as 127.0.0.1:8080, [::1]:8080{', 0.0.0.0:0 or unix:/run/omnigraph.sock' if also else ''}",
         )
     return host, int(port)
 
@@ -302,6 +316,8 @@ def _check(settings: ServerSettings) -> None:
     """Check settings that depend on one another."""
     if settings.socket_path is None:
         split_address(settings.bind)
+    if settings.metrics.bind is not None:
+        split_address(settings.metrics.bind, "server.metrics.bind", "")
     tls = settings.tls
     if (tls.cert is None) != (tls.key is None):
         raise InputError("'server.tls.cert' and 'server.tls.key' must be given together", code="bad_setting")

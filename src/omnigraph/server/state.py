@@ -185,6 +185,8 @@ class StateHolder:
         self.current = build(self._files, None)
         self.phase: Phase = "starting"
         self.last_reload: ReloadReport | None = None
+        self.reloads = {"ok": 0, "failed": 0}
+        """The number of reloads since the start of the process, by result."""
         self.on_change: list[Callable[[ServerState], None]] = []
         """Called with the new state after each reload."""
         self._polled_at = self._tried_at = time.monotonic()
@@ -211,6 +213,7 @@ class StateHolder:
                 )
             self._files = files
             self.last_reload = report
+            self.reloads["ok" if report.ok else "failed"] += 1
         _log_report(report)
         return report
 

@@ -77,10 +77,12 @@ class Supervisor:
     ) -> None:
         self._start = start
         self._options = options
-        self._listener = listener
+        self.listener = listener
         self._count = count
         self._manager = manager or ServiceManager()
         self._workers: list[_Worker] = []
+        self.on_end: Callable[[int], None] | None = None
+        """Called with the process id of a worker that ended unexpectedly."""
         self._stops = 0
         self._reloads = 0
         self._reloading = False
@@ -97,7 +99,7 @@ class Supervisor:
         if not self._stops:
             self._workers += [self._new_worker() for _ in range(self._count - 1)]
             on_ready()
-            self._manager.ready(status_text(self._listener))
+            self._manager.ready(status_text(self.listener))
             self._supervise()
         return self._shut_down()
 
@@ -111,7 +113,7 @@ class Supervisor:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(
-            target=run_worker, args=(self._start, self._options, self._listener, theirs), name="omnigraph-worker"
+            target=run_worker, args=(self._start, self._options, self.listener, theirs), name="omnigraph-worker"
         )
         process.start()
         theirs.close()
@@ -142,8 +144,13 @@ class Supervisor:
             for index, worker in enumerate(self._workers):
                 if not worker.process.is_alive():
                     _log_end(worker)
+                    self._report_end(worker)
                     time.sleep(RESTART_S)
                     self._workers[index] = self._new_worker()
+
+    def _report_end(self, worker: _Worker) -> None:
+        if self.on_end is not None and worker.process.pid is not None:
+            self.on_end(worker.process.pid)
 
     def _begin_reload(self) -> None:
         self._reloads, self._reloading, self._reloaded = 0, True, True
@@ -158,7 +165,7 @@ class Supervisor:
             self._reloaded &= all(worker.receive())
         if not any(worker.reloads for worker in self._workers):
             self._reloading = False
-            self._manager.ready(status_text(self._listener, reloaded=self._reloaded))
+            self._manager.ready(status_text(self.listener, reloaded=self._reloaded))
 
     def _tell(self, message: Message) -> None:
         for worker in self._workers:

@@ -7,11 +7,12 @@ import platform
 from dataclasses import asdict
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.graph_handle import context_of
 from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.observability.graph_figures import graph_head
 from omnigraph.server.observability.log import log_event
 from omnigraph.server.state import ServerState
 from omnigraph.version import STORAGE_FORMAT, __version__
+from omnigraph.versioning.model.manifest_objects import MAIN
 
 
 def log_start(state: ServerState) -> None:
@@ -45,7 +46,8 @@ def _log_graph(state: ServerState, served: ServedGraph) -> None:
     policy = state.policies.graphs.get(served.graph_id)
     digest = policy.digest if policy is not None else None
     try:
-        head, stamp = graph_head(served.graph)
+        stored = context_of(served.graph).repository.state()
+        head, stamp = stored.get_head(MAIN).commit_id, stored.manifest.stamp
     except OmniGraphError as error:
         log_event("graph", "error", graph=served.graph_id, uri=uri, failure=error.code)
         return

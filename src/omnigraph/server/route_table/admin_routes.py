@@ -54,6 +54,17 @@ ROUTES: tuple[Route, ...] = (
         scope="server",
     ),
     Route(
+        name="getMetrics",
+        method="GET",
+        path="/metrics",
+        handler=admin.get_metrics,
+        tag="admin",
+        summary="Return the metrics of the server in the text format of Prometheus.",
+        gates=(_ADMIN,),
+        scope="server",
+        statuses=(404,),
+    ),
+    Route(
         name="readAudit",
         method="GET",
         path="/audit",

@@ -11,11 +11,12 @@ from omnigraph.operations.access import Access
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS, WITHOUT_EFFECT
 from omnigraph.policy.tests import PolicyCase, run_cases
-from omnigraph.server.answers import Chunks
+from omnigraph.server.answers import Chunks, Content
 from omnigraph.server.audit import AuditFilter, read_time
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import CONTENT_TYPES, line_chunks
 from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.observability.exposition import CONTENT_TYPE
 from omnigraph.server.state import Digests
 from omnigraph.version import __version__
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -156,6 +157,18 @@ def _served(served: ServedGraph) -> ServedGraphDocument:
 def _digests(digests: Digests) -> dict[str, str]:
     named = {"config": digests.config, "policy": digests.policy, "tokens": digests.tokens}
     return {name: digest for name, digest in named.items() if digest is not None}
+
+
+def get_metrics(caller: Caller) -> Content:
+    """Return the metrics of the server in the text format of Prometheus."""
+    metrics = caller.server.metrics
+    if metrics is None:
+        raise NotFound(
+            "the server collects no metrics",
+            code="no_metrics",
+            hint="set 'server.metrics.enabled' or 'server.metrics.bind' in the configuration",
+        )
+    return Content(metrics.text(), CONTENT_TYPE)
 
 
 def read_audit(caller: Caller, body: AuditQuery) -> Chunks | AuditListDocument:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from omnigraph.errors import Cancelled, Unauthorized
 from omnigraph.server.answers import Answer, Chunks, Events
 from omnigraph.server.caller import Caller
@@ -79,8 +81,16 @@ class _ChangeEvents:
         if page.cursor is not None:
             self._cursor = page.cursor
         if page.blocks:
+            self._measure(page)
             return _event(page.cursor, _document(self._caller, page))
         return f"id: {page.cursor}\n\n".encode() if is_first else b""
+
+    def _measure(self, page: ChangePage) -> None:
+        """Count the time since the newest commit of a page, which is sent now."""
+        caller = self._caller
+        metrics = caller.server.reporter.metrics
+        if metrics is not None and caller.served is not None:
+            metrics.delivered(caller.served.graph_id, time.time() - page.blocks[-1].commit.created_us / 1_000_000)
 
     def _is_valid(self) -> bool:
         caller = self._caller

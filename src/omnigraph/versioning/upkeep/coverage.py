@@ -34,10 +34,10 @@ class TableCoverage:
 
 def coverage(snapshot: Snapshot, wanted: Mapping[str, Sequence[IndexSpec]]) -> list[TableCoverage]:
     """Return the coverage of every table of a snapshot; reads metadata only."""
-    found: list[TableCoverage] = []
-    for key, pinned in checked(snapshot.tables.items()):
-        table = snapshot.table(key)
-        uncovered = count_uncovered(table, wanted.get(key, ()))
-        version = pinned.pin.lance_version
-        found.append(TableCoverage(key, version, table.row_count, table.fragment_count, uncovered))
-    return found
+    return [table_coverage(snapshot, key, wanted.get(key, ())) for key in checked(snapshot.tables)]
+
+
+def table_coverage(snapshot: Snapshot, key: str, wanted: Sequence[IndexSpec]) -> TableCoverage:
+    """Return the coverage of one table of a snapshot."""
+    table, version = snapshot.table(key), snapshot.tables[key].pin.lance_version
+    return TableCoverage(key, version, table.row_count, table.fragment_count, count_uncovered(table, wanted))

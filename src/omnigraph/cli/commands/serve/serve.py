@@ -20,6 +20,7 @@ _METAVARS = {
     "proxies": "ADDRESS",
     "cors.origins": "ORIGIN",
     "log.level": "LEVEL",
+    "metrics.bind": "IP:PORT",
 }
 _OF_KIND = {"path": "PATH", "count": "N", "seconds": "SECONDS"}
 _TYPES: dict[str, Any] = {"switch": bool, "texts": list[str] | None, "count": int | None, "seconds": float | None}

@@ -1,0 +1,125 @@
+"""Samples: the metrics that are read from the parts of a server when they are scraped, not when they change."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.graph_handle import context_of
+from omnigraph.operations.graph_figures import GraphFigures
+from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.observability import log
+from omnigraph.server.observability.metrics import Metrics
+
+if TYPE_CHECKING:
+    from omnigraph.server.app import Server
+
+SAMPLE_S = 5.0
+"""The interval of samples in a process that is not scraped itself."""
+_log = logging.getLogger(__name__)
+
+
+class Sampler:
+    """Reads counters, queues, caches and graphs, and sets their metrics. Threads take turns."""
+
+    def __init__(self, server: Server, metrics: Metrics) -> None:
+        self._server = server
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._counted: dict[tuple[str, ...], float] = {}
+        """The values of counters at the last sample."""
+        self._tables: dict[str, frozenset[str]] = {}
+        """The tables of each graph at the last sample."""
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Sample at intervals, in a thread."""
+        self._thread = threading.Thread(target=self._run, name="omnigraph-metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._thread is not None:
+            self._stopped.set()
+            self._thread.join(SAMPLE_S)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self.sample()
+            except Exception:
+                _log.exception("the metrics cannot be sampled")
+            if self._stopped.wait(SAMPLE_S):
+                return
+
+    def sample(self) -> None:
+        """Set the metrics of this moment."""
+        with self._lock:
+            self._sample_requests()
+            self._sample_process()
+            for served in self._server.holder.current.graphs.values():
+                self._sample_graph(served)
+
+    def _sample_requests(self) -> None:
+        server = self._server
+        self._gauge("http_in_flight", server.reporter.in_flight)
+        self._gauge("connections", len(server.connections.open))
+        self._count("connections_refused", server.connections.refused)
+        for lane in server.execution.lanes.values():
+            self._gauge("lane_requests", lane.running, lane.name, "running")
+            self._gauge("lane_requests", lane.waiting, lane.name, "queued")
+        for limit, count in tuple(server.admission.rejected.items()):
+            self._count("admission_rejected", count, limit)
+        self._gauge("operations", len(server.operations.running), "running")
+        self._gauge("operations", sum(lane.waiting for lane in server.execution.lanes.values()), "queued")
+
+    def _sample_process(self) -> None:
+        server, holder = self._server, self._server.holder
+        self._gauge("memory_used_bytes", server.memory.used)
+        self._count("memory_cancelled", server.memory.cancelled)
+        self._count("log_dropped", log.dropped())
+        for result, count in holder.reloads.items():
+            self._count("config_reload", count, result)
+        self._gauge("policy_stale", int(holder.last_reload is not None and not holder.last_reload.ok))
+
+    def _sample_graph(self, served: ServedGraph) -> None:
+        name = served.graph_id
+        figures: GraphFigures | None = None
+        if served.graph is not None:
+            context = context_of(served.graph)
+            self._gauge("cache_bytes", context.cache.bytes, name, "tables")
+            for kind, cache in (("tables", context.cache), ("plans", context.plans)):
+                self._count("cache_hits", cache.hits, name, kind)
+                self._count("cache_misses", cache.misses, name, kind)
+            try:
+                figures = self._server.figures.of(context)
+            except OmniGraphError as error:
+                _log.warning("the figures of graph '%s' cannot be read (%s)", name, error.code)
+        self._gauge("graph_ready", int(figures is not None), name)
+        if figures is not None:
+            self._sample_tables(name, figures)
+
+    def _sample_tables(self, graph: str, figures: GraphFigures) -> None:
+        self._gauge("branches", figures.branches, graph)
+        for table in figures.tables:
+            self._gauge("table_rows", table.rows, graph, table.table_key)
+            self._gauge("table_fragments", table.fragments, graph, table.table_key)
+            self._gauge("index_uncovered_rows", table.uncovered_rows, graph, table.table_key)
+        present = frozenset(table.table_key for table in figures.tables)
+        for key in self._tables.get(graph, frozenset()) - present:
+            for name in ("table_rows", "table_fragments", "index_uncovered_rows"):
+                self._gauge(name, 0, graph, key)
+        self._tables[graph] = present
+
+    def _gauge(self, name: str, value: float, *labels: str) -> None:
+        self._metrics.child(name, *labels).set(value)
+
+    def _count(self, name: str, value: float, *labels: str) -> None:
+        """Add what a counter gained since the last sample. A smaller value is that of a new object."""
+        key = (name, *labels)
+        before = self._counted.get(key, 0)
+        self._metrics.child(name, *labels).inc(value - before if value >= before else value)
+        self._counted[key] = value
