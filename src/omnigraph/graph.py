@@ -31,7 +31,7 @@ from omnigraph.operations.commit_metadata import check_metadata
 from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult
-from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change
+from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change, read_schema
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
 from omnigraph.operations.stoppable import stoppable, stoppable_items
@@ -40,7 +40,6 @@ from omnigraph.pipeline.runner import Watch
 from omnigraph.query.lint import LintReport
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
-from omnigraph.storage.files.input_files import read_source
 from omnigraph.table_key import TypeKind
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
@@ -104,7 +103,7 @@ class Graph(GraphBranches):
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written."""
         snapshot = self.snapshot(branch)
-        source, name = read_source(text, "<schema>")
+        source, name = read_schema(text)
         return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss)
 
     def apply_schema(
@@ -124,7 +123,7 @@ class Graph(GraphBranches):
         """
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
         options = self._options(branch, actor, message, action="schema_apply", **expected)
-        source, name = read_source(text, "<schema>")
+        source, name = read_schema(text)
         return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
 
     def query(

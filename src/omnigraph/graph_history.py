@@ -171,7 +171,7 @@ class GraphHistory:
 
         steps = schema_difference(before.schema, after.schema)
         commits = before.commit_id, after.commit_id
-        return ChangeSet(changes, _diff_title(from_, to, branch), steps, commits=commits)
+        return ChangeSet(changes, diff_title(from_, to, branch), steps, commits=commits)
 
     def diff_page(
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
@@ -193,7 +193,7 @@ class GraphHistory:
             raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
         steps = schema_difference(first.schema, last.schema)
         commits = first.commit_id, last.commit_id
-        return ChangeSet(lambda: iter(page.changes), _diff_title(from_, to, branch), steps, page.next, commits=commits)
+        return ChangeSet(lambda: iter(page.changes), diff_title(from_, to, branch), steps, page.next, commits=commits)
 
     def _commit_of_cursor(self, branch: str, commit_id: str) -> Snapshot:
         try:
@@ -275,7 +275,8 @@ def after_commit(items: Iterator[T], id_of: Callable[[T], str], after: str, wher
     yield from items
 
 
-def _diff_title(from_: At, to: At, branch: str) -> str:
+def diff_title(from_: At, to: At, branch: str) -> str:
+    """Return the title of a diff, which its representation shows."""
     return f"{from_} → {branch if to is None else to}" if read_range(from_) is None else str(from_)
 
 

@@ -20,6 +20,10 @@ Call = Generator[Request, Response, R]
 """A call that returns an `R`."""
 
 
+Calls = Generator[Call[R], R, None]
+"""A sequence of calls: it yields each call and receives its value, which is an item of the sequence."""
+
+
 class Decoder(Protocol[T]):
     """Items from the bytes of a body."""
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from omnigraph.errors import OmniGraphError, RemoteError
+from omnigraph.client.results.conflicts import conflict_of
+from omnigraph.errors import MergeConflict, OmniGraphError, RemoteError
 from omnigraph.wire.errors import ErrorDocument, decode_error
 
 TEXT_MAX = 500
@@ -18,9 +19,13 @@ _decoder = msgspec.json.Decoder(ErrorDocument)
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, base_url: str) -> OmniGraphError:
     """Return the error of an answer that is not a success."""
     try:
-        return decode_error(_decoder.decode(body))
+        document = _decoder.decode(body)
     except msgspec.MsgspecError:
         return _foreign(status, headers, body, base_url)
+    error = decode_error(document, typed="values=typed" in headers.get("content-type", ""))
+    if isinstance(error, MergeConflict):
+        error.conflicts = tuple(map(conflict_of, error.conflicts))
+    return error
 
 
 def _foreign(status: int, headers: Mapping[str, str], body: bytes, base_url: str) -> RemoteError:

@@ -9,6 +9,8 @@ from omnigraph.engine_choice import BulkOptions
 from omnigraph.errors import InputError
 
 LOCAL_METHODS: Mapping[str, str] = {
+    "Snapshot.table": "read the type with to_arrow or to_batches, at the commit of the snapshot",
+    "Snapshot.entity": "read the row with get, at the commit of the snapshot",
     "to_spark": "open the graph in its storage to read it with Spark, or use to_batches",
     "with_access": "the server enforces the policy of its graph for the actor of the token",
     "with_metadata": "give the call a message; the server records the request id in the commit",

@@ -15,7 +15,10 @@ from omnigraph.wire.document import Document, encoder, plain
 from omnigraph.wire.requests.request import Request as Input
 
 JSON = "application/json"
+TYPED_JSON = "application/json; values=typed"
+"""JSON whose values keep their types (`wire.typed_values`)."""
 NDJSON = "application/x-ndjson"
+TYPED_NDJSON = "application/x-ndjson; values=typed"
 ARROW = "application/vnd.apache.arrow.stream"
 OCTETS = "application/octet-stream"
 

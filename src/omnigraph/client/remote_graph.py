@@ -13,9 +13,12 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from omnigraph.client.call import Call, Stream
+from omnigraph.client.call import Call, Calls, Stream
+from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
 from omnigraph.client.transport.sync_loop import SyncLoop
+from omnigraph.notebook.schema_view import SchemaText
+from omnigraph.versioning.compare.changeset import ChangeSet
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,15 +39,51 @@ def _run(method: Callable[Concatenate[RemoteCalls, P], Call[R]]) -> Callable[Con
 
 
 def _iterate(
-    method: Callable[Concatenate[RemoteCalls, P], Call[Stream[T]]],
+    method: Callable[Concatenate[RemoteCalls, P], Stream[T]],
 ) -> Callable[Concatenate[RemoteGraph, P], Iterator[T]]:
-    """Make a method of a call that returns a stream; the method sends the request and returns an iterator."""
+    """Make a method of a stream; the method sends the request and returns an iterator."""
 
     @functools.wraps(method)
     def iterate(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._loop.iterate(self._loop.run(method(self._calls, *args, **kwargs)))
+        return self._loop.iterate(method(self._calls, *args, **kwargs))
 
     return iterate
+
+
+def _items(
+    method: Callable[Concatenate[RemoteCalls, P], Calls[list[T]]],
+) -> Callable[Concatenate[RemoteGraph, P], Iterator[T]]:
+    """Make a method of a sequence of pages; the method fetches the first page and returns an iterator of the items."""
+
+    @functools.wraps(method)
+    def items(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        pages = method(self._calls, *args, **kwargs)
+        return _following(self._loop, pages, self._loop.run(next(pages)))
+
+    return items
+
+
+def _following(loop: SyncLoop, pages: Calls[list[T]], first: list[T]) -> Iterator[T]:
+    page = first
+    while True:
+        yield from page
+        try:
+            call = pages.send(page)
+        except StopIteration:
+            return
+        page = loop.run(call)
+
+
+def _change_set(
+    method: Callable[Concatenate[RemoteCalls, P], Call[Difference]],
+) -> Callable[Concatenate[RemoteGraph, P], ChangeSet]:
+    """Make a method that returns a change set; each iteration requests the changes again."""
+
+    @functools.wraps(method)
+    def diff(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> ChangeSet:
+        return self._loop.run(method(self._calls, *args, **kwargs)).change_set(self._loop.iterate)
+
+    return diff
 
 
 class RemoteGraph:
@@ -89,4 +128,47 @@ class RemoteGraph:
         """Return a handle of the same graph bound to another branch; it shares the connections."""
         return RemoteGraph(self._loop, self._loop.run(self._calls.on(branch)))
 
+    @property
+    def newest_version(self) -> int:
+        """The newest manifest version; every write to any branch increases it."""
+        return self._loop.run(self._calls.newest_version())
+
+    @property
+    def schema(self) -> SchemaText:
+        """The text of the schema, as it was applied."""
+        return self._loop.run(self._calls.schema())
+
     query = _run(RemoteCalls.query)
+
+    snapshot = _run(RemoteCalls.snapshot)
+    catalog = _run(RemoteCalls.catalog)
+    plan_schema = _run(RemoteCalls.plan_schema)
+    apply_schema = _run(RemoteCalls.apply_schema)
+
+    branches = _run(RemoteCalls.branches)
+    branch_create = _run(RemoteCalls.branch_create)
+    head = _run(RemoteCalls.head)
+    branch_update = _run(RemoteCalls.branch_update)
+    branch_delete = _run(RemoteCalls.branch_delete)
+    merge = _run(RemoteCalls.merge)
+    merge_preview = _run(RemoteCalls.merge_preview)
+    revert = _run(RemoteCalls.revert)
+    revert_preview = _run(RemoteCalls.revert_preview)
+    tag_create = _run(RemoteCalls.tag_create)
+    tags = _run(RemoteCalls.tags)
+    tag_delete = _run(RemoteCalls.tag_delete)
+
+    commits = _run(RemoteCalls.commits)
+    commit = _run(RemoteCalls.commit)
+    diff = _change_set(RemoteCalls.diff)
+    commit_changes = _run(RemoteCalls.commit_changes)
+    changes = _run(RemoteCalls.changes)
+    changes_baseline = _iterate(RemoteCalls.changes_baseline)
+    history = _items(RemoteCalls.history)
+    blame = _run(RemoteCalls.blame)
+
+    ensure_indices = _run(RemoteCalls.ensure_indices)
+    optimize = _run(RemoteCalls.optimize)
+    cleanup = _run(RemoteCalls.cleanup)
+    recover = _run(RemoteCalls.recover)
+    verify = _run(RemoteCalls.verify)

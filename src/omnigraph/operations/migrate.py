@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from omnigraph.schema.migration_steps import (
     Step,
 )
 from omnigraph.storage.files import layout
+from omnigraph.storage.files.input_files import read_source
 from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import evolved
@@ -54,6 +56,11 @@ class SchemaApplyResult:
         outcome = {"supported": self.supported, "applied": self.applied, "manifest_version": self.manifest_version}
         steps = steps_to_json(self.steps, self.rename_hints, self.losses)
         return {**outcome, "commit_id": self.commit_id, **steps}
+
+
+def read_schema(source: str | Path) -> tuple[str, str]:
+    """The text of a schema, given as text or as the path of a file, and its name in messages."""
+    return read_source(source, "<schema>")
 
 
 def plan_change(

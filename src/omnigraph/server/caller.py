@@ -129,4 +129,4 @@ def point_of(text: str | None) -> At:
 
 def source_text(text: str) -> str:
     """Return a query or schema text that `Graph` never takes for the name of a file."""
-    return text if text.endswith("\n") else f"{text}\n"
+    return f"{text}\n" if text.endswith((".gq", ".pg")) else text

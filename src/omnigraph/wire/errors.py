@@ -430,7 +430,7 @@ def decode_error(document: ErrorDocument, *, typed: bool = False) -> OmniGraphEr
         cast(CompileError, error).diagnostics = tuple(map(_diagnostic, _given(document.diagnostics, ())))
     if issubclass(cls, MergeConflict):
         conflicts = _given(document.merge_conflicts, ())
-        cast(MergeConflict, error).conflicts = tuple(map(_untyped, conflicts)) if typed else conflicts
+        cast(MergeConflict, error).conflicts = tuple(map(untyped_conflict, conflicts)) if typed else conflicts
     if issubclass(cls, PolicyInvalid):
         cast(PolicyInvalid, error).problems = _given(document.policy_problems, ())
     if cls in _PARTICULARS:
@@ -444,7 +444,8 @@ def decode_error(document: ErrorDocument, *, typed: bool = False) -> OmniGraphEr
     return error
 
 
-def _untyped(conflict: ConflictDocument) -> ConflictDocument:
+def untyped_conflict(conflict: ConflictDocument) -> ConflictDocument:
+    """Return a conflict with typed rows as one with the values of the rows."""
     rows = {name: untyped_value(getattr(conflict, name)) for name in ("base", "ours", "theirs")}
     return msgspec.structs.replace(conflict, **rows)
 

@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from omnigraph.scalar_types.registry import JS_SAFE_MAX
 
 _OBJECT = "$object"
 _READERS: dict[str, Callable[[str], Any]] = {
     "$date": date.fromisoformat,
-    "$datetime": datetime.fromisoformat,
+    "$datetime": lambda text: _in_utc(datetime.fromisoformat(text)),
     "$int": int,
     "$float": float,
     "$bytes": lambda text: b64decode(text, validate=True),
@@ -65,6 +66,11 @@ def untyped_value(value: Any) -> Any:
             raise ValueError(f"there is no typed value {name!r}")
         return _READERS[name](content)
     return {name: untyped_value(member) for name, member in value.items()}
+
+
+def _in_utc(time: datetime) -> datetime:
+    """Return a time in UTC with the zone that times of stored rows have."""
+    return time.replace(tzinfo=ZoneInfo("UTC")) if time.tzinfo is UTC else time
 
 
 def _looks_typed(value: dict[str, Any]) -> bool:

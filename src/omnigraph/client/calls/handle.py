@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import JSON, Request, json_body, path_of, query_of
 from omnigraph.versioning.model.ids import new_ulid, system_clock
+from omnigraph.versioning.model.point_text import point_text
 from omnigraph.wire.requests.request import Request as Input
 
 if TYPE_CHECKING:
@@ -103,6 +103,6 @@ def new_key() -> str:
     return new_ulid(system_clock())
 
 
-def point_text(at: At) -> str | None:
-    """Return the text of a point of history in a request."""
-    return at.isoformat() if isinstance(at, datetime) else None if at is None else str(at)
+def at_text(at: At) -> str | None:
+    """Return the text of a point of history in a request; None for the newest commit."""
+    return None if at is None else point_text(at)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.call import Call
-from omnigraph.client.calls.handle import CallHandle, point_text
+from omnigraph.client.calls.handle import CallHandle, at_text
 from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import ARROW, json_body
 from omnigraph.client.query_texts import sent_limits, sent_params
@@ -56,7 +56,7 @@ class QueryCalls(CallHandle):
             name=query.name,
             params=sent_params(query.params),
             branch=self._branch(branch),
-            at=point_text(at),
+            at=at_text(at),
             limits=sent_limits(bounds),
             page=None if paged is None else paged.rows,
             after=after,

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from omnigraph.client.call import Call
+from omnigraph.client.calls.branches import BranchCalls
+from omnigraph.client.calls.commits import CommitCalls
+from omnigraph.client.calls.diffs import DiffCalls
+from omnigraph.client.calls.histories import HistoryCalls
+from omnigraph.client.calls.maintenance import MaintenanceCalls
 from omnigraph.client.calls.queries import QueryCalls
+from omnigraph.client.calls.schemas import SchemaCalls
+from omnigraph.client.calls.tags import TagCalls
 from omnigraph.client.messages import Request
 from omnigraph.wire.server_state import MeDocument
 
 
-class RemoteCalls(QueryCalls):
+class RemoteCalls(
+    QueryCalls,
+    SchemaCalls,
+    BranchCalls,
+    TagCalls,
+    CommitCalls,
+    DiffCalls,
+    HistoryCalls,
+    MaintenanceCalls,
+):
     """The calls of one handle."""
 
     def on(self, branch: str) -> Call[RemoteCalls]:

@@ -43,7 +43,7 @@ class ConflictRules:
             for name, choice in resolve.items():
                 self._read(name, choice)
         elif resolve is not None:
-            self._default = _resolution(resolve)
+            self._default = check_resolution(resolve)
 
     def of(self, key: str) -> MergeRule:
         """The resolutions of a table."""
@@ -68,7 +68,7 @@ class ConflictRules:
 
     def _read(self, name: str, choice: Choice) -> None:
         if name == "*":
-            self._default = _resolution(choice)
+            self._default = check_resolution(choice)
         elif ":" in name:
             self._read_row(name, choice)
         elif "." in name:
@@ -81,7 +81,7 @@ class ConflictRules:
             self._by_property.setdefault(type_name, {})[property_name] = "ours" if choice == "ours" else "theirs"
         else:
             self._types_named(name)
-            self._by_type[name] = _resolution(choice)
+            self._by_type[name] = check_resolution(choice)
 
     def _read_row(self, name: str, choice: Choice) -> None:
         kind, _, rest = name.partition(":")
@@ -96,7 +96,7 @@ class ConflictRules:
         if isinstance(choice, Mapping):
             resolved = {key: _value(type_, key, value) for key, value in choice.items()}
         elif choice is not None:
-            resolved = _resolution(choice)
+            resolved = check_resolution(choice)
         self._by_row.setdefault(type_.table_key, {})[row_id] = resolved
         self.unused.add(name)
 
@@ -108,7 +108,8 @@ class ConflictRules:
         return found
 
 
-def _resolution(choice: Choice) -> Resolution:
+def check_resolution(choice: Choice) -> Resolution:
+    """Return the name of a resolution; raise `InputError` if it is none."""
     match choice:
         case "ours" | "theirs" | "columns":
             return choice

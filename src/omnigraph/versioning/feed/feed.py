@@ -114,13 +114,10 @@ class Feed:
         """Run the first poll: from `now`, from the `beginning`, or `after:<commit>`."""
         if start == "now":
             return ChangePage((), self._head.commit_id, self.cursor_at(self._head.commit_id), None, True)
+        check_start(start)
         line = self._line(self._head.commit_id)
         if start == "beginning":
             return self._page(line, limits, None)
-        if not str(start).startswith("after:"):
-            raise InputError(
-                f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
-            )
         name = start.removeprefix("after:")
         found = self._repository.find_point(name)
         return self._page(self._after_commit(line, found.commit_id if found is not None else name, name), limits, None)
@@ -202,6 +199,14 @@ class Feed:
         changes = _after(read_changes(before, after, self._columns, self._wanted, _table(position)), position)
         taken, rest = room.take(changes)
         return CommitBlock(commit, taken, changes_schema(before, after)), rest
+
+
+def check_start(start: str) -> None:
+    """Raise `InputError` if a feed cannot start there."""
+    if start not in ("now", "beginning") and not str(start).startswith("after:"):
+        raise InputError(
+            f"a feed cannot start at '{str(start)[:80]}'", hint="start at 'now', 'beginning' or 'after:<commit>'"
+        )
 
 
 def read_block(

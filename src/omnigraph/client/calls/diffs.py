@@ -1,0 +1,120 @@
+"""Calls of diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from omnigraph.client.call import Call, Stream
+from omnigraph.client.calls.branches import seconds
+from omnigraph.client.calls.commits import filter_of
+from omnigraph.client.calls.handle import CallHandle, at_text
+from omnigraph.client.decoders import LineDecoder
+from omnigraph.client.failures import unreadable
+from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
+from omnigraph.client.results.changes import given, row_change_of
+from omnigraph.graph_history import diff_title
+from omnigraph.versioning.compare.changeset import ChangeSet
+from omnigraph.versioning.compare.diff import RowChange
+from omnigraph.versioning.feed.diff_pages import check_limit
+from omnigraph.wire.changes import DiffDocument, RowChangeDocument
+from omnigraph.wire.requests.changes import DiffQuery
+from omnigraph.wire.requests.request import LIST_MAX
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.versioning.write.repository import At
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The answer to a diff: what a `ChangeSet` shows, and its changes or the stream of them."""
+
+    title: str
+    schema_steps: tuple[str, ...]
+    commits: tuple[str, str]
+    changes: Sequence[RowChange] | Stream[RowChange]
+    next: str | None = None
+
+    def change_set(self, iterate: Callable[[Stream[RowChange]], Iterator[RowChange]]) -> ChangeSet:
+        """Return the change set; `iterate` makes an iterator of a stream."""
+        found = self.changes
+        read = (lambda: iterate(found)) if isinstance(found, Stream) else (lambda: iter(found))
+        return ChangeSet(read, self.title, self.schema_steps, self.next, commits=self.commits)
+
+
+class DiffCalls(CallHandle):
+    """Calls of diffs."""
+
+    def diff(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[Difference]:
+        """Return every node and edge that differs between two points: branches, tags, commits, versions or times.
+
+        `diff("a..b")` is `diff("a", "b")`. `diff("a...b")` compares `b` with the newest common ancestor of both: the
+        changes made on `b` alone. An omitted point is the branch of this handle.
+        The call resolves both points; iteration reads rows. `schema_steps` lists the differences of the schemas.
+        `cancel` and `timeout`, in seconds from the call, stop the iteration.
+        With `limit`, the call reads one page of that many changes, and `next` of the result holds the cursor of the
+        following page, if any. Passed as `after`, the cursor continues at the same commits, regardless of later writes.
+        """
+        stop: dict[str, Any] = {"timeout": seconds(timeout), "cancel": cancel}
+        points: dict[str, Any] = {"from_": at_text(from_), "to": at_text(to), "branch": self.branch}
+        wanted = filter_of(kinds, types, ops)
+        title = diff_title(from_, to, self.branch)
+        if limit is not None or after is not None:
+            return (yield from self._page(title, {**points, **wanted}, check_limit(limit), after, stop))
+        input = DiffQuery(**points, **wanted, changes=False)
+        document = (yield self._get("diff", input=input, accept=TYPED_JSON, **stop)).document(DiffDocument)
+        first, last = commits = _commits(document)
+        rows = DiffQuery(from_=first, to=last, **wanted)
+        request = self._get("diff", input=rows, accept=TYPED_NDJSON, streamed=True, unlimited=True, **stop)
+        return Difference(title, tuple(document.schema_steps), commits, Stream(request, ChangeDecoder))
+
+    def _page(
+        self, title: str, members: dict[str, Any], limit: int, after: str | None, stop: dict[str, Any]
+    ) -> Call[Difference]:
+        """Return one page. A page with more changes than an answer has is read in several parts."""
+        changes: list[RowChange] = []
+        while True:
+            count = min(limit - len(changes), LIST_MAX)
+            input = DiffQuery(**members, limit=count, after=after)
+            document = (yield self._get("diff", input=input, accept=TYPED_JSON, **stop)).document(DiffDocument)
+            changes += map(row_change_of, document.changes)
+            after = given(document.next)
+            if after is None or len(changes) >= limit:
+                return Difference(title, tuple(document.schema_steps), _commits(document), changes, after)
+
+
+class ChangeDecoder:
+    """Changes from the typed JSON lines of a diff."""
+
+    def __init__(self) -> None:
+        self._lines: LineDecoder[RowChangeDocument] = LineDecoder(RowChangeDocument)
+
+    def feed(self, data: bytes) -> list[RowChange]:
+        """Return the changes that these bytes complete."""
+        return [row_change_of(document) for document in self._lines.feed(data)]
+
+    def finish(self) -> None:
+        """Raise `RemoteError` if the last line is missing."""
+        self._lines.finish()
+
+
+def _commits(document: DiffDocument) -> tuple[str, str]:
+    if document.from_commit_id is UNSET or document.to_commit_id is UNSET:
+        raise unreadable("it does not name the commits")
+    return document.from_commit_id, document.to_commit_id
