@@ -28,6 +28,21 @@ def range_within(first: int | None, last: int | None, size: int, *, hint: str | 
     return first, min(size - 1 if last is None else last, size - 1) - first + 1
 
 
+def bounds_within(offset: int, length: int | None, size: int) -> tuple[int, int]:
+    """Return the start and the end of `length` bytes from `offset` within a value of `size` bytes."""
+    for name, value in (("offset", offset), ("length", length)):
+        if value is not None and (type(value) is not int or value < 0):
+            raise InputError(f"{name} must be a non-negative integer (got {str(value)[:40]})")
+    start = min(offset, size)
+    return start, size if length is None else min(start + length, size)
+
+
+def check_chunk_bytes(chunk_bytes: int) -> None:
+    """Raise `InputError` unless the size of chunks is a positive integer."""
+    if type(chunk_bytes) is not int or chunk_bytes < 1:
+        raise InputError(f"chunk_bytes must be a positive integer (got {str(chunk_bytes)[:40]})")
+
+
 class Blob:
     """The bytes of one Blob property of a node or edge at one commit.
 
@@ -61,8 +76,7 @@ class Blob:
 
         Each chunk is read when it is requested; the last one may be shorter.
         """
-        if type(chunk_bytes) is not int or chunk_bytes < 1:
-            raise InputError(f"chunk_bytes must be a positive integer (got {str(chunk_bytes)[:40]})")
+        check_chunk_bytes(chunk_bytes)
         return self._chunks(*self._range(offset, length), chunk_bytes)
 
     def open(self) -> io.BufferedReader:
@@ -78,12 +92,7 @@ class Blob:
         return self._read_range(offset, length) if length else b""
 
     def _range(self, offset: int, length: int | None) -> tuple[int, int]:
-        """Return the start and the end of a range within the value."""
-        for name, value in (("offset", offset), ("length", length)):
-            if value is not None and (type(value) is not int or value < 0):
-                raise InputError(f"{name} must be a non-negative integer (got {str(value)[:40]})")
-        start = min(offset, self.size)
-        return start, self.size if length is None else min(start + length, self.size)
+        return bounds_within(offset, length, self.size)
 
 
 class _BlobIO(io.RawIOBase):

@@ -10,15 +10,26 @@ idempotency key settles which.
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from omnigraph.blob import CHUNK_BYTES, bounds_within, check_chunk_bytes
 from omnigraph.client.call import Call, Calls, Stream
 from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
+from omnigraph.client.calls.tables import BlobAddress, export_request
+from omnigraph.client.export_file import ExportFile
 from omnigraph.client.transport.async_loop import AsyncLoop
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.versioning.compare.diff import RowChange
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.export import Format
+    from omnigraph.pipeline.runner import Watch
+    from omnigraph.versioning.write.repository import At
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,8 +58,9 @@ def _iterate(
 
     @functools.wraps(method)
     async def iterate(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-        async for item in self._loop.iterate(method(self._calls, *args, **kwargs)):
-            yield item
+        async with aclosing(self._loop.iterate(method(self._calls, *args, **kwargs))) as items:
+            async for item in items:
+                yield item
 
     return iterate
 
@@ -94,6 +106,66 @@ def _changes(
                 yield change
 
     return diff
+
+
+def _each(
+    method: Callable[Concatenate[RemoteCalls, P], Calls[T]],
+) -> Callable[Concatenate[AsyncRemoteGraph, P], AsyncIterator[T]]:
+    """Make an asynchronous iterator of a sequence of calls; each call is made when its item is fetched."""
+
+    @functools.wraps(method)
+    async def each(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        calls = method(self._calls, *args, **kwargs)
+        call = next(calls, None)
+        while call is not None:
+            item = await self._loop.run(call)
+            yield item
+            try:
+                call = calls.send(item)
+            except StopIteration:
+                return
+
+    return each
+
+
+def _blob(
+    method: Callable[Concatenate[RemoteCalls, P], Call[BlobAddress]],
+) -> Callable[Concatenate[AsyncRemoteGraph, P], Coroutine[Any, Any, AsyncRemoteBlob]]:
+    """Make a coroutine that returns an `AsyncRemoteBlob`, whose ranges are requests."""
+
+    @functools.wraps(method)
+    async def open_blob(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncRemoteBlob:
+        return AsyncRemoteBlob(self._loop, await self._loop.run(method(self._calls, *args, **kwargs)))
+
+    return open_blob
+
+
+class AsyncRemoteBlob:
+    """The bytes of a Blob property, with the attributes and methods of `AsyncBlob`."""
+
+    def __init__(self, loop: AsyncLoop, address: BlobAddress) -> None:
+        self._loop = loop
+        self._address = address
+        self.size = address.size
+        self.etag = address.etag
+        self.commit_id = address.commit_id
+
+    def __repr__(self) -> str:
+        return f"AsyncRemoteBlob(size={self.size}, etag={self.etag!r})"
+
+    async def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        """Return `length` bytes from `offset`, by default all; fewer at the end, none beyond it."""
+        start, stop = bounds_within(offset, length, self.size)
+        return await self._loop.run(self._address.range(start, stop - start)) if stop > start else b""
+
+    async def stream(
+        self, chunk_bytes: int = CHUNK_BYTES, *, offset: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Return an asynchronous iterator of the bytes of a range, by default of all, in chunks of `chunk_bytes`."""
+        check_chunk_bytes(chunk_bytes)
+        start, stop = bounds_within(offset, length, self.size)
+        for position in range(start, stop, chunk_bytes):
+            yield await self._loop.run(self._address.range(position, min(chunk_bytes, stop - position)))
 
 
 class AsyncRemoteGraph:
@@ -146,6 +218,51 @@ class AsyncRemoteGraph:
         return await self._loop.run(self._calls.schema())
 
     query = _run(RemoteCalls.query)
+    pages = _each(RemoteCalls.pages)
+    explain = _run(RemoteCalls.explain)
+    profile = _run(RemoteCalls.profile)
+    lint = _run(RemoteCalls.lint)
+    analyze = _run(RemoteCalls.analyze)
+
+    mutate = _run(RemoteCalls.mutate)
+    embed = _run(RemoteCalls.embed)
+
+    get = _run(RemoteCalls.get)
+    entity_at = _run(RemoteCalls.entity_at)
+    blob = _blob(RemoteCalls.blob)
+    to_arrow = _run(RemoteCalls.to_arrow)
+    to_batches = _iterate(RemoteCalls.to_batches)
+    to_networkx = _run(RemoteCalls.to_networkx)
+
+    async def export(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        format: Format = "jsonl",
+        partitioned: bool = False,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the progress of Spark)
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[dict[str, Any]] | int:
+        """Return an iterator of the records of a snapshot, or write them to a JSONL file and return their number.
+
+        Arguments are as in `Graph.export`. The files are written here, not on the server.
+        """
+        request = export_request(out, types, format, partitioned, engine, spark)
+        point = (branch, at, cancel, timeout)
+        if request is None:
+            return self._loop.iterate(self._calls.export_stream(types, *point))
+        if request.format != "jsonl":
+            return await self._loop.run(self._calls.export_files(request, *point, os.environ))
+        with ExportFile(request.out) as file:
+            async for chunk in self._loop.iterate(self._calls.export_lines(types, *point)):
+                file.write(chunk)
+        return file.records
 
     snapshot = _run(RemoteCalls.snapshot)
     catalog = _run(RemoteCalls.catalog)

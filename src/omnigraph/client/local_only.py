@@ -20,6 +20,7 @@ LOCAL_PARAMETERS: Mapping[str, str] = {
     "engine='spark'": "open the graph in its storage to use Spark, or omit engine",
     "spark": "open the graph in its storage to use Spark, or omit spark",
     "actor": "the server takes the actor from the token; connect with the token of that actor",
+    "partitioned": "a server sends whole tables; omit partitioned, or open the graph in its storage",
     "policy": "the server enforces the policy of its graph",
     "blob_sources": "the server copies no files; give the bytes of a Blob as base64 text",
     "read_only": "the server decides by the policy what the token may write",

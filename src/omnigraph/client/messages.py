@@ -19,6 +19,7 @@ TYPED_JSON = "application/json; values=typed"
 """JSON whose values keep their types (`wire.typed_values`)."""
 NDJSON = "application/x-ndjson"
 TYPED_NDJSON = "application/x-ndjson; values=typed"
+TAR = "application/x-tar"
 ARROW = "application/vnd.apache.arrow.stream"
 OCTETS = "application/octet-stream"
 

@@ -10,15 +10,27 @@ without being applied twice.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Concatenate, ParamSpec, Self, TypeVar
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+import pyarrow as pa
+
+from omnigraph.blob import Blob
 from omnigraph.client.call import Call, Calls, Stream
 from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
+from omnigraph.client.calls.tables import BatchDecoder, BlobAddress, export_request
+from omnigraph.client.export_file import ExportFile
 from omnigraph.client.transport.sync_loop import SyncLoop
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.versioning.compare.changeset import ChangeSet
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.export import Format
+    from omnigraph.pipeline.runner import Watch
+    from omnigraph.versioning.write.repository import At
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,6 +98,72 @@ def _change_set(
     return diff
 
 
+def _each(
+    method: Callable[Concatenate[RemoteCalls, P], Calls[T]],
+) -> Callable[Concatenate[RemoteGraph, P], Iterator[T]]:
+    """Make an iterator of a sequence of calls; each call is made when its item is fetched."""
+
+    @functools.wraps(method)
+    def each(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        calls = method(self._calls, *args, **kwargs)
+        try:
+            call = next(calls)
+            while True:
+                item = self._loop.run(call)
+                yield item
+                call = calls.send(item)
+        except StopIteration:
+            return
+
+    return each
+
+
+def _reader(
+    method: Callable[Concatenate[RemoteCalls, P], Stream[pa.RecordBatch]],
+) -> Callable[Concatenate[RemoteGraph, P], pa.RecordBatchReader]:
+    """Make a method that returns a reader of batches; the method waits for the schema."""
+
+    @functools.wraps(method)
+    def read(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> pa.RecordBatchReader:
+        stream = method(self._calls, *args, **kwargs)
+        decoder = stream.decoder()
+        assert isinstance(decoder, BatchDecoder)
+        chunks = self._loop.send(stream.request).chunks()
+        first: list[pa.RecordBatch] = []
+        while decoder.schema is None:
+            chunk = next(chunks, None)
+            if chunk is None:
+                decoder.finish()
+            first += decoder.feed(chunk or b"")
+        return pa.RecordBatchReader.from_batches(decoder.schema, _batches(first, chunks, decoder))
+
+    return read
+
+
+def _batches(first: list[pa.RecordBatch], chunks: Iterator[bytes], decoder: BatchDecoder) -> Iterator[pa.RecordBatch]:
+    yield from first
+    for chunk in chunks:
+        yield from decoder.feed(chunk)
+    decoder.finish()
+
+
+def _blob(
+    method: Callable[Concatenate[RemoteCalls, P], Call[BlobAddress]],
+) -> Callable[Concatenate[RemoteGraph, P], Blob]:
+    """Make a method that returns a `Blob`, whose ranges are requests."""
+
+    @functools.wraps(method)
+    def open_blob(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> Blob:
+        found = self._loop.run(method(self._calls, *args, **kwargs))
+
+        def read_range(offset: int, length: int) -> bytes:
+            return self._loop.run(found.range(offset, length))
+
+        return Blob(read_range, size=found.size, etag=found.etag, commit_id=found.commit_id)
+
+    return open_blob
+
+
 class RemoteGraph:
     """A graph of a server, bound to one branch, with the methods of `Graph`.
 
@@ -139,6 +217,51 @@ class RemoteGraph:
         return self._loop.run(self._calls.schema())
 
     query = _run(RemoteCalls.query)
+    pages = _each(RemoteCalls.pages)
+    explain = _run(RemoteCalls.explain)
+    profile = _run(RemoteCalls.profile)
+    lint = _run(RemoteCalls.lint)
+    analyze = _run(RemoteCalls.analyze)
+
+    mutate = _run(RemoteCalls.mutate)
+    embed = _run(RemoteCalls.embed)
+
+    get = _run(RemoteCalls.get)
+    entity_at = _run(RemoteCalls.entity_at)
+    blob = _blob(RemoteCalls.blob)
+    to_arrow = _run(RemoteCalls.to_arrow)
+    to_batches = _reader(RemoteCalls.to_batches)
+    to_networkx = _run(RemoteCalls.to_networkx)
+
+    def export(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        format: Format = "jsonl",
+        partitioned: bool = False,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the progress of Spark)
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[dict[str, Any]] | int:
+        """Return an iterator of the records of a snapshot, or write them to a JSONL file and return their number.
+
+        Arguments are as in `Graph.export`. The files are written here, not on the server.
+        """
+        request = export_request(out, types, format, partitioned, engine, spark)
+        point = (branch, at, cancel, timeout)
+        if request is None:
+            return self._loop.iterate(self._calls.export_stream(types, *point))
+        if request.format != "jsonl":
+            return self._loop.run(self._calls.export_files(request, *point, os.environ))
+        with ExportFile(request.out) as file:
+            for chunk in self._loop.iterate(self._calls.export_lines(types, *point)):
+                file.write(chunk)
+        return file.records
 
     snapshot = _run(RemoteCalls.snapshot)
     catalog = _run(RemoteCalls.catalog)

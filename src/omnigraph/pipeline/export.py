@@ -24,7 +24,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
-from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
@@ -98,13 +98,9 @@ def export_files(
     environ: Mapping[str, str],
 ) -> ExportResult:
     """Write a snapshot to a new folder."""
-    if request.format not in FORMATS:
-        raise InputError(f"there is no format '{request.format}'", hint=f"the formats are {', '.join(FORMATS)}")
+    files = _new_folder(request, environ)
     chosen = chosen_types(catalog, request.types)
     target = locate(request.out, environ)
-    files = object_store(target)
-    if not files.is_empty():
-        raise InputError(f"'{request.out}' is not empty", code="not_empty", hint="export to a new folder")
     job = Job(
         id=new_ulid(repository.clock()),
         location=repository.location,
@@ -126,11 +122,55 @@ def export_files(
     return result
 
 
+def export_tables(
+    request: ExportRequest,
+    catalog: Catalog,
+    commit_id: str,
+    tables: Mapping[str, pa.Table],
+    environ: Mapping[str, str],
+) -> ExportResult:
+    """Write tables by table key to a new folder, one file each, as `export_files` does."""
+    files = _new_folder(request, environ)
+    chosen = chosen_types(catalog, request.types)
+    names = []
+    try:
+        for type_ in chosen:
+            rows = tables[type_.table_key]
+            names.append(f"{_base_name(type_, catalog)}.{request.format}")
+            files.write(names[-1], _WRITERS[request.format](type_, rows.take(pc.sort_indices(rows["id"]))))
+    except BaseException:
+        for name in names:
+            files.delete(name)
+        raise
+    counts = sorted((type_.table_key, int(tables[type_.table_key].num_rows)) for type_ in chosen)
+    result = ExportResult(request.out, request.format, commit_id, tuple(counts), tuple(names))
+    files.write(SUMMARY, json.dumps(result.to_json(), indent=1).encode())
+    return result
+
+
+def check_format(format: str) -> None:
+    """Raise `InputError` if an export has no such format."""
+    if format not in FORMATS:
+        raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(FORMATS)}")
+
+
+def _new_folder(request: ExportRequest, environ: Mapping[str, str]) -> ObjectStore:
+    check_format(request.format)
+    files = object_store(locate(request.out, environ))
+    if not files.is_empty():
+        raise InputError(f"'{request.out}' is not empty", code="not_empty", hint="export to a new folder")
+    return files
+
+
+def _base_name(type_: NodeType | EdgeType, catalog: Catalog) -> str:
+    """Return the file name of a type; a graph may have a node type and an edge type of the same name."""
+    return f"{type_.name}.edges" if type_.kind == "edge" and type_.name in catalog.nodes else type_.name
+
+
 def _plan(job: Job, type_: NodeType | EdgeType, out: Location, request: ExportRequest) -> Iterator[ExportWork]:
     format = request.format
     fragments = tuple(fragment for fragment, _ in stored_fragments(job.table(type_.table_key)))
-    # A graph may have a node type and an edge type of the same name.
-    base = f"{type_.name}.edges" if type_.kind == "edge" and type_.name in job.catalog.nodes else type_.name
+    base = _base_name(type_, job.catalog)
     if request.partitioned and fragments:
         for number, fragment in enumerate(fragments):
             yield ExportWork(type_.table_key, (fragment,), out, f"{base}.{number:05}.{format}", format)

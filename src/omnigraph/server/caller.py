@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
+from omnigraph.errors import InputError
 from omnigraph.graph import Graph
 from omnigraph.operations.access import Access
 from omnigraph.server.auth.tokens import Principal
@@ -21,7 +22,7 @@ from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.versioning.write.repository import At
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.json_values import row_value
-from omnigraph.wire.typed_values import typed_value
+from omnigraph.wire.typed_values import typed_value, untyped_value
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
@@ -88,6 +89,21 @@ class Caller:
         return self.timeout_s if "omnigraph-timeout-ms" in self.headers else None
 
     @property
+    def typed_input(self) -> bool:
+        """True if the values of the request body are typed: `Content-Type: application/json; values=typed`."""
+        parameters = self.headers.get("content-type", "").lower().split(";")[1:]
+        return any(parameter.strip().replace('"', "") == "values=typed" for parameter in parameters)
+
+    def given_params(self, params: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the parameters of a query, typed ones as the values that they describe."""
+        if params is None or not self.typed_input:
+            return params
+        try:
+            return {name: untyped_value(value) for name, value in params.items()}
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"'params' has an invalid typed value: {error}", code="bad_member") from None
+
+    @property
     def row_value(self) -> Callable[[Any], Any]:
         """The function that converts a value of a row to the JSON value that the client requested."""
         return typed_value if self.negotiated.typed else row_value
@@ -128,5 +144,5 @@ def point_of(text: str | None) -> At:
 
 
 def source_text(text: str) -> str:
-    """Return a query or schema text that `Graph` never takes for the name of a file."""
+    """Return a query or schema text that `Graph` never takes for the name of a file: no name ends in a line feed."""
     return f"{text}\n" if text.endswith((".gq", ".pg")) else text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -313,6 +314,11 @@ def _rows_of_part(batch: pa.RecordBatch) -> int:
     """Return how many rows of a batch form a chunk; long texts make a batch larger than its types tell."""
     parts = -(-int(batch.nbytes) // BATCH_BYTES)
     return max(1, -(-int(batch.num_rows) // max(parts, 1)))
+
+
+def arrow_text(table: pa.Table) -> str:
+    """Return a table as an Arrow IPC stream in base64, for a document."""
+    return b64encode(b"".join(arrow_chunks(table.schema, iter(table.to_batches()), DEFAULT, {}))).decode()
 
 
 def _taken(sink: io.BytesIO) -> bytes:

@@ -112,10 +112,15 @@ class ChangeDocument(Document, kw_only=True):
     commit: CommitDocument | None
     columns: list[str] | UnsetType = UNSET
     rows: Rows | UnsetType = UNSET
+    rows_arrow: str | UnsetType = UNSET
+    """The rows as an Arrow stream in base64, if the client requests typed values."""
 
 
 class AnalysisDocument(Document):
-    """The result of an algorithm, with the first nodes of each type."""
+    """The result of an algorithm, with the first nodes of each type.
+
+    `tables_arrow` has the values of all nodes by type, as Arrow streams in base64, if the client requests typed values.
+    """
 
     algorithm: str
     nodes: dict[str, int]
@@ -124,6 +129,7 @@ class AnalysisDocument(Document):
     commit_id: str | None
     top: dict[str, Rows]
     commit: CommitDocument | UnsetType | None = UNSET
+    tables_arrow: dict[str, str] | UnsetType = UNSET
 
 
 def query_document(result: QueryResult, target: TargetDocument, columns: Sequence[Sequence[Any]]) -> QueryDocument:

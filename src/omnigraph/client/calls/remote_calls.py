@@ -8,8 +8,10 @@ from omnigraph.client.calls.commits import CommitCalls
 from omnigraph.client.calls.diffs import DiffCalls
 from omnigraph.client.calls.histories import HistoryCalls
 from omnigraph.client.calls.maintenance import MaintenanceCalls
+from omnigraph.client.calls.mutations import MutationCalls
 from omnigraph.client.calls.queries import QueryCalls
 from omnigraph.client.calls.schemas import SchemaCalls
+from omnigraph.client.calls.tables import TableCalls
 from omnigraph.client.calls.tags import TagCalls
 from omnigraph.client.messages import Request
 from omnigraph.wire.server_state import MeDocument
@@ -17,6 +19,8 @@ from omnigraph.wire.server_state import MeDocument
 
 class RemoteCalls(
     QueryCalls,
+    MutationCalls,
+    TableCalls,
     SchemaCalls,
     BranchCalls,
     TagCalls,

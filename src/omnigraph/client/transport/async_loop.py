@@ -56,7 +56,7 @@ class AsyncLoop:
             value: R = finished.value
             return value
 
-    async def iterate(self, stream: Stream[T]) -> AsyncIterator[T]:
+    async def iterate(self, stream: Stream[T]) -> AsyncGenerator[T, None]:
         """Yield the items of a stream."""
         request, decoder = stream.request, stream.decoder()
         opened: list[httpcore2.Response] = []

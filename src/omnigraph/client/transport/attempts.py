@@ -6,6 +6,7 @@ writes twice. The delays have full jitter and are at least `Retry-After`.
 
 from __future__ import annotations
 
+import logging
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,6 +25,9 @@ from omnigraph.errors import (
     QueryTimeout,
     RemoteError,
 )
+
+# Without a handler, Python would print the retries that stamina logs to stderr.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 FIRST_DELAY_S = 0.25
 DELAY_MAX_S = 5.0

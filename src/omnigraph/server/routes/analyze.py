@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.operations.analytics import Analysis
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.content_negotiation import arrow_text
 from omnigraph.wire.json_values import row_value
 from omnigraph.wire.queries import AnalysisDocument
 from omnigraph.wire.requests.queries import AnalyzeRequest
@@ -30,6 +31,8 @@ def analyze(caller: Caller, body: AnalyzeRequest) -> Answer:
         timeout=caller.timeout_s,
     )
     document = AnalysisDocument.of({**analysis.to_json(), "top": _top(analysis, body.top)})
+    if caller.negotiated.typed:
+        document.tables_arrow = {name: arrow_text(table) for name, table in analysis.tables.items()}
     if caller.writes:
         document.commit = caller.commit_document(analysis.commit_id)
     return Answer(document, commit=analysis.commit_id)

@@ -11,13 +11,13 @@ from omnigraph.server.details import commit_members
 from omnigraph.wire.changes import BlameDocument, HistoryDocument
 from omnigraph.wire.entities import EntityDocument
 from omnigraph.wire.requests.request import LIST_MAX
-from omnigraph.wire.requests.tables import EntityQuery, HistoryQuery
+from omnigraph.wire.requests.tables import EntityQuery, GetQuery, HistoryQuery
 
 
-def get_entity(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
+def get_entity(caller: Caller, body: GetQuery, type: str, id: str) -> Answer:
     """Return one node or edge."""
     commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
-    row = caller.graph.get(type, id, at=commit)
+    row = caller.graph.get(type, id, at=commit, kind=body.entity)
     if row is None:
         raise _not_found(type, id, commit)
     data = {name: caller.row_value(value) for name, value in row.items() if name != "id"}

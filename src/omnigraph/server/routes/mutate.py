@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, source_text
+from omnigraph.server.content_negotiation import arrow_text
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import change_document
 from omnigraph.wire.requests.queries import ChangeRequest
@@ -16,13 +17,17 @@ def change(caller: Caller, body: ChangeRequest) -> Answer:
     result = caller.graph.mutate(
         source_text(source),
         body.selected,
-        body.params,
+        caller.given_params(body.params),
         branch=branch,
         message=body.message,
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
+        cancel=caller.cancel,
+        timeout=caller.long_timeout_s,
     )
     commit = caller.commit_document(result.commit_id)
     name = result.rows.query_name or body.selected or ""
     document = change_document(result, branch=branch, query_name=name, actor=caller.actor, commit=commit)
+    if caller.negotiated.typed and result.rows.columns:
+        document.rows_arrow = arrow_text(result.rows.to_arrow())
     return Answer(document, commit=result.commit_id)

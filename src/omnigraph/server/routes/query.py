@@ -18,7 +18,7 @@ def read(caller: Caller, body: ReadRequest) -> Rows:
     result = caller.graph.query(
         source_text(body.source),
         body.selected,
-        body.params,
+        caller.given_params(body.params),
         branch=body.branch,
         at=point_of(body.point),
         limits=narrowed(caller.limits, body.limits),
@@ -31,7 +31,11 @@ def read(caller: Caller, body: ReadRequest) -> Rows:
 def explain(caller: Caller, body: ExplainRequest) -> ExplainDocument:
     """Return the plan of a query."""
     text = caller.graph.explain(
-        source_text(body.source), body.selected, body.params, branch=body.branch, at=point_of(body.point)
+        source_text(body.source),
+        body.selected,
+        caller.given_params(body.params),
+        branch=body.branch,
+        at=point_of(body.point),
     )
     return ExplainDocument(text, text.plan_hash)
 
@@ -41,7 +45,7 @@ def profile(caller: Caller, body: ProfileRequest) -> ExplainDocument:
     text = caller.graph.profile(
         source_text(body.source),
         body.selected,
-        body.params,
+        caller.given_params(body.params),
         branch=body.branch,
         at=point_of(body.point),
         limits=narrowed(caller.limits, body.limits),
@@ -65,4 +69,7 @@ def narrowed(limits: Limits, given: QueryLimits | None) -> Limits:
     if given is None:
         return limits
     seconds = limits.timeout_s if given.timeout_ms is None else min(limits.timeout_s or 1e9, given.timeout_ms / 1000)
-    return replace(limits, timeout_s=seconds, rows_max=min(limits.rows_max, given.rows or limits.rows_max))
+    rows, size = given.rows or limits.rows_max, given.bytes or limits.bytes_max
+    return replace(
+        limits, timeout_s=seconds, rows_max=min(limits.rows_max, rows), bytes_max=min(limits.bytes_max, size)
+    )

@@ -28,7 +28,7 @@ COMMIT_KEY = b"graph_commit_id"
 
 def read_table(caller: Caller, body: TableQuery, type: str) -> Chunks:
     """Send all rows of a type."""
-    return table_chunks(caller, body, type, columns=body.columns)
+    return table_chunks(caller, body, type, columns=body.columns, kind=body.entity)
 
 
 def table_chunks(

@@ -43,6 +43,7 @@ class QueryLimits(Request, kw_only=True):
     """Limits of one query. The limits of the server hold too."""
 
     rows: Annotated[int, Meta(ge=1, description="The largest number of rows at any point of the match.")] | None = None
+    bytes: Annotated[int, Meta(ge=1, description="The largest size of the rows of one operator.")] | None = None
     timeout_ms: Annotated[int, Meta(ge=1, description="The largest duration in milliseconds.")] | None = None
 
 

@@ -18,6 +18,8 @@ from omnigraph.wire.requests.request import (
     exclude,
 )
 
+Kind = Annotated[Literal["node", "edge"], Meta(description="The kind of the type; by default either.")]
+
 
 class PointQuery(Request, kw_only=True):
     """A point of a branch."""
@@ -34,6 +36,12 @@ class EntityQuery(PointQuery, kw_only=True):
     """The point at which a node or edge is read."""
 
 
+class GetQuery(EntityQuery, kw_only=True):
+    """The node or edge to read."""
+
+    entity: Kind | None = None
+
+
 class HistoryQuery(PointQuery, kw_only=True):
     """A part of the history of a node or edge."""
 
@@ -43,6 +51,8 @@ class HistoryQuery(PointQuery, kw_only=True):
 
 class TableQuery(PointQuery, kw_only=True):
     """The columns of a table to read."""
+
+    entity: Kind | None = None
 
     columns: (
         Annotated[list[Name], Meta(description="The properties to read; by default all. Repeat for several.")] | None
@@ -61,9 +71,7 @@ class ExportRequest(PointQuery, kw_only=True):
 class BlobQuery(Request, kw_only=True):
     """A blob property of a node or edge."""
 
-    entity: Annotated[Literal["node", "edge"], Meta(description="The kind of the type; by default either.")] | None = (
-        None
-    )
+    entity: Kind | None = None
     type: TypeName
     id: Annotated[str, Meta(min_length=1, description="The id of the node or edge.")]
     property_: Annotated[Name, Meta(description="The name of the property.")] = field(name="property")

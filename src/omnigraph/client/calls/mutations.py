@@ -1,0 +1,173 @@
+"""Calls of mutations, algorithms and embeddings."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from msgspec import UNSET, UnsetType
+
+from omnigraph.client.call import Call
+from omnigraph.client.calls.handle import CallHandle, at_text, if_match, new_key
+from omnigraph.client.calls.queries import checked_params
+from omnigraph.client.local_only import check_engine
+from omnigraph.client.messages import TYPED_JSON
+from omnigraph.client.query_texts import answered
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import InputError
+from omnigraph.operations.analytics import Analysis
+from omnigraph.operations.embed_missing import FillResult
+from omnigraph.operations.mutate import MutationResult
+from omnigraph.operations.requests import Params, QueryText, check_seconds
+from omnigraph.wire.loads import EmbedDocument
+from omnigraph.wire.queries import AnalysisDocument, ChangeDocument
+from omnigraph.wire.requests.maintenance import EmbedRequest
+from omnigraph.wire.requests.queries import AnalyzeRequest, ChangeRequest
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.runner import Watch
+    from omnigraph.versioning.write.repository import At
+
+
+class MutationCalls(CallHandle):
+    """Calls of mutations, algorithms and embeddings."""
+
+    def mutate(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[MutationResult]:
+        """Run one mutation query, given as text or as the path of a `.gq` file, as one commit.
+
+        Arguments are as in `Graph.mutate`. An absent idempotency key is generated.
+        """
+        self._check_actor("mutate", actor)
+        _check_timeout(timeout)
+        query = QueryText.of(source, name, params)
+        input = ChangeRequest(
+            query=query.text,
+            name=query.name,
+            params=checked_params(query),
+            branch=self._branch(branch),
+            message=message,
+        )
+        request = self._write(
+            "mutate",
+            input=input,
+            key=idempotency_key,
+            if_commit=if_commit,
+            timeout=timeout,
+            cancel=cancel,
+            media_type=TYPED_JSON,
+            accept=TYPED_JSON,
+        )
+        document = (yield from answered(request, query)).document(ChangeDocument)
+        commit_id = document.commit.graph_commit_id if document.commit is not None else None
+        rows = _returned_rows(document, commit_id)
+        return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows)
+
+    def analyze(
+        self,
+        algorithm: str,
+        *,
+        nodes: Sequence[str] | None = None,
+        edges: Sequence[str] | None = None,
+        weight: str | None = None,
+        damping: float = 0.85,
+        write: str | Mapping[str, str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        engine: str = "memory",
+        spark: Any = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the progress of Spark)
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[Analysis]:
+        """Run "pagerank", "components" or "degrees" on node and edge types, by default on all.
+
+        Arguments are as in `Graph.analyze`.
+        """
+        self._check_actor("analyze", actor)
+        check_engine("analyze", engine, spark)
+        _check_timeout(timeout)
+        if write is not None and at is not None:
+            raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
+        input = AnalyzeRequest(
+            algorithm=algorithm,  # type: ignore[arg-type]
+            nodes=None if nodes is None else list(nodes),
+            edges=None if edges is None else list(edges),
+            weight=weight,
+            damping=damping,
+            write=write if write is None or isinstance(write, str) else dict(write),
+            top=1,
+            branch=self._branch(branch),
+            at=at_text(at),
+            message=message,
+        )
+        request = self._post("analyze", input=input, accept=TYPED_JSON, timeout=timeout, cancel=cancel)
+        if write is not None:
+            key = new_key() if idempotency_key is None else idempotency_key
+            request = replace(request, key=key, headers=if_match(if_commit))
+        document = (yield request).document(AnalysisDocument)
+        assert not isinstance(document.tables_arrow, UnsetType), "typed answers contain the tables"
+        tables = {name: _table(text) for name, text in document.tables_arrow.items()}
+        found: Any = document.algorithm
+        return Analysis(found, tables, document.stats, document.commit_id, document.rows_written)
+
+    def embed(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        again: bool = False,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[FillResult]:
+        """Compute the missing vectors of texts as one commit; with `again`, compute all vectors.
+
+        Arguments are as in `Graph.embed`.
+        """
+        self._check_actor("embed", actor)
+        named = None if types is None else list(types)
+        input = EmbedRequest(types=named, again=again, branch=self._branch(branch), message=message)
+        request = self._write("maintenance", "embed", input=input, key=idempotency_key, if_commit=if_commit, wait=True)
+        document = (yield request).document(EmbedDocument)
+        return FillResult(document.branch, tuple(document.types.items()), document.commit_id)
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is not None:
+        check_seconds(timeout)
+
+
+def _returned_rows(document: ChangeDocument, commit_id: str | None) -> Result:
+    if document.rows_arrow is UNSET:
+        return Result.empty()
+    return Result(
+        _table(document.rows_arrow), query_name=document.query_name, commit_id=commit_id or "", elapsed_ms=0.0
+    )
+
+
+def _table(text: str) -> pa.Table:
+    with pa.ipc.open_stream(b64decode(text)) as reader:
+        return reader.read_all()
