@@ -4,6 +4,8 @@
     curl …                       the program `curl`, through a shell
     NAME=$(omnigraph …)          a variable; messages on stderr are printed
     kill %1                      stops the last server and waits for its end
+    kill -HUP %1                 reloads the last server and waits for the reload
+    cp, mkdir, mv …              programs for files, through a shell
 
 Servers that still run at the end of the session are stopped.
 """
@@ -18,6 +20,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +32,8 @@ from support import sessions
 
 WAIT_S = 60.0
 BIND = "127.0.0.1:8080"
+_RELOADED = "reload (SIGHUP)"
+_FILE_PROGRAMS = ("cp", "mkdir", "mv")
 _SET = re.compile(r"(\w+)=\$\((omnigraph .*)\)")
 _ADDRESS = re.compile(r"OMNIGRAPH_LISTEN_ADDR=(\S+)")
 
@@ -63,6 +68,11 @@ class Terminal:
         if words == ["kill", "%1"]:
             _stop(self._servers.pop())
             return ""
+        if words == ["kill", "-HUP", "%1"]:
+            self._reload(self._servers[-1])
+            return ""
+        if words[0] in _FILE_PROGRAMS:
+            return _shell(command, dict(os.environ))
         if words[0] == "curl":
             return self._curl(command)
         return sessions.play(command)
@@ -90,15 +100,27 @@ class Terminal:
             pytest.skip("curl 7.82 or newer is not installed")
         for shown, real in self.addresses.items():
             command = command.replace(shown, real)
-        environment = {**os.environ, **self._variables}
-        done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, env=environment, timeout=WAIT_S, check=False
-        )
-        text = (done.stdout + done.stderr).decode().replace("\r\n", "\n")
+        text = _shell(command, {**os.environ, **self._variables})
         for shown, real in self.addresses.items():
             text = text.replace(real, shown)
-        text = text if text.endswith("\n") or not text else f"{text}\n"
-        return text + (f"[{done.returncode}]\n" if done.returncode else "")
+        return text
+
+    def _reload(self, process: subprocess.Popen[str]) -> None:
+        """Send SIGHUP and wait until the log reports one more reload."""
+        reloads = self._log.read_text(encoding="utf-8").count(_RELOADED)
+        process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + WAIT_S
+        while self._log.read_text(encoding="utf-8").count(_RELOADED) == reloads:
+            assert time.monotonic() < end, "the server did not reload"
+            time.sleep(0.01)
+
+
+def _shell(command: str, environment: dict[str, str]) -> str:
+    """Return the output of a command, both streams, and its exit code if it is not 0."""
+    done = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, timeout=WAIT_S, check=False)
+    text = (done.stdout + done.stderr).decode().replace("\r\n", "\n")
+    text = text if text.endswith("\n") or not text else f"{text}\n"
+    return text + (f"[{done.returncode}]\n" if done.returncode else "")
 
 
 @cache
