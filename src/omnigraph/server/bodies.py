@@ -1,34 +1,85 @@
-"""Request bodies: read within a limit, into memory or into a temporary file."""
+"""Request bodies: read within a limit, into memory or into a temporary file.
+
+A temporary file is locked while its process uses it. A process that is killed leaves its files; the next one that
+starts removes those that nobody has locked.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
+import time
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from omnigraph.server.errors import RequestFault
 
+try:
+    import fcntl
+except ImportError:
+    # Windows does not remove an open file: no lock is necessary.
+    fcntl = None  # type: ignore[assignment]
+
 _INFLATED_BYTES = 1 << 20
 """Largest part of a body that is decompressed at once."""
+_PREFIX = "omnigraph-body-"
+_ABANDONED_S = 60.0
+"""The age from which a file without a lock is abandoned; a younger one may not be locked yet."""
 
 
 @dataclass
 class SpooledBody:
     """A body on disk; the file is removed with `discard`."""
 
-    path: Path
-    size: int
+    file: IO[bytes]
     media_type: str
+    size: int = 0
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.file.name)
 
     def discard(self) -> None:
         """Remove the file."""
+        self.file.close()
         self.path.unlink(missing_ok=True)
+
+
+def new_body_file(suffix: str) -> IO[bytes]:
+    """Create a temporary file for a body; it is locked while it is open."""
+    file = tempfile.NamedTemporaryFile(prefix=_PREFIX, suffix=suffix, delete=False)
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+def remove_abandoned_bodies(folder: Path | None = None, *, age_s: float = _ABANDONED_S) -> None:
+    """Remove the temporary files of processes that were killed."""
+    newest = time.time() - age_s
+    for path in Path(folder or tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        # Another process may remove the file first, and a file of another user stays.
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime <= newest and not _is_in_use(path):
+                path.unlink()
+
+
+def _is_in_use(path: Path) -> bool:
+    if fcntl is None:
+        return False
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def media_type(content_type: str | None) -> str:
@@ -81,15 +132,14 @@ async def _read_plain(receive: Receive, limit: int) -> bytes:
 
 async def spool_body(receive: Receive, limit: int, kind: str, suffix: str, encoding: str | None = None) -> SpooledBody:
     """Write a body to a temporary file; refuse it as soon as it exceeds the limit."""
-    file = tempfile.NamedTemporaryFile(prefix="omnigraph-body-", suffix=suffix, delete=False)  # noqa: SIM115
-    body = SpooledBody(Path(file.name), 0, kind)
+    body = SpooledBody(new_body_file(suffix), kind)
     try:
-        with file:
-            async for part in _parts(receive, encoding, limit):
-                body.size += len(part)
-                if body.size > limit:
-                    raise too_large(limit)
-                file.write(part)
+        async for part in _parts(receive, encoding, limit):
+            body.size += len(part)
+            if body.size > limit:
+                raise too_large(limit)
+            body.file.write(part)
+        body.file.flush()
     except BaseException:
         body.discard()
         raise

@@ -12,6 +12,7 @@ from pathlib import Path
 from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
 from omnigraph.server.auth.tokens import new_token
+from omnigraph.server.bodies import remove_abandoned_bodies
 from omnigraph.server.lifecycle import Lifecycle, end_process
 from omnigraph.server.listening import (
     VARIABLE,
@@ -74,6 +75,7 @@ def start_process(
     options: StartOptions, listener: socket.socket | None, manager: ServiceManager | None = None
 ) -> Lifecycle:
     """Return a process that is ready to serve: state built, and bound unless it is given the socket."""
+    remove_abandoned_bodies()
     holder = make_holder(options)
     state = holder.current
     log.configure(state.settings.log.level, state.settings.log.format)

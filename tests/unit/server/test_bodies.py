@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from omnigraph.server.bodies import read_body, spool_body
+from omnigraph.server.bodies import new_body_file, read_body, remove_abandoned_bodies, spool_body
 from omnigraph.server.errors import RequestFault
 
 BODY = b'{"a": 1}\n' * 100
@@ -81,3 +81,17 @@ def test_the_file_of_a_refused_body_is_removed(
     with pytest.raises(expected):
         asyncio.run(spool_body(receiving(b"123", b"456", complete=complete), limit, "text/plain", ".txt"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    other = tmp_path / "other.jsonl"
+    other.touch()
+    left = Path(new_body_file(".jsonl").name)
+    with new_body_file(".jsonl") as used:
+        remove_abandoned_bodies()
+        assert left.exists(), "a young file may not be locked yet"
+        remove_abandoned_bodies(age_s=0)
+        assert sorted(tmp_path.iterdir()) == sorted([Path(used.name), other])
+    remove_abandoned_bodies(age_s=0)
+    assert list(tmp_path.iterdir()) == [other]

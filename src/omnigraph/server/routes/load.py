@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from omnigraph.errors import InputError, RecordError
 from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.server.answers import Answer
 from omnigraph.server.arrow_bodies import read_streams
+from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.server.caller import Caller
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -53,10 +53,13 @@ def load_arrow(caller: Caller, body: LoadQuery) -> Answer:
 
 
 def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:
-    with tempfile.NamedTemporaryFile(prefix="omnigraph-body-", suffix=".jsonl") as file:
-        file.write(body.data.encode("utf-8", "surrogatepass"))
-        file.flush()
-        return _load(caller, NamedPath(file.name, "data.jsonl"), body, base)
+    spooled = SpooledBody(new_body_file(".jsonl"), "application/x-ndjson")
+    try:
+        spooled.file.write(body.data.encode("utf-8", "surrogatepass"))
+        spooled.file.flush()
+        return _load(caller, NamedPath(str(spooled.path), "data.jsonl"), body, base)
+    finally:
+        spooled.discard()
 
 
 def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None) -> Answer:
