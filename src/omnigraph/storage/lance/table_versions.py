@@ -56,18 +56,20 @@ def _has_detached(table: Table, version: int) -> bool:
     return table.store.objects.written_at(f"{table.folder}/{detached_manifest(version)}") is not None
 
 
-def sync_version(table: Table, dataset: lance.LanceDataset, *, tree: bool = False) -> None:
-    """Flush the files that `dataset` has and the table's version does not have."""
+def sync_version(table: Table, dataset: lance.LanceDataset, *, first: int | None = None) -> None:
+    """Flush the files that `dataset` has and the table's version does not have.
+
+    `first` is the version of the first of several steps that led to `dataset`.
+    """
     path = table.store.location.path
     if not table.store.sync or path is None:
         return
     folder = path / table.folder
-    if tree:
-        sync_tree(folder)
-        return
     for uuid in _indexes_of(dataset) - _indexes_of(table.dataset):
         sync_tree(folder / "_indices" / uuid)
-    sync_files([*_new_files(table.dataset, dataset, folder), manifest_file(folder, dataset.version)])
+    versions = range(dataset.version if first is None else first, dataset.version + 1)
+    manifests = [manifest_file(folder, version) for version in versions]
+    sync_files([*_new_files(table.dataset, dataset, folder), *manifests])
 
 
 def compacted(table: Table, *, always: bool = False) -> Table:
@@ -85,7 +87,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         again = restored(table, table.version, {})
         first = again.version
         again.optimize.compact_files(target_rows_per_fragment=target)
-        sync_version(table, again, tree=True)
+        sync_version(table, again, first=first)
     except lance_errors() as error:
         if is_conflict(error):
             return table

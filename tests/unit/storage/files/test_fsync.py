@@ -124,14 +124,23 @@ def test_a_new_table_is_flushed(tmp_path, flushed):
     assert {tmp_path / line.folder, tmp_path / "nodes", tmp_path} <= set(flushed)
 
 
-def test_a_compacted_table_is_flushed(tmp_path, flushed):
+@pytest.mark.parametrize("kind", [None, "btree", "text"])
+def test_only_the_new_files_of_a_compacted_table_are_flushed(tmp_path, flushed, kind):
     line = new_line(tmp_path, sync=True)
-    for id_ in "abc":
+    for id_ in "abcd":
         line.write(TableWrite(append=people(id_)))
+    if kind is not None:
+        staged, _ = stage_indexes(line.table, [IndexSpec("name", kind)])
+        line.version = staged.promote()[0].version
+    line.write(TableWrite(delete=["b"]))
     before = files_below(tmp_path)
     flushed.clear()
-    compacted(line.table, always=True)
-    assert needed(tmp_path, before) <= set(flushed)
+    table = compacted(line.table, always=True)
+    files = needed(tmp_path, before)
+    assert table.fragment_count == 1
+    assert files <= set(flushed)
+    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
+    assert {path for path in flushed if path.is_file()} == files
 
 
 @pytest.mark.parametrize("kind", ["btree", "text"])
