@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from omnigraph.server.app import Application, create_app
-from omnigraph.server.lifecycle import Lifecycle
+from omnigraph.server.lifecycle import READ_GRACE_S, Lifecycle
 from omnigraph.server.listening import bind
 from omnigraph.server.reload import make_holder
 from omnigraph.server.state import StateHolder
@@ -51,14 +51,15 @@ class ServerUnderTest:
     port: int
     holder: StateHolder
     app: Application
+    lifecycle: Lifecycle
     token: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    lifecycle: Lifecycle | None = None
+    code: int | None = None
+    """The exit code, after the end."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop of the server."""
-        assert self.lifecycle is not None
         assert self.lifecycle._loop is not None
         return self.lifecycle._loop
 
@@ -124,6 +125,7 @@ def serving(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     token: str | None = None,
+    read_grace_s: float = READ_GRACE_S,
 ) -> Iterator[ServerUnderTest]:
     """Serve graphs on a free loopback port; `flags` maps keys without `server.` to values."""
     options = StartOptions(
@@ -135,14 +137,22 @@ def serving(
     holder = make_holder(options)
     app = create_app(holder)
     listener = bind(holder.current.settings)
-    lifecycle = Lifecycle(holder, app, app.server.execution, listener, usage=app.server.connections)
+    lifecycle = Lifecycle(
+        holder, app, app.server.execution, listener, usage=app.server.connections, read_grace_s=read_grace_s
+    )
+    server = ServerUnderTest(listener.getsockname()[1], holder, app, lifecycle, token)
     ready = threading.Event()
-    thread = threading.Thread(target=lambda: lifecycle.run(ready.set, with_signals=False), daemon=True)
+
+    def run() -> None:
+        server.code = lifecycle.run(ready.set, with_signals=False)
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     assert ready.wait(WAIT_S), "the server did not start"
     try:
-        yield ServerUnderTest(listener.getsockname()[1], holder, app, token, lifecycle=lifecycle)
+        yield server
     finally:
-        lifecycle.stop()
+        if holder.phase != "draining":
+            lifecycle.stop()
         thread.join(WAIT_S)
         assert not thread.is_alive(), "the server did not stop"

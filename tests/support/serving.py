@@ -309,6 +309,7 @@ def program(
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
+            start_new_session=True,
         )
     assert process.stdout is not None
     try:

@@ -55,7 +55,7 @@ class SpooledBody:
 
 def new_body_file(suffix: str) -> IO[bytes]:
     """Create a temporary file for a body; it is locked while it is open."""
-    file = tempfile.NamedTemporaryFile(prefix=_PREFIX, suffix=suffix, delete=False)
+    file = tempfile.NamedTemporaryFile(prefix=_PREFIX, suffix=suffix, delete=False)  # noqa: SIM115 (closed by `discard`)
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX)
     return file

@@ -374,8 +374,12 @@ class Exchange:
             await lane.wait(turn, actor, queue_s)
 
     def _track(self) -> Callable[[], None]:
-        execution = self._server.execution
-        return execution.track_write() if self._caller.writes else execution.track_read(self._caller.cancel)
+        execution, caller = self._server.execution, self._caller
+        if not caller.writes:
+            return execution.track_read(caller.cancel)
+        if self._route.tag == "maintenance":
+            return execution.track_maintenance(caller.cancel)
+        return execution.track_write()
 
     def _estimate(self) -> int:
         body = self._caller.body

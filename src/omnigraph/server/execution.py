@@ -45,6 +45,7 @@ class Execution:
         threads = {**slots, "streams": 4}
         self._pools = {name: ThreadPoolExecutor(threads[name], f"omnigraph-{name}") for name in slots}
         self._reads: set[Cancellation] = set()
+        self._maintenance: set[Cancellation] = set()
         self._writes = 0
         self.on_close: list[Callable[[], None]] = []
         """Called by `close`, such as the ends of further threads."""
@@ -60,8 +61,8 @@ class Execution:
         return self._writes
 
     def cancel_reads(self) -> None:
-        """Cancel every running read and stream; writes continue."""
-        for cancel in tuple(self._reads):
+        """Cancel every running read, stream and maintenance; other writes continue."""
+        for cancel in (*self._reads, *self._maintenance):
             cancel.cancel()
 
     def track_read(self, cancel: Cancellation) -> Callable[[], None]:
@@ -73,6 +74,17 @@ class Execution:
         """Count a write; the returned function ends it."""
         self._writes += 1
         return self._end_write
+
+    def track_maintenance(self, cancel: Cancellation) -> Callable[[], None]:
+        """Count maintenance as a write that can be cancelled; the returned function ends it."""
+        self._maintenance.add(cancel)
+        self._writes += 1
+
+        def end() -> None:
+            self._maintenance.discard(cancel)
+            self._end_write()
+
+        return end
 
     def _end_write(self) -> None:
         self._writes -= 1

@@ -1,8 +1,8 @@
 """The life of one server process: serve, reload, drain.
 
-A stop signal makes the process not ready. After `drain_s` it accepts no further connection. Reads get 10 s and are then
-cancelled; writes get `shutdown_grace_s`. The exit code is 1 if a write had to be left. A second signal ends the process
-at once.
+A stop signal makes the process not ready. After `drain_s` it accepts no further connection. Reads and maintenance get
+10 s and are then cancelled; other writes get `shutdown_grace_s`. The exit code is 1 if a write had to be left. A second
+signal ends the process at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import socket
 import ssl
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ class Work(Protocol):
         """The number of writes that run."""
 
     def cancel_reads(self) -> None:
-        """Cancel every running read and stream."""
+        """Cancel every running read and stream, and maintenance, which can be repeated at any time."""
 
     def close(self) -> None:
         """Release idle threads."""
@@ -98,23 +99,25 @@ class Lifecycle:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._left_writes = False
+        self.has_left_work = False
+        """True if threads still execute requests after `run`; the interpreter would wait for them."""
 
     def run(self, on_ready: Callable[[], None], *, with_signals: bool = True) -> int:
         """Serve until `stop`; return the exit code. Calls `on_ready` when connections are accepted."""
-        with asyncio.Runner(loop_factory=self._server.config.get_loop_factory()) as runner:
+        with contextlib.ExitStack() as stack:
+            runner = stack.enter_context(asyncio.Runner(loop_factory=self._server.config.get_loop_factory()))
             if with_signals:
                 self._take_signals()
-            return runner.run(self._run(on_ready))
+            code = runner.run(self._run(on_ready))
+            if self.has_left_work and threading.current_thread() is threading.main_thread():
+                # The end of the loop waits for its tasks, and some of them wait for a thread. The process ends anyway.
+                stack.pop_all()
+            return code
 
     @property
     def connections(self) -> Collection[Any]:
         """The open connections."""
         return self._server.server_state.connections
-
-    @property
-    def has_left_work(self) -> bool:
-        """True if threads still execute requests after `run`; the interpreter would wait for them."""
-        return self._work.in_flight_reads + self._work.in_flight_writes > 0
 
     # -- called by signals and by the supervisor of workers ----------------------------------------
 
@@ -206,6 +209,7 @@ class Lifecycle:
             await asyncio.wait_for(asyncio.shield(serving), _LAST_WORDS_S)
 
     def _finish(self) -> int:
+        self.has_left_work = self._work.in_flight_reads + self._work.in_flight_writes > 0
         if self._holder.current.audit is not None:
             self._holder.current.audit.close()
         if self._left_writes:

@@ -14,8 +14,9 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
@@ -31,6 +32,7 @@ RESTART_S = 1.0
 """The time between the end of a worker and the start of its replacement."""
 _READY = "ready"
 _TICK_S = 0.1
+_SIGNALS = (*STOP_SIGNALS, *([RELOAD_SIGNAL] if RELOAD_SIGNAL is not None else []))
 _log = logging.getLogger(__name__)
 StartWorker = Callable[[StartOptions, socket.socket | None], Lifecycle]
 
@@ -115,7 +117,10 @@ class Supervisor:
         process = context.Process(
             target=run_worker, args=(self._start, self._options, self.listener, theirs), name="omnigraph-worker"
         )
-        process.start()
+        # The tracker unblocks signals when it starts.
+        resource_tracker.ensure_running()
+        with _blocked_signals():
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -194,10 +199,33 @@ def _log_end(worker: _Worker) -> None:
     worker.pipe.close()
 
 
+@contextlib.contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Block the signals of the server; a process that is started meanwhile does not end by one before it ignores them.
+
+    A signal that arrives is delivered at the end of the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ignore_signals() -> None:
+    """Ignore the signals of the server, also those that arrived while they were blocked."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
 def run_worker(start: StartWorker, options: StartOptions, listener: socket.socket, pipe: Connection[Any, Any]) -> None:
     """Serve in a worker process and obey the messages of the supervisor."""
-    for number in (*STOP_SIGNALS, *([RELOAD_SIGNAL] if RELOAD_SIGNAL is not None else [])):
-        signal.signal(number, signal.SIG_IGN)
+    _ignore_signals()
     try:
         lifecycle = start(options, listener)
     except OmniGraphError as error:
