@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import tempfile
 import time
 import zlib
@@ -21,11 +22,9 @@ from starlette.types import Receive
 
 from omnigraph.server.errors import RequestFault
 
-try:
-    import fcntl
-except ImportError:
+if sys.platform != "win32":
     # Windows does not remove an open file: no lock is necessary.
-    fcntl = None  # type: ignore[assignment]
+    import fcntl
 
 _INFLATED_BYTES = 1 << 20
 """Largest part of a body that is decompressed at once."""
@@ -56,7 +55,7 @@ class SpooledBody:
 def new_body_file(suffix: str) -> IO[bytes]:
     """Create a temporary file for a body; it is locked while it is open."""
     file = tempfile.NamedTemporaryFile(prefix=_PREFIX, suffix=suffix, delete=False)  # noqa: SIM115 (closed by `discard`)
-    if fcntl is not None:
+    if sys.platform != "win32":
         fcntl.flock(file, fcntl.LOCK_EX)
     return file
 
@@ -72,7 +71,7 @@ def remove_abandoned_bodies(folder: Path | None = None, *, age_s: float = _ABAND
 
 
 def _is_in_use(path: Path) -> bool:
-    if fcntl is None:
+    if sys.platform == "win32":
         return False
     with path.open("rb") as file:
         try:
