@@ -19,9 +19,11 @@ def stall() -> None:
     threading.Event().wait()
 
 
-# A worker imports this module before it serves.
 armed = ExitStack()
-armed.enter_context(arm("optimize.before_publish", stall))
+
+if __name__ in ("__main__", "__mp_main__"):
+    # A worker imports the main module under the second name.
+    armed.enter_context(arm("optimize.before_publish", stall))
 
 if __name__ == "__main__":
     main()
