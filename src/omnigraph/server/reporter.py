@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.server.caller import Caller
 from omnigraph.server.observability import log
-from omnigraph.server.observability.metrics import UNROUTED, Metrics
+from omnigraph.server.observability.metrics import UNROUTED, Metrics, failure_of
 from omnigraph.server.observability.query_statistics import PlanStatistics, QueryStatistics
 from omnigraph.server.observability.request_summary import QuerySummary, RequestSummary
 from omnigraph.server.observability.slow_profiles import SlowProfiles
@@ -23,8 +22,7 @@ from omnigraph.server.route import Route
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a request ended."""
 
     status: int
@@ -49,25 +47,28 @@ class Reporter:
 
     def finished(self, route: Route, caller: Caller, body: Any, outcome: Outcome, phases: Mapping[str, float]) -> None:
         """Report an answered request; `body` is its decoded input, `phases` are the seconds of the server's phases."""
-        query = _query(caller, body, outcome, phases)
-        if self.metrics is not None:
-            _count(self.metrics, route, caller, outcome, phases, query)
-        if query is None and not log.is_logged():
+        query = _query(caller, body, outcome, phases) if caller.observer.is_planned else None
+        if query is None and self.metrics is None and not log.is_logged():
             return
+        access, error = caller.access, outcome.error
         summary = RequestSummary(
-            at=time.time(),
-            method=caller.method,
-            route=route.path,
-            status=outcome.status,
-            seconds=outcome.seconds,
-            request_id=caller.request_id,
-            actor=caller.actor,
-            graph=caller.served.graph_id if caller.served is not None else None,
-            decisions=tuple(caller.access.decisions) if caller.access is not None else (),
-            phases=phases,
-            query=query,
+            time.time(),
+            caller.method,
+            route.path,
+            outcome.status,
+            outcome.seconds,
+            caller.request_id,
+            caller.actor,
+            caller.served.graph_id if caller.served is not None else None,
+            tuple(access.decisions) if access is not None else (),
+            phases,
+            route.lane,
+            failure_of(error, disconnected=outcome.is_disconnected) if error is not None else None,
+            query,
         )
-        log.defer(partial(self._record, summary))
+        if not log.defer(partial(self._record, summary)) and self.metrics is not None:
+            # The log cannot keep up. No metric is lost with its line.
+            self.metrics.answered(summary)
         if query is not None and query.is_slow:
             self.slow_profiles.start(caller, body)
 
@@ -75,11 +76,13 @@ class Reporter:
         """Report a request that reached no route."""
         if self.metrics is not None:
             known = method if method in _METHODS else "other"
-            self.metrics.answered(known, UNROUTED, None, status, seconds)
+            self.metrics.counted(known, UNROUTED, None, status, seconds)
         log.defer(partial(log.log_request, method, UNROUTED, status, seconds * 1000, request_id, None, time.time()))
 
     def _record(self, summary: RequestSummary) -> None:
-        """Log a request and count its query; called in the thread of the log."""
+        """Log and count a request and its query; called in the thread of the log."""
+        if self.metrics is not None:
+            self.metrics.answered(summary)
         summary.log()
         query = summary.query
         plan_hash = query.observer.plan_hash if query is not None else None
@@ -90,40 +93,16 @@ class Reporter:
         self.statistics.add(executed, summary.at)
 
 
-def _count(
-    metrics: Metrics,
-    route: Route,
-    caller: Caller,
-    outcome: Outcome,
-    phases: Mapping[str, float],
-    query: QuerySummary | None,
-) -> None:
-    """Update the metrics of a request."""
-    graph = caller.served.graph_id if caller.served is not None else None
-    metrics.answered(caller.method, route.path, graph, outcome.status, outcome.seconds)
-    if caller.access is not None:
-        metrics.decided(caller.access.decisions, phases.get("policy"))
-    if route.lane is not None and "queue" in phases:
-        metrics.waited(route.lane, phases["queue"])
-    if query is not None:
-        metrics.executed(query, graph, phases)
-    if outcome.error is not None:
-        metrics.failed(outcome.error, disconnected=outcome.is_disconnected)
-
-
-def _query(caller: Caller, body: Any, outcome: Outcome, phases: Mapping[str, float]) -> QuerySummary | None:
-    """Return the query of a request; None if none was compiled."""
-    observer = caller.observer
-    if not observer.is_planned:
-        return None
+def _query(caller: Caller, body: Any, outcome: Outcome, phases: Mapping[str, float]) -> QuerySummary:
+    """Return the query of a request."""
     seconds = phases["engine"] + phases["encode"] if "encode" in phases else outcome.seconds
     return QuerySummary(
-        kind="change" if caller.writes else "read",
-        branch=getattr(body, "branch", None),
-        commit=outcome.commit,
-        params=tuple(getattr(body, "params", None) or ()),
-        rows=caller.audit.get("rows"),
-        bytes=outcome.size,
-        is_slow=seconds * 1000 >= caller.state.settings.slow_ms,
-        observer=observer,
+        "change" if caller.writes else "read",
+        getattr(body, "branch", None),
+        outcome.commit,
+        tuple(getattr(body, "params", None) or ()),
+        caller.audit.get("rows"),
+        outcome.size,
+        seconds * 1000 >= caller.state.settings.slow_ms,
+        caller.observer,
     )

@@ -118,9 +118,9 @@ def is_logged() -> bool:
     return _events.isEnabledFor(logging.INFO)
 
 
-def defer(work: Work) -> None:
-    """Call a function in the thread of the log, in order; it is dropped if the log cannot keep up."""
-    _queue.put(work)
+def defer(work: Work) -> bool:
+    """Call a function in the thread of the log, in order; return False if the log cannot keep up and drops it."""
+    return _queue.put(work)
 
 
 def dropped() -> int:

@@ -41,14 +41,15 @@ class LogQueue:
         """True in the thread of the queue."""
         return self._thread is threading.current_thread()
 
-    def put(self, work: Work, *, required: bool = False) -> None:
-        """Call a function in the thread of the queue; a full queue drops it unless it is required."""
+    def put(self, work: Work, *, required: bool = False) -> bool:
+        """Call a function in the thread of the queue. A full queue drops what is not required and returns False."""
         if not required and self._items.qsize() >= self._limit:
             self.dropped += 1
-            return
+            return False
         self._items.put(work)
         if self._thread is None:
             self._start()
+        return True
 
     def flush(self, timeout_s: float = FLUSH_S) -> bool:
         """Wait until all items are done; return False if the time does not suffice."""

@@ -1,13 +1,13 @@
 """`Metrics`: the counters and histograms of one process, in the registry of prometheus-client.
 
-The package is imported when the metrics are created. The event loop updates the metrics of requests after an answer is
-sent; threads update those of the engine. Gauges are set at a scrape (`metric_samples`).
+The package is imported when the metrics are created. The thread of the log updates the metrics of requests after their
+answers are sent; the threads of requests update those of the engine. Gauges are set at a scrape (`metric_samples`).
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import Cancelled, Conflict, LimitReached, MissingPackage, OmniGraphError, Unauthorized
@@ -16,8 +16,7 @@ from omnigraph.server.observability.metric_table import METRICS, PREFIX, Metric
 from omnigraph.version import STORAGE_FORMAT, __version__
 
 if TYPE_CHECKING:
-    from omnigraph.policy.decide import PolicyDecision
-    from omnigraph.server.observability.request_summary import QuerySummary
+    from omnigraph.server.observability.request_summary import Failure, QuerySummary, RequestSummary
 
 _MODES = {"sum": "livesum", "newest": "livemostrecent", "largest": "livemax"}
 UNROUTED = "(none)"
@@ -72,42 +71,33 @@ class Metrics:
 
     # -- requests --------------------------------------------------------------------------------
 
-    def answered(self, method: str, route: str, graph: str | None, status: int, seconds: float) -> None:
-        """Count an answered request."""
+    def answered(self, summary: RequestSummary) -> None:
+        """Count an answered request, its decisions, its wait, its query and its failure."""
+        self.counted(summary.method, summary.route, summary.graph, summary.status, summary.seconds)
+        for decision in summary.decisions:
+            self.child("policy_decisions", decision.action, "allow" if decision.allowed else "deny").inc()
+        phases = summary.phases
+        if "policy" in phases:
+            self.child("policy_decision_seconds").observe(phases["policy"])
+        if summary.lane is not None and "queue" in phases:
+            self.child("queue_seconds", summary.lane).observe(phases["queue"])
+        if summary.failure is not None:
+            self.child(*summary.failure).inc()
+        if summary.query is not None:
+            self._executed(summary.query, summary.graph or "", phases)
+
+    def counted(self, method: str, route: str, graph: str | None, status: int, seconds: float) -> None:
+        """Count a request."""
         self.child("http_requests", method, route, graph or "", f"{status // 100}xx").inc()
         self.child("http_request_seconds", method, route).observe(seconds)
 
-    def decided(self, decisions: Sequence[PolicyDecision], seconds: float | None) -> None:
-        """Count the decisions of a request, and the time of those before its admission."""
-        for decision in decisions:
-            self.child("policy_decisions", decision.action, "allow" if decision.allowed else "deny").inc()
-        if seconds is not None:
-            self.child("policy_decision_seconds").observe(seconds)
-
-    def waited(self, lane: str, seconds: float) -> None:
-        """Count the wait for a slot."""
-        self.child("queue_seconds", lane).observe(seconds)
-
-    def executed(self, query: QuerySummary, graph: str | None, phases: Mapping[str, float]) -> None:
-        """Count a query."""
+    def _executed(self, query: QuerySummary, graph: str, phases: Mapping[str, float]) -> None:
         if "encode" in phases:
-            seconds = phases["engine"] + phases["encode"]
-            self.child("query_seconds", query.kind, graph or "").observe(seconds)
+            self.child("query_seconds", query.kind, graph).observe(phases["engine"] + phases["encode"])
         if query.rows is not None:
             self.child("query_rows", query.kind).observe(query.rows)
         if query.is_slow:
-            self.child("slow_queries", graph or "").inc()
-
-    def failed(self, error: OmniGraphError, *, disconnected: bool) -> None:
-        """Count the reason of a request that failed."""
-        if isinstance(error, Unauthorized):
-            self.child("auth_failures", error.code).inc()
-        elif isinstance(error, Conflict):
-            self.child("conflicts", error.code).inc()
-        elif isinstance(error, Cancelled):
-            self.child("query_cancelled", "disconnect" if disconnected else "cancelled").inc()
-        elif isinstance(error, LimitReached):
-            self.child("query_cancelled", error.resource).inc()
+            self.child("slow_queries", graph).inc()
 
     def delivered(self, graph: str, lag_s: float) -> None:
         """Count a commit that an event stream delivers."""
@@ -139,3 +129,16 @@ class Metrics:
 
     def missed(self, cache: Cache) -> None:
         """Nothing: the caches count by themselves."""
+
+
+def failure_of(error: OmniGraphError, *, disconnected: bool) -> Failure | None:
+    """Return the metric that counts the failure of a request, and its reason; None if none does."""
+    if isinstance(error, Unauthorized):
+        return "auth_failures", error.code
+    if isinstance(error, Conflict):
+        return "conflicts", error.code
+    if isinstance(error, Cancelled):
+        return "query_cancelled", "disconnect" if disconnected else "cancelled"
+    if isinstance(error, LimitReached):
+        return "query_cancelled", error.resource
+    return None

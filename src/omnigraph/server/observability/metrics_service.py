@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.observer import set_process_observer
+from omnigraph.server.observability import log
 from omnigraph.server.observability.exposition import VARIABLE, own_text, shared_folder, shared_text
-from omnigraph.server.observability.log import log_event
 from omnigraph.server.observability.metric_samples import Sampler
 from omnigraph.server.observability.metrics import Metrics, load_prometheus
 from omnigraph.server.observability.metrics_endpoint import MetricsEndpoint
@@ -34,11 +34,12 @@ class MetricsService:
             self._sampler.start()
         elif settings.metrics.bind is not None:
             self.endpoint = MetricsEndpoint(*split_address(settings.metrics.bind), self.text)
-            log_event("metrics", address=self.endpoint.address)
+            log.log_event("metrics", address=self.endpoint.address)
         set_process_observer(self.metrics)
 
     def text(self) -> bytes:
         """Return the metrics of this moment in the text format of Prometheus."""
+        log.flush()  # the thread of the log counts requests
         self._sampler.sample()
         return self._render()
 
@@ -73,7 +74,7 @@ def shared_metrics(settings: ServerSettings) -> Iterator[Path | None]:
         endpoint: MetricsEndpoint | None = None
         if settings.metrics.bind is not None:
             endpoint = MetricsEndpoint(*split_address(settings.metrics.bind), shared_text(folder))
-            log_event("metrics", address=endpoint.address)
+            log.log_event("metrics", address=endpoint.address)
         try:
             yield folder
         finally:

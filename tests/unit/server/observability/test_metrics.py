@@ -21,6 +21,7 @@ from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import find_config
 from omnigraph.errors import InputError, MissingPackage
 from omnigraph.observer import process_observer
+from omnigraph.server.observability import log
 from omnigraph.server.observability.exposition import CONTENT_TYPE
 from omnigraph.server.observability.metric_table import METRICS
 from omnigraph.server.observability.metrics import Metrics
@@ -134,6 +135,16 @@ def test_counters_do_not_grow_by_scrapes(site: Tenants) -> None:
     names = ("cache_hits_total", "cache_misses_total", "admission_rejected_total", "config_reload_total")
     first, second = scrape(site), scrape(site)
     assert [value(first, name) for name in names] == [value(second, name) for name in names]
+
+
+def test_a_log_that_cannot_keep_up_loses_no_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(make_graph(tmp_path / "kb.omni", "Ana"), flags={"metrics.enabled": True}) as server:
+        monkeypatch.setattr(log._queue, "_limit", 0)
+        before = log.dropped()
+        for _ in range(3):
+            server.get("/snapshot")
+        wait_for(lambda: log.dropped() == before + 3, "the dropped lines")
+        assert value(server.get("/metrics").body, "http_requests_total", route="/snapshot") == 3
 
 
 def test_only_administrators_see_them(site: Tenants) -> None:
