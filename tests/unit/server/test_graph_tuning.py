@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import omnigraph as og
-from omnigraph.graph_handle import cache_of
+from omnigraph.graph_handle import cache_of, set_staleness
 from omnigraph.server.graph_tuning import caches_of, staleness_ms
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.settings import default_settings
 from support.server import WAIT_S, serving
+from support.store import repository_of
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } }"
 BOUND = 1500
@@ -59,6 +63,25 @@ def test_a_read_may_use_an_earlier_look_and_sees_own_writes(graph: og.Graph) -> 
         assert count(Omnigraph_Min_Commit=graph.commits(limit=1)[0].id) == 5
         graph.branch_create("other")
         assert server.post("/query", {"query": PEOPLE, "branch": "other"}).json["row_count"] == 5
+
+
+def test_a_look_counts_from_its_end(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = og.open(graph.uri)
+    set_staleness(reader, 3600)
+    manifest = repository_of(reader).manifest
+    real = manifest.refresh
+    during: list[int] = []
+
+    def refresh(known: Any) -> Any:
+        monkeypatch.setattr(manifest, "refresh", real)
+        # Another thread reads while the first one looks.
+        during.append(len(reader.query(PEOPLE)))
+        return real(known)
+
+    monkeypatch.setattr(manifest, "refresh", refresh)
+    graph.load([{"type": "Person", "data": {"name": "cy"}}], mode="merge")
+    assert len(reader.query(PEOPLE)) == 3
+    assert during == [3]
 
 
 def test_the_default_age_of_reads(graph: og.Graph) -> None:

@@ -142,12 +142,13 @@ class Repository:
         """Return the newest state; it is read again only if the manifest changed."""
         with self._lock:
             known = self._state
-        if self.staleness_s:
-            self._looked_at = time.monotonic()
+        began = time.monotonic() if self.staleness_s else 0.0
         version = self.manifest.read() if known is None else self.manifest.refresh(known.manifest)
-        if known is not None and version is known.manifest:
-            return known
-        return self._remember(version)
+        state = known if known is not None and version is known.manifest else self._remember(version)
+        if self.staleness_s:
+            # Only now: until here, reads of other threads find the state of the look before.
+            self._looked_at = began
+        return state
 
     def _remember(self, version: ManifestVersion) -> State:
         state = State(version)
