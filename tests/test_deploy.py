@@ -6,12 +6,15 @@ runs as a process with the variables of the files.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +44,7 @@ from support.deployment import (
     values_of,
     words_of,
 )
-from support.serving import WAIT_S, make_graph, program, request
+from support.serving import WAIT_S, environment, make_graph, program, request, wait_for
 
 PORT = int(DEFAULT_BIND.rpartition(":")[2])
 PATHS = {route.path for route in ROUTES}
@@ -169,6 +172,39 @@ def test_entry_of_the_image_runs_with_its_variables(tmp_path):
         assert request(address, "/snapshot", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200
         assert server.stop() == 0
     assert server.log.startswith("{"), "the log of a container is JSON"
+
+
+def test_first_process_of_a_container_obeys_a_signal_while_it_starts(tmp_path):
+    """The configuration is a pipe that is never written: the server waits in its start when the signal arrives."""
+    unshare = tool("unshare")
+    if subprocess.run([unshare, "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no permission to create a process namespace")
+    os.mkfifo(tmp_path / "og.yaml")
+    process = subprocess.Popen(
+        [unshare, "--pid", "--fork", "--kill-child", sys.executable, "-m", ENTRY],
+        cwd=tmp_path,
+        env=environment(OMNIGRAPH_CONFIG=str(tmp_path / "og.yaml")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    opened: list[int] = []
+
+    def is_read() -> bool:
+        """Open the pipe for writing, which succeeds when the server reads it."""
+        with suppress(OSError):
+            opened.append(os.open(tmp_path / "og.yaml", os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened)
+
+    try:
+        wait_for(is_read, "the start of the server")
+        child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        os.kill(child, signal.SIGTERM)
+        assert process.wait(WAIT_S) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate(timeout=WAIT_S)
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 # -- compose ------------------------------------------------------------------------------------------

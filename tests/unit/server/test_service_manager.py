@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from omnigraph.errors import InputError
 from omnigraph.server.listening import listen_address
 from omnigraph.server.service_manager import ServiceManager, take_socket
-from support.serving import WAIT_S, environment, make_graph, program
+from support.serving import WAIT_S, environment, make_graph, program, request, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
 
@@ -161,6 +162,29 @@ def test_an_inherited_socket_outlives_the_server(tmp_path):
                 assert server.get("/readyz").status == 200
                 assert server.stop() == 0
             assert path.exists(), "the file belongs to the service manager"
+
+
+def test_the_first_connection_starts_a_server(tmp_path):
+    """The program of systemd opens the address and starts the server when a client connects."""
+    activate = shutil.which("systemd-socket-activate")
+    if activate is None:
+        pytest.skip("systemd-socket-activate is not installed")
+    make_graph(tmp_path / "kb.omni")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = listen_address(free)
+    passed = [f"--setenv={name}" for name in environment()]
+    command = [activate, f"--listen={address}", *passed, sys.executable, "-m", "omnigraph", "serve", "kb.omni"]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=log, stderr=log)
+    try:
+        wait_for(lambda: "Listening on" in (tmp_path / "log").read_text(), "the socket")
+        assert request(address, "/readyz").status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+    finally:
+        process.kill()
+        process.wait(WAIT_S)
+    assert f"OMNIGRAPH_LISTEN_ADDR={address}" in (tmp_path / "log").read_text()
 
 
 def test_the_address_of_the_socket_decides_the_mode(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -47,6 +48,9 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(USAGE)
+    if os.getpid() == 1:
+        # The kernel discards a signal to the first process of a container if there is no handler.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     from omnigraph.cli.main import main as run_program
 
     sys.argv[1:] = ["serve", *arguments]
