@@ -36,6 +36,7 @@ from omnigraph.server.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
 from omnigraph.server.observability.request_observer import RequestObserver
+from omnigraph.server.operations import Operation
 from omnigraph.server.reporter import Outcome, Reporter
 from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
@@ -334,12 +335,13 @@ class Exchange:
                 held.callback(server.admission.read(actor, bounds))
             started = time.perf_counter()
             lane = server.execution.lanes[name]
-            await self._enter(lane, actor, limits.queue_s)
-            held.callback(lane.leave)
-            self._timing["queue"] = time.perf_counter() - started
             operation = server.operations.start(caller, route, name, self._operation_branch(path))
             caller.operation = operation
             held.callback(server.operations.end, operation)
+            await self._enter(lane, operation, actor, limits.queue_s)
+            held.callback(lane.leave)
+            self._timing["queue"] = time.perf_counter() - started
+            operation.begin()
             held.callback(self._track())
             async with watching_disconnect(self._receive, self._on_disconnect):
                 encoded = await server.execution.call(name, partial(self._work, path))
@@ -360,17 +362,22 @@ class Exchange:
             return None
         return self._branch(gate.target or gate.branch, path)
 
-    async def _enter(self, lane: Lane, actor: str, queue_s: float) -> None:
-        """Take a slot. A read whose client disconnects leaves the queue; a write stays in it."""
+    async def _enter(self, lane: Lane, operation: Operation, actor: str, queue_s: float) -> None:
+        """Take a slot. A read whose client disconnects leaves the queue; a write stays in it until it is cancelled."""
         if lane.try_enter():
             return
         turn = lane.queue(actor)
 
-        def give_up() -> None:
-            if not self._caller.writes and not turn.done():
-                turn.set_exception(ClientDisconnect())
+        def give_up(error: Exception) -> None:
+            if not turn.done():
+                turn.set_exception(error)
 
-        async with watching_disconnect(self._receive, give_up):
+        def disconnect() -> None:
+            if not self._caller.writes:
+                give_up(ClientDisconnect())
+
+        operation.on_cancel = partial(give_up, Cancelled("the request was cancelled while it waited"))
+        async with watching_disconnect(self._receive, disconnect):
             await lane.wait(turn, actor, queue_s)
 
     def _track(self) -> Callable[[], None]:

@@ -29,6 +29,7 @@ from omnigraph.wire.server_state import OperationDocument, OperationState
 
 if TYPE_CHECKING:
     from omnigraph.server.caller import Caller
+    from omnigraph.server.observability.request_observer import RequestObserver
     from omnigraph.server.route import Route
 
 RECENT_MAX = 1_000
@@ -54,6 +55,10 @@ class Operation:
     state: OperationState = "running"
     continues: bool = False
     """True if the work continues after the answer of its request."""
+    observer: RequestObserver | None = field(default=None, repr=False)
+    """What the engine does for the request."""
+    on_cancel: Callable[[], None] | None = field(default=None, repr=False)
+    """Takes a waiting request out of its queue."""
     stopped: OmniGraphError | None = None
     """Why the server stopped the work, for its answer."""
     result: Document | None = None
@@ -70,12 +75,34 @@ class Operation:
             actor_id=self.actor,
             request_id=self.request_id,
             started_at=_microseconds(self.started_at),
+            lane=self.lane,
         )
+        self._describe(document)
         if self.ended_at is not None:
             document.finished_at = _microseconds(self.ended_at)
             document.result = self.result if self.result is not None else UNSET
             document.error = self.error if self.error is not None else UNSET
         return document
+
+    def begin(self) -> None:
+        """Note that the request has a slot and runs."""
+        self.state, self.started_at, self.on_cancel = "running", time.time(), None
+
+    def stop(self) -> None:
+        """Cancel the work. A request that waits for a slot leaves the queue; called on the event loop."""
+        self.cancel.cancel()
+        if self.on_cancel is not None:
+            self.on_cancel()
+
+    def _describe(self, document: OperationDocument) -> None:
+        """Add the age of pending work, and the query that it runs."""
+        observer = self.observer
+        if self.ended_at is None:
+            document.age_s = round(max(time.time() - self.started_at, 0.0), 3)
+        if observer is not None and observer.is_planned:
+            document.query = observer.query_name or UNSET
+            document.plan_hash = observer.plan_hash or UNSET
+            document.rows = observer.rows if observer.rows is not None else UNSET
 
 
 class Operations:
@@ -89,15 +116,21 @@ class Operations:
     @property
     def running(self) -> tuple[Operation, ...]:
         """The admitted requests and the background work that run now, oldest first."""
+        return tuple(operation for operation in tuple(self._running.values()) if operation.state == "running")
+
+    @property
+    def pending(self) -> tuple[Operation, ...]:
+        """The requests that wait for a slot and the work that runs, oldest first."""
         return tuple(self._running.values())
 
     def start(self, caller: Caller, route: Route, lane: LaneName, branch: str | None = None) -> Operation:
-        """List a request until `end` is called."""
+        """List a request, which waits for a slot of its lane, until `end` is called."""
         graph_id = caller.served.graph_id if caller.served is not None else None
         id_ = self._free(caller.request_id)
         operation = Operation(
             id_, route.name, graph_id, branch, caller.actor, caller.request_id, lane, caller.writes, caller.cancel
         )
+        operation.state, operation.observer = "queued", caller.observer
         self._running[id_] = operation
         return operation
 

@@ -83,6 +83,8 @@ class OperationDocument(Document, kw_only=True):
     """Work of a server; times are in microseconds since 1970.
 
     `result` or `error` is present when it has ended; `graph_id` is null for a request that concerns the server.
+    `age_s` is the time since its arrival in a queue or its start. A query has a name, the hash of its plan and the
+    number of its rows so far.
     """
 
     id: str
@@ -93,6 +95,11 @@ class OperationDocument(Document, kw_only=True):
     actor_id: str | None
     request_id: str
     started_at: int
+    lane: str | UnsetType = UNSET
+    age_s: float | UnsetType = UNSET
+    query: str | UnsetType = UNSET
+    plan_hash: str | UnsetType = UNSET
+    rows: int | UnsetType = UNSET
     finished_at: int | UnsetType = UNSET
     result: Any = UNSET
     error: ErrorDocument | UnsetType = UNSET
@@ -114,28 +121,88 @@ class LaneDocument(Document):
     limit: int
 
 
+class CacheDocument(Document, kw_only=True):
+    """A cache of a graph: `tables` holds columns and indexes, `plans` holds compiled queries and has no size."""
+
+    kind: Literal["tables", "plans"]
+    entries: int
+    bytes: int | UnsetType = UNSET
+    hits: int
+    misses: int
+
+
 class ServedGraphDocument(Document, kw_only=True):
-    """One graph of a server, with its newest commit of `main`."""
+    """One graph of a server, with the newest commit, the fragments and the uncovered rows of `main`.
+
+    `last_maintenance_at` is in microseconds since 1970; it is absent if no recent commit is one of maintenance.
+    """
 
     graph_id: str
     state: str
     graph_commit_id: str | UnsetType = UNSET
+    storage_stamp: str | UnsetType = UNSET
     branches: int | UnsetType = UNSET
+    fragments: int | UnsetType = UNSET
+    uncovered_rows: int | UnsetType = UNSET
+    last_maintenance_at: int | UnsetType = UNSET
+    caches: list[CacheDocument] | UnsetType = UNSET
     failure: str | UnsetType = UNSET
 
 
+class PlanDocument(Document, kw_only=True):
+    """The executions of one plan in the last hour; queries that differ only in constants have one plan."""
+
+    graph_id: str
+    plan_hash: str
+    query: str | None
+    count: int
+    total_ms: float
+    max_ms: float
+    rows: int
+
+
+class ReloadStateDocument(Document, kw_only=True):
+    """The last reload of a process; `at` is in microseconds since 1970."""
+
+    ok: bool
+    reason: str
+    at: int
+    changed: list[str]
+    warnings: list[str]
+    error: str | None = None
+
+
+class MemoryDocument(Document, kw_only=True):
+    """The memory that a process has allocated, and the limit above which it refuses work; null without a limit."""
+
+    used_bytes: int
+    limit_bytes: int | None
+
+
 class ServerStatusDocument(Document, kw_only=True):
-    """The state of a server process; `digests` identify its configuration, tokens and policies."""
+    """The state of a server process; `digests` identify its configuration, tokens and policies.
+
+    `operations` are the waiting and running ones, oldest first. `plans` are those that took the most time in the last
+    hour. `last_reload` is absent before the first one. `rejected` counts refused requests by limit.
+    """
 
     version: str
     mode: str
+    pid: int
+    workers: int
     started_at: int
     uptime_s: float
     draining: bool
+    requests: int
+    connections: int
+    memory: MemoryDocument
+    rejected: dict[str, int]
     lanes: list[LaneDocument]
     operations: list[OperationDocument]
+    plans: list[PlanDocument]
     graphs: list[ServedGraphDocument]
     digests: dict[str, str]
+    last_reload: ReloadStateDocument | UnsetType = UNSET
 
 
 class ReloadDocument(Document):

@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 from omnigraph.errors import InputError
-from omnigraph.server.observability.log_queue import LogQueue, Work
+from omnigraph.server.observability.log_queue import FLUSH_S, LogQueue, Work
 from omnigraph.server.observability.masking import is_suspect, mask
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ def dropped() -> int:
     return _queue.dropped
 
 
-def flush() -> bool:
+def flush(timeout_s: float = FLUSH_S) -> bool:
     """Wait until every reported event is written; return False if that takes too long."""
-    return _queue.flush()
+    return _queue.flush(timeout_s)
 
 
 def log_request(

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from omnigraph.server.app import Server
 
 
+FLUSH_S = 1.0
+"""The time that the counts of the newest requests are waited for."""
+
+
 class MetricsService:
     """Collects the metrics of a process. One of several workers shares them; the first process serves their sums."""
 
@@ -39,7 +43,7 @@ class MetricsService:
 
     def text(self) -> bytes:
         """Return the metrics of this moment in the text format of Prometheus."""
-        log.flush()  # the thread of the log counts requests
+        log.flush(FLUSH_S)  # the thread of the log counts requests
         self._sampler.sample()
         return self._render()
 

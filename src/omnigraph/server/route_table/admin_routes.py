@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.server.route import Gate, Route
-from omnigraph.server.routes import admin
+from omnigraph.server.routes import admin, status
 from omnigraph.wire.audit import AuditListDocument
 from omnigraph.wire.policies import PolicyExplainDocument, PolicyTestDocument
 from omnigraph.wire.requests.admin import (
@@ -46,12 +46,13 @@ ROUTES: tuple[Route, ...] = (
         name="getStatus",
         method="GET",
         path="/status",
-        handler=admin.get_status,
+        handler=status.get_status,
         tag="admin",
-        summary="Return the state of this process: work, lanes, graphs and digests.",
+        summary="Return the state of this process: work, lanes, costly plans, caches, graphs and reloads.",
         answer=ServerStatusDocument,
         gates=(_ADMIN,),
         scope="server",
+        lane="streams",  # it has slots when reads wait
     ),
     Route(
         name="getMetrics",
@@ -62,6 +63,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the metrics of the server in the text format of Prometheus.",
         gates=(_ADMIN,),
         scope="server",
+        lane="streams",  # as above
         statuses=(404,),
     ),
     Route(

@@ -1,12 +1,10 @@
-"""Administration: the graphs of the server, the caller, status, audit log, policy and reload."""
+"""Administration: the graphs of the server, the caller, metrics, audit log, policy and reload."""
 
 from __future__ import annotations
 
-import time
-
 from msgspec import UNSET
 
-from omnigraph.errors import Conflict, InputError, NotFound, OmniGraphError
+from omnigraph.errors import Conflict, InputError, NotFound
 from omnigraph.operations.access import Access
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS, WITHOUT_EFFECT
@@ -17,8 +15,7 @@ from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import CONTENT_TYPES, line_chunks
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.observability.exposition import CONTENT_TYPE
-from omnigraph.server.state import Digests
-from omnigraph.version import __version__
+from omnigraph.server.routes.status import digests_of
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.audit import AuditListDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
@@ -36,11 +33,8 @@ from omnigraph.wire.server_state import (
     AvailabilityDocument,
     GraphDocument,
     GraphListDocument,
-    LaneDocument,
     MeDocument,
     ReloadDocument,
-    ServedGraphDocument,
-    ServerStatusDocument,
 )
 
 BRANCHES_MAX = 100
@@ -124,41 +118,6 @@ def _branches(served: ServedGraph, access: Access) -> list[str]:
     return served.graph.branches()[:BRANCHES_MAX]
 
 
-def get_status(caller: Caller) -> ServerStatusDocument:
-    """Return the state of this process: work, lanes, graphs and digests."""
-    server, state = caller.server, caller.state
-    lanes = server.execution.lanes.values()
-    running = server.operations.list(None, all_actors=True)
-    return ServerStatusDocument(
-        version=__version__,
-        mode=state.mode,
-        started_at=round(server.started * 1_000_000),
-        uptime_s=round(time.time() - server.started, 3),
-        draining=server.is_draining,
-        lanes=[LaneDocument(lane.name, lane.running, lane.waiting, lane.slots) for lane in lanes],
-        operations=[operation.document() for operation in running if operation.state == "running"],
-        graphs=[_served(served) for served in state.graphs.values()],
-        digests=_digests(state.digests),
-    )
-
-
-def _served(served: ServedGraph) -> ServedGraphDocument:
-    if served.graph is None:
-        assert served.failure is not None
-        return ServedGraphDocument(graph_id=served.graph_id, state="quarantined", failure=served.failure.message)
-    try:
-        commit_id = served.graph.snapshot().commit_id
-        branches = len(served.graph.branches())
-    except OmniGraphError as error:
-        return ServedGraphDocument(graph_id=served.graph_id, state="failed", failure=error.code)
-    return ServedGraphDocument(graph_id=served.graph_id, state="ready", graph_commit_id=commit_id, branches=branches)
-
-
-def _digests(digests: Digests) -> dict[str, str]:
-    named = {"config": digests.config, "policy": digests.policy, "tokens": digests.tokens}
-    return {name: digest for name, digest in named.items() if digest is not None}
-
-
 def get_metrics(caller: Caller) -> Content:
     """Return the metrics of the server in the text format of Prometheus."""
     metrics = caller.server.metrics
@@ -232,4 +191,4 @@ def reload(caller: Caller) -> ReloadDocument:
             code="reload_failed",
             hint="correct the configuration and reload again",
         )
-    return ReloadDocument(_digests(report.digests), list(report.changed), list(report.warnings))
+    return ReloadDocument(digests_of(report.digests), list(report.changed), list(report.warnings))

@@ -39,7 +39,7 @@ def get_operation(caller: Caller, operation_id: str) -> OperationDocument:
 def cancel_operation(caller: Caller, operation_id: str) -> OperationDocument:
     """Stop an operation. A write whose publish has begun runs to its end; an ended operation does not change."""
     operation = _find(caller, operation_id)
-    operation.cancel.cancel()
+    operation.stop()
     return operation.document()
 
 
