@@ -19,12 +19,13 @@ from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.requests import check_seconds
+from omnigraph.policy.rules import branch_name
 from omnigraph.versioning.compare.rows import to_plain
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN, Head
 from omnigraph.versioning.model.point_text import point_text
 from omnigraph.versioning.write.branches import BranchAttributes
-from omnigraph.versioning.write.ref_names import check_branch_name, check_text
+from omnigraph.versioning.write.ref_names import check_branch_name
 from omnigraph.wire.branches import (
     BranchCreatedDocument,
     BranchDocument,
@@ -80,7 +81,7 @@ class BranchCalls(CallHandle):
         self._check_actor("branch_create", actor)
         BranchAttributes.of(system_clock, description, expires_in)
         input = BranchCreateRequest(
-            name=check_branch_name(name),
+            name=check_branch_name(branch_name(name)),
             from_=self._branch(from_branch),
             at=at_text(at),
             description=description,
@@ -112,7 +113,7 @@ class BranchCalls(CallHandle):
         `idempotency_key` are as in `mutate`.
         """
         self._check_actor("branch_update", actor)
-        check_name(name, "branch")
+        name = branch_name(name)
         BranchAttributes.of(system_clock, description, expires_at)
         input = BranchUpdateRequest(description=description, expires_at=_time_text(expires_at), message=message)
         request = self._write(
@@ -141,7 +142,7 @@ class BranchCalls(CallHandle):
         succeeds, and deletes no branch that was created since.
         """
         self._check_actor("branch_delete", actor)
-        check_name(name, "branch")
+        name = branch_name(name)
         input = BranchDeleteQuery(force=force, message=message)
         yield self._write(
             *("branches", name),
@@ -174,7 +175,7 @@ class BranchCalls(CallHandle):
         """
         self._check_actor("merge", actor)
         _check_merge_engine(engine, spark)
-        check_name(source, "branch")
+        source = branch_name(source)
         input = BranchMergeRequest(
             source=source,
             target=self._branch(into),
@@ -203,7 +204,7 @@ class BranchCalls(CallHandle):
         timeout: float | None = None,
     ) -> Call[MergePreview]:
         """Return the plan of a merge, with its conflicts; nothing is written."""
-        check_name(source, "branch")
+        source = branch_name(source)
         input = BranchMergePreviewRequest(source=source, target=self._branch(into), resolve=_resolve(resolve))
         path = ("branches", "merge", "preview")
         request = self._post(*path, input=input, accept=TYPED_JSON, timeout=seconds(timeout), cancel=cancel)
@@ -253,13 +254,6 @@ class BranchCalls(CallHandle):
         path = ("commits", point_text(commit_id), "revert", "preview")
         request = self._post(*path, input=input, accept=TYPED_JSON, timeout=seconds(timeout), cancel=cancel)
         return preview_of((yield request).document(RevertPreviewDocument))
-
-
-def check_name(name: str, what: str) -> None:
-    """Refuse a name that cannot be a part of a path."""
-    check_text(name, what)
-    if not name.strip():
-        raise InputError(f"the name of a {what} must not be empty")
 
 
 def seconds(timeout: float | None) -> float | None:

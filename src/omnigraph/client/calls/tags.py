@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnigraph.client.call import Call
-from omnigraph.client.calls.branches import check_name
 from omnigraph.client.calls.handle import CallHandle, at_text
 from omnigraph.client.messages import TYPED_JSON
 from omnigraph.client.results.history import tag_of
+from omnigraph.errors import InputError
 from omnigraph.listing import Listing, describe_tag
 from omnigraph.versioning.model.manifest_objects import Tag
-from omnigraph.versioning.write.ref_names import check_tag_name
+from omnigraph.versioning.write.ref_names import check_tag_name, check_text
 from omnigraph.wire.branches import TagCreatedDocument, TagListDocument
 from omnigraph.wire.requests.branches import TagCreateRequest, TagDeleteQuery
 
@@ -58,6 +58,13 @@ class TagCalls(CallHandle):
         A repeated call with the same `idempotency_key` succeeds, and deletes no tag that was created since.
         """
         self._check_actor("tag_delete", actor)
-        check_name(name, "tag")
+        _check_name(name)
         input = TagDeleteQuery(message=message)
         yield self._write("tags", name, input=input, method="DELETE", key=idempotency_key, accept=TYPED_JSON)
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that cannot be a part of a path."""
+    check_text(name, "tag")
+    if not name.strip():
+        raise InputError("the name of a tag must not be empty")
