@@ -28,6 +28,7 @@ from omnigraph.cli.reference import command_tree
 from omnigraph.config import find_config
 from omnigraph.config_keys import SERVER_SETTINGS
 from omnigraph.server.listening import BACKLOG
+from omnigraph.server.observability import metrics_endpoint
 from omnigraph.server.route_table import ROUTES
 from omnigraph.server.settings import ServerSettings, read_settings
 from support.deployment import (
@@ -387,12 +388,18 @@ def test_probes_ask_routes_that_exist():
 
 
 def test_ports_agree():
-    assert CONTAINER["ports"] == [{"name": "http", "containerPort": PORT}]
+    settings = settings_of(CONFIG / "omnigraph.yaml")
+    assert settings.metrics.bind is not None
+    metrics = int(settings.metrics.bind.rpartition(":")[2])
+    ports = [{"name": "http", "containerPort": PORT}, {"name": "metrics", "containerPort": metrics}]
+    assert CONTAINER["ports"] == ports
     variables = {item["name"]: item["value"] for item in CONTAINER["env"]}
     assert variables["OMNIGRAPH_BIND"] == DEFAULT_BIND
-    assert MANIFESTS["Service"]["spec"]["ports"][0]["targetPort"] == "http"
-    assert MANIFESTS["NetworkPolicy"]["spec"]["ingress"][0]["ports"] == [{"port": "http"}]
-    assert {end["port"] for end in MANIFESTS["ServiceMonitor"]["spec"]["endpoints"]} == {"http"}
+    assert [port["targetPort"] for port in MANIFESTS["Service"]["spec"]["ports"]] == ["http", "metrics"]
+    allowed = [rule["ports"] for rule in MANIFESTS["NetworkPolicy"]["spec"]["ingress"]]
+    assert allowed == [[{"port": "http"}], [{"port": "metrics"}]]
+    ends = [(end["port"], end["path"]) for end in MANIFESTS["ServiceMonitor"]["spec"]["endpoints"]]
+    assert ends == [("metrics", metrics_endpoint.PATH)]
 
 
 def test_files_are_mounted_where_the_configuration_expects_them():

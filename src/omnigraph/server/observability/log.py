@@ -21,6 +21,7 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 from omnigraph.errors import InputError
@@ -30,6 +31,8 @@ from omnigraph.server.observability.masking import is_suspect, mask
 if TYPE_CHECKING:
     from omnigraph.policy.decide import PolicyDecision
 
+PROBES = ("/healthz", "/readyz")
+"""Routes that load balancers and containers request every few seconds."""
 LogLevel = Literal["error", "warn", "info", "debug"]
 LogFormat = Literal["text", "json"]
 CacheState = Literal["hit", "miss"]
@@ -136,13 +139,15 @@ def flush(timeout_s: float = FLUSH_S) -> bool:
 def log_request(
     method: str, route: str, status: int, ms: float, request_id: str, actor: str | None, at: float | None = None
 ) -> None:
-    """Log one answered request at `info`; `route` is the template of the path, not the path.
+    """Log one answered request at `info`, a successful probe at `debug`.
 
-    `at` is the time of a line that is written later, in seconds since the epoch.
+    `route` is the template of the path, not the path. `at` is the time of a line that is written later, in seconds
+    since the epoch.
     """
-    if _events.isEnabledFor(logging.INFO):
+    level = logging.DEBUG if route in PROBES and status == HTTPStatus.OK else logging.INFO
+    if _events.isEnabledFor(level):
         fields: Fields = {"method": method, "route": route, "status": status, "ms": round(ms, 3)}
-        _emit(logging.INFO, "request", {**fields, "request_id": request_id, "actor": actor}, at)
+        _emit(level, "request", {**fields, "request_id": request_id, "actor": actor}, at)
 
 
 def log_decision(decision: PolicyDecision, request_id: str, at: float | None = None) -> None:

@@ -17,6 +17,7 @@ from omnigraph.errors import InputError
 from omnigraph.policy.decide import PolicyDecision
 from omnigraph.server.observability import log as log_module
 from omnigraph.server.observability.log import (
+    PROBES,
     QueryLogEntry,
     configure,
     log_decision,
@@ -24,6 +25,7 @@ from omnigraph.server.observability.log import (
     log_query,
     log_request,
 )
+from omnigraph.server.route_table import ROUTES
 
 HOSTILE = [
     "a\r\n2027-01-01T00:00:00.000Z info request status=200",
@@ -63,6 +65,16 @@ def test_a_request_in_both_formats(configured):
     assert stream.getvalue().partition(" ")[2] == (
         "info request method=GET route=/branches status=200 ms=1.0 request_id=r1\n"
     )
+
+
+def test_only_a_failed_probe_is_logged_at_info(configured):
+    stream = configured()
+    for route in PROBES:
+        log_request("GET", route, 200, 1.0, "r1", None)
+    assert stream.getvalue() == ""
+    log_request("GET", "/readyz", 503, 1.0, "r1", None)
+    assert one(stream)["status"] == 503
+    assert set(PROBES) <= {route.path for route in ROUTES}
 
 
 def test_a_decision(configured):
