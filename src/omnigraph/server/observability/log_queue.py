@@ -16,6 +16,8 @@ ITEMS_MAX = 20_000
 FLUSH_S = 5.0
 PAUSE_S = 0.01
 """The time in which items are collected, so that many are written at once."""
+YIELD_S = 0.0002
+"""The time after which the thread lets the event loop run, which may wait for the interpreter lock."""
 
 Work = Callable[[], None]
 
@@ -81,12 +83,16 @@ class LogQueue:
     def _do_batch(self, item: Work | threading.Event | None) -> list[threading.Event]:
         """Do the waiting items; return the events of those that wait for the end of the batch."""
         flushed: list[threading.Event] = []
+        since = time.perf_counter()
         while item is not None:
             if isinstance(item, threading.Event):
                 flushed.append(item)
             else:
                 self._do(item)
-                time.sleep(0)  # lets the event loop run: it may wait for the interpreter lock
+                # A change of thread takes longer than most items.
+                if time.perf_counter() - since > YIELD_S:
+                    time.sleep(0)
+                    since = time.perf_counter()
             try:
                 item = self._items.get_nowait()
             except Empty:
