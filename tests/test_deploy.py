@@ -318,8 +318,7 @@ def test_unit_uses_the_protocols_of_the_server():
 
 
 def test_unit_gives_the_server_time_to_stop():
-    variables = dict(pair.split("=", 1) for pair in SERVICE["Environment"][0].split())
-    settings = read_settings(find_config(None, {}), variables).settings
+    settings = read_settings(find_config(None, {}), {}).settings
     assert stop_time(settings.drain_s, settings.shutdown_grace_s) < float(SERVICE["TimeoutStopSec"][0])
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def stop_time(drain_s: float, grace_s: float) -> float:
     return drain_s + max(READ_GRACE_S, grace_s) + STOP_SLACK_S
 
 
+@cache
 def known_variables() -> set[str]:
     """Return every OMNIGRAPH_ variable that the program reads."""
     read = {setting.variable for setting in SERVER_SETTINGS}
