@@ -20,7 +20,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
 from omnigraph.blob import CHUNK_BYTES, Blob
 from omnigraph.cancellation import cancelled_by
@@ -29,6 +29,7 @@ from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph_open import PolicySource
 from omnigraph.graph_open import open as open_graph
+from omnigraph.http_address import is_server_url
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.operations.access import Access
 from omnigraph.operations.graph_context import Place
@@ -382,7 +383,16 @@ async def aopen(
     environ: Mapping[str, str] | None = None,
     policy: PolicySource = None,
 ) -> AsyncGraph:
-    """Open a graph as `open` does; at most `threads` calls run at a time."""
+    """Open a graph as `open` does; at most `threads` calls run at a time.
+
+    An `http://` or `https://` address connects to a server as `aconnect` does; the `AsyncRemoteGraph` that is returned
+    has the methods of `AsyncGraph`.
+    """
+    if isinstance(uri, str) and is_server_url(uri):
+        from omnigraph.client.connect import aopen_remote  # noqa: PLC0415 (only for the graph of a server)
+
+        local = {"read_only": read_only, "blob_sources": tuple(blob_sources), "policy": policy}
+        return cast(AsyncGraph, await aopen_remote(uri, branch=branch, actor=actor, environ=environ, local=local))
     pool = _Pool(threads)
 
     def open_in_thread() -> Graph:

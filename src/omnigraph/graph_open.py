@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from omnigraph.graph import Graph
+from omnigraph.http_address import is_server_url
 from omnigraph.operations.access import Access
 from omnigraph.operations.create import create_graph
 from omnigraph.operations.graph_context import GraphContext, Place
@@ -51,7 +53,14 @@ def open(
     a reference; by default there are none.
     With a `policy`, given as a file or compiled, the graph does only what the policy allows its actor; without an
     actor, it does nothing.
+    An `http://` or `https://` address connects to a server as `connect` does; the `RemoteGraph` that is returned has
+    the methods of `Graph`.
     """
+    if isinstance(uri, str) and is_server_url(uri):
+        from omnigraph.client.connect import open_remote  # noqa: PLC0415 (only for the graph of a server)
+
+        local = {"read_only": read_only, "blob_sources": tuple(blob_sources), "policy": policy}
+        return cast(Graph, open_remote(uri, branch=branch, actor=actor, environ=environ, local=local))
     compiled = policy if policy is None or isinstance(policy, Policy) else load_policy(Path(policy))
     environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from omnigraph.client.local_only import local_parameter
 from omnigraph.credentials import find_token
 from omnigraph.errors import MissingPackage
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -79,6 +80,46 @@ async def aconnect(
     except BaseException:
         await loop.close()
         raise
+
+
+def open_remote(
+    url: str,
+    *,
+    branch: str,
+    actor: str | None,
+    environ: Mapping[str, str] | None,
+    local: Mapping[str, object],
+) -> RemoteGraph:
+    """Connect for `open`; its parameters that only an embedded graph has are refused if they are given."""
+    _check_local("open", local)
+    graph = connect(url, branch=branch, environ=environ)
+    if actor is not None and actor != graph.actor:
+        graph.close()
+        raise local_parameter("open", "actor")
+    return graph
+
+
+async def aopen_remote(
+    url: str,
+    *,
+    branch: str,
+    actor: str | None,
+    environ: Mapping[str, str] | None,
+    local: Mapping[str, object],
+) -> AsyncRemoteGraph:
+    """Connect for `aopen`, as `open_remote` does for `open`."""
+    _check_local("aopen", local)
+    graph = await aconnect(url, branch=branch, environ=environ)
+    if actor is not None and actor != graph.actor:
+        await graph.aclose()
+        raise local_parameter("aopen", "actor")
+    return graph
+
+
+def _check_local(method: str, given: Mapping[str, object]) -> None:
+    for parameter, value in given.items():
+        if value:
+            raise local_parameter(method, parameter)
 
 
 def _token(url: str, given: str | None, environ: Mapping[str, str] | None) -> str | None:

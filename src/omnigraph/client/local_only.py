@@ -17,6 +17,7 @@ LOCAL_METHODS: Mapping[str, str] = {
 }
 """Method → hint."""
 LOCAL_PARAMETERS: Mapping[str, str] = {
+    "data": "pass frame.toArrow() for each type, or load Spark DataFrames into the graph in its storage",
     "engine='spark'": "open the graph in its storage to use Spark, or omit engine",
     "spark": "open the graph in its storage to use Spark, or omit spark",
     "actor": "the server takes the actor from the token; connect with the token of that actor",

@@ -224,6 +224,8 @@ class RemoteGraph:
     analyze = _run(RemoteCalls.analyze)
 
     mutate = _run(RemoteCalls.mutate)
+    load = _run(RemoteCalls.load)
+    ingest = _run(RemoteCalls.ingest)
     embed = _run(RemoteCalls.embed)
 
     get = _run(RemoteCalls.get)

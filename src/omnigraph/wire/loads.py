@@ -124,6 +124,8 @@ class LoadAnswerDocument(Document, kw_only=True):
     notes: list[str]
     embedded_rows: int | UnsetType = UNSET
     pending_embeddings: int | UnsetType = UNSET
+    rejected_count: int | UnsetType = UNSET
+    """The number of records that were set aside; `rejected` lists the first ones."""
 
 
 class EmbedDocument(Document):
@@ -207,4 +209,5 @@ def load_answer(
         notes=list(result.notes),
         embedded_rows=result.embedded_rows if embeds else UNSET,
         pending_embeddings=result.pending_embeddings if embeds else UNSET,
+        rejected_count=result.rejected_count,
     )

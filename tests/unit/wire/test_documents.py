@@ -220,6 +220,7 @@ def test_answer_to_a_load_lists_the_rejected_records() -> None:
         "rejected": [reject.to_json()],
         "repeated": False,
         "notes": [],
+        "rejected_count": 1,
     }
     jsonschema_rs.validate(msgspec.json.schema(LoadAnswerDocument), answer)
 

@@ -7,6 +7,7 @@ from omnigraph.client.calls.branches import BranchCalls
 from omnigraph.client.calls.commits import CommitCalls
 from omnigraph.client.calls.diffs import DiffCalls
 from omnigraph.client.calls.histories import HistoryCalls
+from omnigraph.client.calls.loads import LoadCalls
 from omnigraph.client.calls.maintenance import MaintenanceCalls
 from omnigraph.client.calls.mutations import MutationCalls
 from omnigraph.client.calls.queries import QueryCalls
@@ -21,6 +22,7 @@ class RemoteCalls(
     QueryCalls,
     MutationCalls,
     TableCalls,
+    LoadCalls,
     SchemaCalls,
     BranchCalls,
     TagCalls,

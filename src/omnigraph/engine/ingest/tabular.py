@@ -125,6 +125,14 @@ def read_arrow(
     return {type_.table_key: _read_rows(type_, rows, columns_of, first, faults, source, ends)}
 
 
+def table_of(name: str, data: Any, catalog: Catalog | None) -> ArrowInput:
+    """Return Arrow data or a DataFrame as a table; with a catalog, integral floats of pandas become integers."""
+    if catalog is None:
+        return input_table(name, data, None, frozenset())
+    type_ = find_type(name, catalog)
+    return input_table(name, data, None, _integer_columns(type_, end_types(type_, catalog)))
+
+
 def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
     """Return the names of the columns that contain integers."""
     found = {name for name, property_ in type_.properties.items() if property_.type.is_integer}

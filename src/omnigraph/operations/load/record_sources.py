@@ -41,6 +41,32 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
         return RecordSource(partial(_by_type, data), partial(_table_originals, data))
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
         return _file_source([os.fspath(item) for item in data], environ, delimiter)
+    kept = check_records(data)  # A write that starts over reads the records again.
+    return RecordSource(
+        lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
+        lambda _, errors: [kept[error.line - 1] if error.line else None for error in errors],
+    )
+
+
+InputFiles = Sequence[DataFile]
+
+
+def input_files(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> InputFiles | None:
+    """Return the files of an input that consists of paths or globs; None for another input."""
+    if isinstance(data, str | os.PathLike):
+        patterns = [os.fspath(data)]
+    elif isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
+        patterns = [os.fspath(item) for item in data]
+    else:
+        return None
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
+    for file in files:
+        known_kind(file)
+    return files
+
+
+def check_records(data: Any) -> list[Any]:
+    """Return an iterable of records as a list; raise `InputError` for a table without a type, or another value."""
     if _is_table(data):
         raise InputError(
             f"cannot load a {type(data).__name__} without the name of its type",
@@ -51,11 +77,7 @@ def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = N
             f"cannot load a {type(data).__name__}",
             hint="give a path, a list of paths, an iterable of records, or a table for each type name",
         )
-    kept = list(data)  # A write that starts over reads the records again.
-    return RecordSource(
-        lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
-        lambda _, errors: [kept[error.line - 1] if error.line else None for error in errors],
-    )
+    return list(data)
 
 
 def _is_table(data: Any) -> bool:

@@ -6,7 +6,7 @@ from omnigraph.server.content_negotiation import MEDIA_TYPES
 from omnigraph.server.route import Gate, Route
 from omnigraph.server.routes import load
 from omnigraph.wire.loads import LoadAnswerDocument
-from omnigraph.wire.requests.loads import IngestRequest, LoadQuery, LoadRequest
+from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest
 
 _CHANGE = (Gate("change", branch="branch"),)
 
@@ -76,6 +76,23 @@ ROUTES: tuple[Route, ...] = (
         body="stream",
         limit="load",
         media_types=(MEDIA_TYPES["arrow"],),
+        writes=True,
+        statuses=(409,),
+    ),
+    Route(
+        name="loadFiles",
+        method="POST",
+        path="/load/files",
+        handler=load.load_files,
+        tag="mutations",
+        summary="Load a tar archive of JSONL, CSV, Parquet and Arrow files as one commit.",
+        input=LoadFilesQuery,
+        answer=LoadAnswerDocument,
+        gates=_CHANGE,
+        lane="writes",
+        body="stream",
+        limit="load",
+        media_types=("application/x-tar",),
         writes=True,
         statuses=(409,),
     ),

@@ -10,13 +10,14 @@ from typing import Any
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.server.answers import Answer
+from omnigraph.server.archives import unpacked
 from omnigraph.server.arrow_bodies import read_streams
 from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.server.caller import Caller
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.loads import LoadTarget, RejectedRecordDocument, load_answer
-from omnigraph.wire.requests.loads import IngestRequest, LoadQuery, LoadRequest
+from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest
 
 REJECTED_MAX = 10_000
 """Largest number of rejected records in an answer."""
@@ -52,6 +53,16 @@ def load_arrow(caller: Caller, body: LoadQuery) -> Answer:
     return _load(caller, read_streams(caller.body.path, body.type, bytes_max=bytes_max), body, body.from_)
 
 
+def load_files(caller: Caller, body: LoadFilesQuery) -> Answer:
+    """Load the files of an archive, as a load of these files does."""
+    assert caller.body is not None
+    if body.type is not None:
+        raise InputError("'type' belongs to an Arrow stream; a file names its type", code="bad_member")
+    with unpacked(caller.body.path) as files:
+        caller.body.discard()
+        return _load(caller, files, body, body.from_, delimiter=body.delimiter)
+
+
 def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:
     spooled = SpooledBody(new_body_file(".jsonl"), "application/x-ndjson")
     try:
@@ -62,7 +73,9 @@ def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:
         spooled.discard()
 
 
-def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None) -> Answer:
+def _load(
+    caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None, *, delimiter: str | None = None
+) -> Answer:
     rejects: list[Reject] | None = [] if body.rejects else None
     branch = body.branch or MAIN
     options: dict[str, Any] = {
@@ -75,7 +88,10 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
         "if_commit": caller.if_commit,
         "cancel": caller.cancel,
         "timeout": caller.long_timeout_s,
+        "delimiter": delimiter,
     }
+    if isinstance(body, LoadQuery):
+        options |= {"missing": "keep" if body.missing == "keep" else "null", "embed": body.embed}
     if base is None:
         result = caller.graph.load(data, **options)
     else:

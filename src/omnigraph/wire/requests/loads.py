@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -45,3 +45,20 @@ class LoadQuery(Request, kw_only=True):
     type: Annotated[TypeName, Meta(description="The type of the rows of an Arrow stream.")] | None = None
     message: UrlMessage | None = None
     rejects: Rejects = False
+    missing: Annotated[
+        Literal["keep", "clear"],
+        Meta(description="What a merge does with a property that is absent from a record: keep it, or set it to null."),
+    ] = "keep"
+    embed: Annotated[bool, Meta(description="Compute vectors from their texts.")] = True
+
+
+class LoadFilesQuery(LoadQuery, kw_only=True):
+    """Options of a load whose body is an archive of files."""
+
+    delimiter: (
+        Annotated[
+            Literal[",", ";", "|", "\t"],
+            Meta(description="The delimiter of CSV files; by default the header decides."),
+        ]
+        | None
+    ) = None

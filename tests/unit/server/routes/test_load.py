@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import os
+import tarfile
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +223,22 @@ def test_malformed_arrays_do_not_reach_the_engine(server: ServerUnderTest) -> No
         reply = server.post("/load/arrow", bytes(broken), headers=ARROW)
         assert reply.status in (200, 400, 404, 413), (position, reply.body)
     assert server.get("/healthz").status == 200
+
+
+def test_archives_of_files(server: ServerUnderTest, graph: og.Graph) -> None:
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w") as tar:
+        for name, data in (("x/Person.csv", b"name\ncsv-1\n"), ("../more.jsonl", b"// comment\n")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    send = partial(server.post, "/load/files", headers={"Content-Type": "application/x-tar"})
+    reply = send(body.getvalue(), params={"mode": "append", "delimiter": ","})
+    assert (reply.status, reply.json["tables"]) == (200, [{"table_key": "node:Person", "rows_loaded": 1}])
+    assert graph.get("Person", "csv-1") is not None
+    wrong = send(b"no archive" * 100)
+    assert (wrong.status, wrong.json["reason"]) == (400, "bad_archive")
+    assert send(body.getvalue(), params={"type": "Person"}).status == 400
 
 
 def test_the_limits_of_bodies(graph: og.Graph) -> None:

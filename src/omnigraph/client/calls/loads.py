@@ -1,0 +1,186 @@
+"""Calls of loads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from omnigraph.client.call import Call
+from omnigraph.client.calls.handle import if_match, new_key
+from omnigraph.client.calls.schemas import SchemaCalls
+from omnigraph.client.load_bodies import LoadBody, load_body, needs_catalog
+from omnigraph.client.local_only import check_engine
+from omnigraph.client.messages import TYPED_JSON, Request, path_of, query_of
+from omnigraph.engine.ingest.csv_text import check_delimiter
+from omnigraph.engine_choice import Rejects, keep_rejects
+from omnigraph.errors import RecordError
+from omnigraph.operations.load.load_request import check_missing, check_mode
+from omnigraph.operations.load.load_result import LoadResult, Reject
+from omnigraph.operations.requests import check_seconds
+from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.loads import LoadAnswerDocument, RejectedRecordDocument
+from omnigraph.wire.requests.loads import LoadFilesQuery, LoadQuery
+from omnigraph.wire.typed_values import untyped_value
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.runner import Watch
+
+
+@dataclass(frozen=True)
+class _Load:
+    """The options of a load that do not depend on its input."""
+
+    input: Mapping[str, Any]
+    rejects: Rejects
+    key: str | None
+    if_commit: str | None
+    delimiter: str | None
+    cancel: Cancellation | None
+    timeout: float | None
+
+
+class LoadCalls(SchemaCalls):
+    """Calls of loads."""
+
+    def load(
+        self,
+        data: Any,
+        *,
+        mode: str | None = None,
+        missing: str = "keep",
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        if_commit: str | None = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the server reports no progress)
+        delimiter: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[LoadResult]:
+        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
+
+        Arguments are as in `Graph.load`. Files are read here and sent to the server.
+        """
+        self._check_actor("load", actor)
+        check_engine("load", engine, spark)
+        input = {
+            "mode": check_mode(mode),
+            "missing": "keep" if check_missing(missing) == "keep" else "clear",
+            "branch": self._branch(branch),
+            "message": message,
+            "embed": embed,
+        }
+        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout))
+
+    def ingest(
+        self,
+        data: Any,
+        *,
+        branch: str,
+        from_branch: str = MAIN,
+        mode: str = "merge",
+        missing: str = "keep",
+        actor: str | None = None,
+        message: str | None = None,
+        rejects: Rejects = None,
+        embed: bool = True,
+        engine: str = "auto",
+        spark: Any = None,
+        job_id: str | None = None,
+        if_commit: str | None = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the server reports no progress)
+        delimiter: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[LoadResult]:
+        """Load records as `load` does, onto a branch that is created from `from_branch` if it does not exist.
+
+        Arguments are as in `Graph.ingest`.
+        """
+        self._check_actor("ingest", actor)
+        check_engine("ingest", engine, spark)
+        input = {
+            "mode": check_mode(mode),
+            "missing": "keep" if check_missing(missing) == "keep" else "clear",
+            "branch": branch,
+            "from_": from_branch,
+            "message": message,
+            "embed": embed,
+        }
+        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout))
+
+    def _load(self, data: Any, load: _Load) -> Call[LoadResult]:
+        if load.timeout is not None:
+            check_seconds(load.timeout)
+        delimiter = check_delimiter(load.delimiter)
+        catalog = (yield from self.catalog(_existing(load.input))) if needs_catalog(data) else None
+        body = load_body(data, os.environ, delimiter, catalog)
+        try:
+            answer = yield _request(body, load, delimiter)
+        except RecordError as error:
+            raise body.original(error) from None
+        result = _result(answer.document(LoadAnswerDocument), body)
+        if not result.repeated:
+            keep_rejects(result.rejected, load.rejects)
+        return result
+
+
+def _existing(input: Mapping[str, Any]) -> str:
+    """Return a branch whose schema is that of the load: its own branch, or the one from which it is created."""
+    return str(input.get("from_") or input["branch"])
+
+
+def _request(body: LoadBody, load: _Load, delimiter: str | None) -> Request:
+    members = {**load.input, "rejects": load.rejects is not None}
+    query = LoadFilesQuery(**members, delimiter=_known(delimiter)) if body.route == "files" else LoadQuery(**members)
+    return Request(
+        method="POST",
+        path=path_of("load", body.route),
+        parameters=query_of(query),
+        body=body.chunks,
+        media_type=body.media_type,
+        accept=TYPED_JSON,
+        headers=if_match(load.if_commit),
+        key=new_key() if load.key is None else load.key,
+        timeout=load.timeout,
+        cancel=load.cancel,
+    )
+
+
+def _known(delimiter: str | None) -> Any:
+    return delimiter
+
+
+def _result(document: LoadAnswerDocument, body: LoadBody) -> LoadResult:
+    rejected = tuple(_reject(record, body) for record in document.rejected)
+    mode: Any = document.mode
+    return LoadResult(
+        document.branch,
+        mode,
+        document.commit.graph_commit_id if document.commit is not None else None,
+        tuple((table.table_key, table.rows_loaded) for table in document.tables),
+        rejected,
+        0 if document.embedded_rows is UNSET else document.embedded_rows,
+        0 if document.pending_embeddings is UNSET else document.pending_embeddings,
+        document.base_branch,
+        document.branch_created,
+        len(rejected) if document.rejected_count is UNSET else document.rejected_count,
+        tuple(document.notes),
+        document.repeated,
+    )
+
+
+def _reject(found: RejectedRecordDocument, body: LoadBody) -> Reject:
+    record = untyped_value(found.record) if body.records is None else body.record(found.line)
+    source = body.source(found.source)
+    return Reject(source, found.line, found.type, found.property, found.rule, found.reason, record)
