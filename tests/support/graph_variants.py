@@ -162,8 +162,10 @@ def failure(call: Callable[[], Any]) -> Any:
 
 _IDS = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _TIMES = re.compile(r"\b2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z")
-_UNEQUAL = frozenset({"created_us", "elapsed_ms", "transaction"})
+_UNEQUAL = frozenset({"created_us", "elapsed_ms", "transaction", "uri"})
 """Attributes that differ between two runs."""
+_RECORDED = frozenset({"request_id", "affected"})
+"""Metadata of a commit that a server records: its request, and the counts of a write with an idempotency key."""
 _TOKENS = frozenset({"next", "cursor", "page", "resume_cursor"})
 
 
@@ -208,12 +210,14 @@ class Description:
 
     def _object(self, value: Any) -> Any:
         match value:
+            case Result() if not value.columns:
+                return ["Result", "no columns"]
             case Result():
                 rows = {"columns": value.columns, "rows": value.to_pylist(), "cells": value.to_columns()}
                 named = {"query_name": value.query_name, "commit": value.commit_id, "more": value.next is not None}
-                return ["Result", str(value.schema), self.of({**rows, **named, "text": str(value)})]
+                return ["Result", _shown(value.schema), self.of({**rows, **named, "text": str(value)})]
             case pa.Table() | pa.RecordBatch():
-                return ["rows", str(value.schema.remove_metadata()), self.of(value.to_pylist())]
+                return ["rows", _shown(value.schema), self.of(value.to_pylist())]
             case ChangeSet():
                 shown = {"steps": value.schema_steps, "commits": value.commits, "next": value.next, "text": repr(value)}
                 return ["ChangeSet", self._members({**shown, "counts": value.counts()}), self.of(list(value))]
@@ -227,8 +231,7 @@ class Description:
         raise AssertionError(f"a {type(value).__name__} has no description")
 
     def _members(self, members: Mapping[Any, Any]) -> Any:
-        # A server records the id of the request in the commit.
-        shown = {str(name): value for name, value in members.items() if name != "request_id"}
+        shown = {str(name): value for name, value in members.items() if name not in _RECORDED}
         return {name: self._member(name, shown[name]) for name in sorted(shown)}
 
     def _member(self, name: str, value: Any) -> Any:
@@ -242,6 +245,11 @@ class Description:
         text = text.replace(self._folder, "<folder>")
         text = _TIMES.sub("<time>", text)
         return _IDS.sub(lambda found: f"<id {self._numbers.setdefault(found[0], len(self._numbers))}>", text)
+
+
+def _shown(schema: pa.Schema) -> str:
+    """Return names and types. The metadata of fields are those of the storage."""
+    return str(schema.to_string(show_field_metadata=False, show_schema_metadata=False))
 
 
 def _error_members(error: OmniGraphError) -> dict[str, Any]:

@@ -20,9 +20,11 @@ from omnigraph.client.call import Call, Calls, Stream
 from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
 from omnigraph.client.calls.tables import BlobAddress, export_request
+from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
 from omnigraph.client.transport.async_loop import AsyncLoop
 from omnigraph.notebook.schema_view import SchemaText
+from omnigraph.pipeline.diff import DiffResult
 from omnigraph.versioning.compare.diff import RowChange
 
 if TYPE_CHECKING:
@@ -106,6 +108,22 @@ def _changes(
                 yield change
 
     return diff
+
+
+def _written(
+    method: Callable[Concatenate[RemoteCalls, P], Call[DiffFiles]],
+) -> Callable[Concatenate[AsyncRemoteGraph, P], Coroutine[Any, Any, DiffResult]]:
+    """Make a coroutine that writes the changes of a diff to files."""
+
+    @functools.wraps(method)
+    async def write(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> DiffResult:
+        with await self._loop.run(method(self._calls, *args, **kwargs)) as files:
+            async with aclosing(self._loop.iterate(files.changes)) as changes:
+                async for change in changes:
+                    files.add(change)
+            return files.finish()
+
+    return write
 
 
 def _each(
@@ -287,6 +305,7 @@ class AsyncRemoteGraph:
     commits = _run(RemoteCalls.commits)
     commit = _run(RemoteCalls.commit)
     diff = _changes(RemoteCalls.diff)
+    export_diff = _written(RemoteCalls.export_diff)
     commit_changes = _run(RemoteCalls.commit_changes)
     changes = _run(RemoteCalls.changes)
     changes_baseline = _iterate(RemoteCalls.changes_baseline)

@@ -20,6 +20,7 @@ LOCAL_PARAMETERS: Mapping[str, str] = {
     "data": "pass frame.toArrow() for each type, or load Spark DataFrames into the graph in its storage",
     "engine='spark'": "open the graph in its storage to use Spark, or omit engine",
     "spark": "open the graph in its storage to use Spark, or omit spark",
+    "out": "name a folder of this machine",
     "actor": "the server takes the actor from the token; connect with the token of that actor",
     "partitioned": "a server sends whole tables; omit partitioned, or open the graph in its storage",
     "policy": "the server enforces the policy of its graph",

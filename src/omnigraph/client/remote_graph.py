@@ -21,9 +21,11 @@ from omnigraph.client.call import Call, Calls, Stream
 from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
 from omnigraph.client.calls.tables import BatchDecoder, BlobAddress, export_request
+from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
 from omnigraph.client.transport.sync_loop import SyncLoop
 from omnigraph.notebook.schema_view import SchemaText
+from omnigraph.pipeline.diff import DiffResult
 from omnigraph.versioning.compare.changeset import ChangeSet
 
 if TYPE_CHECKING:
@@ -96,6 +98,21 @@ def _change_set(
         return self._loop.run(method(self._calls, *args, **kwargs)).change_set(self._loop.iterate)
 
     return diff
+
+
+def _written(
+    method: Callable[Concatenate[RemoteCalls, P], Call[DiffFiles]],
+) -> Callable[Concatenate[RemoteGraph, P], DiffResult]:
+    """Make a method that writes the changes of a diff to files."""
+
+    @functools.wraps(method)
+    def write(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> DiffResult:
+        with self._loop.run(method(self._calls, *args, **kwargs)) as files:
+            for change in self._loop.iterate(files.changes):
+                files.add(change)
+            return files.finish()
+
+    return write
 
 
 def _each(
@@ -286,6 +303,7 @@ class RemoteGraph:
     commits = _run(RemoteCalls.commits)
     commit = _run(RemoteCalls.commit)
     diff = _change_set(RemoteCalls.diff)
+    export_diff = _written(RemoteCalls.export_diff)
     commit_changes = _run(RemoteCalls.commit_changes)
     changes = _run(RemoteCalls.changes)
     changes_baseline = _iterate(RemoteCalls.changes_baseline)

@@ -136,7 +136,7 @@ def analyze(
     context: GraphContext, snapshot: Snapshot, request: AnalysisRequest, solve: Solve | None = None
 ) -> Analysis:
     """Run an algorithm on a snapshot; nothing is written."""
-    algorithm, cache = _check(request), context.cache
+    algorithm, cache = check_analysis(request), context.cache
     nodes, edges = _chosen(context.catalogs.of(snapshot), request)
     if solve is None:
         solver: Solver = _ArraySolver(_edge_list(snapshot, cache, nodes, edges, request.weight))
@@ -166,7 +166,7 @@ def analyze(
     return Analysis(algorithm, tables, stats, snapshot.commit_id)
 
 
-def _check(request: AnalysisRequest) -> Algorithm:
+def check_analysis(request: AnalysisRequest) -> Algorithm:
     """Return the requested algorithm; an unknown one, or a parameter out of range, raises `InputError`."""
     algorithm = request.algorithm
     if algorithm not in get_args(Algorithm):

@@ -81,6 +81,15 @@ def diffs_by_two_iterations(graph: Any) -> Any:
     return [list(found), list(found)]
 
 
+def diff_files(graph: Any, folder: Any) -> Any:
+    whole, some = folder / "whole", folder / "some"
+    results = [graph.export_diff("v1", "draft", whole), graph.export_diff("v1", None, some, kinds=["node"])]
+    files = {path.name: path.read_text(encoding="utf-8") for path in sorted(whole.iterdir())}
+    again = failure(lambda: graph.export_diff("v1", "draft", whole))
+    missing = failure(lambda: graph.export_diff("nowhere", None, folder / "missing"))
+    return [results, files, again, missing, (folder / "missing").exists()]
+
+
 def diff_pages(graph: Any) -> Any:
     return [[change.id for change in graph.diff(1, 2, limit=count)] for count in (1, 2, 2000)]
 
@@ -220,6 +229,7 @@ BODIES = [
     plans,
     diffs,
     diffs_by_two_iterations,
+    diff_files,
     diff_pages,
     commit_changes,
     feeds,

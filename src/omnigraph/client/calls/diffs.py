@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from omnigraph.client.calls.branches import seconds
 from omnigraph.client.calls.commits import filter_of
 from omnigraph.client.calls.handle import CallHandle, at_text
 from omnigraph.client.decoders import LineDecoder
+from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.failures import unreadable
+from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
 from omnigraph.client.results.changes import given, row_change_of
 from omnigraph.graph_history import diff_title
@@ -26,6 +29,7 @@ from omnigraph.wire.requests.request import LIST_MAX
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.write.repository import At
 
 
@@ -83,6 +87,32 @@ class DiffCalls(CallHandle):
         rows = DiffQuery(from_=first, to=last, **wanted)
         request = self._get("diff", input=rows, accept=TYPED_NDJSON, streamed=True, unlimited=True, **stop)
         return Difference(title, tuple(document.schema_steps), commits, Stream(request, ChangeDecoder))
+
+    def export_diff(
+        self,
+        from_: At,
+        to: At,
+        out: str | os.PathLike[str],
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,  # noqa: ARG002 (the progress of a job)
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[DiffFiles]:
+        """Write the changes of `diff` to a new folder of JSON lines on this machine.
+
+        `cancel` and `timeout` stop the diff; its files are removed.
+        """
+        check_engine("export_diff", engine, spark)
+        folder = os.fspath(out)
+        if "://" in folder:
+            raise local_parameter("export_diff", "out")
+        found = yield from self.diff(from_, to, kinds=kinds, types=types, cancel=cancel, timeout=timeout)
+        assert isinstance(found.changes, Stream), "a diff without a limit is a stream"
+        return DiffFiles(folder, found.commits, found.changes)
 
     def _page(
         self, title: str, members: dict[str, Any], limit: int, after: str | None, stop: dict[str, Any]

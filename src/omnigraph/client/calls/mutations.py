@@ -19,7 +19,7 @@ from omnigraph.client.messages import TYPED_JSON
 from omnigraph.client.query_texts import answered
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
-from omnigraph.operations.analytics import Analysis
+from omnigraph.operations.analytics import Analysis, AnalysisRequest, check_analysis
 from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.operations.requests import Params, QueryText, check_seconds
@@ -108,10 +108,11 @@ class MutationCalls(CallHandle):
         self._check_actor("analyze", actor)
         check_engine("analyze", engine, spark)
         _check_timeout(timeout)
+        algorithm = check_analysis(AnalysisRequest(algorithm, nodes, edges, weight, damping))
         if write is not None and at is not None:
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
         input = AnalyzeRequest(
-            algorithm=algorithm,  # type: ignore[arg-type]
+            algorithm=algorithm,
             nodes=None if nodes is None else list(nodes),
             edges=None if edges is None else list(edges),
             weight=weight,
