@@ -61,4 +61,4 @@ def lies_under(url: str, base: str) -> bool:
 
 
 def _bad(url: str, problem: str, hint: str = _EXAMPLE) -> InputError:
-    return InputError(f"'{redact_uri(url)}' {problem}", code="bad_server_url", hint=hint)
+    return InputError(f"'{redact_uri(url)}' {problem}", code="bad_server_address", hint=hint)

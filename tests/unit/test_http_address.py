@@ -44,7 +44,7 @@ def test_normal_form(url, normal):
 def test_refused_addresses(url, said):
     with pytest.raises(InputError, match=said) as caught:
         normalized_url(url)
-    assert caught.value.code == "bad_server_url"
+    assert caught.value.code == "bad_server_address"
     assert "secret" not in str(caught.value)
 
 

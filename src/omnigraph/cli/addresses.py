@@ -178,7 +178,7 @@ def _with_graph(address: Address, graph_id: str) -> Address:
     if named is not None:
         raise InputError(
             f"the address '{shown}' names the graph '{named}' already; '{graph_id}' cannot be added",
-            code="bad_server_url",
+            code="bad_server_address",
             hint="name the graph once: in the address, as --graph, or as 'default_graph'",
         )
     return replace(address, uri=graph_url(address.uri, graph_id))

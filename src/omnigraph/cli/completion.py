@@ -6,7 +6,8 @@ Errors while candidates are computed are ignored: the user is typing, so the lis
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,7 @@ from omnigraph.config import Config, find_config
 from omnigraph.errors import OmniGraphError
 
 if TYPE_CHECKING:
+    from omnigraph.cli.addresses import GivenAddress
     from omnigraph.graph import Graph
 
 
@@ -82,18 +84,34 @@ def _config(context: typer.Context) -> Config:
 
 
 def _from_graph(context: typer.Context, incomplete: str, words: Callable[[Graph], Iterable[str]]) -> list[str]:
+    """Return words of the graph that the command line names; a server is not asked, because the answer can be late."""
+    from omnigraph.cli.addresses import find_address
     from omnigraph.graph_open import open as open_graph
 
-    given = context.params
-    config = _config(context)
+    settings = _Settings(_config(context))
     try:
-        name = given.get("target") or config.get("cli.graph")
-        uri = given.get("uri") or given.get("uri_option") or (config.get_graph(name) if name else None)
-        if uri is None or config.get("cli.policy") == "enforce":
+        address = find_address(_given(context), settings)
+        if address is None or address.is_server or settings.config.get("cli.policy") == "enforce":
             return []
-        return _starting(incomplete, words(open_graph(uri, read_only=True)))
-    except OmniGraphError:
+        return _starting(incomplete, words(open_graph(address.uri, read_only=True)))
+    except (OmniGraphError, typer.BadParameter):
         return []
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The configuration and the environment."""
+
+    config: Config
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+def _given(context: typer.Context) -> GivenAddress:
+    """Return the arguments and options of the command line that name a graph."""
+    from omnigraph.cli.addresses import GivenAddress
+
+    names = ("uri", "uri_option", "target", "server_name", "graph_id", "store", "profile_name")
+    return GivenAddress(*(context.params.get(name) for name in names))
 
 
 def _starting(incomplete: str, words: Iterable[str]) -> list[str]:

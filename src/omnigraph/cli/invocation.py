@@ -11,24 +11,27 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.models import ArgumentInfo
 
 from omnigraph.cli import completion
 from omnigraph.cli.addresses import Address, GivenAddress, find_address
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
-from omnigraph.config import FILE_NAME, Config, find_config, with_env_file
-from omnigraph.errors import GraphNotFound, InputError
+from omnigraph.config import FILE_NAME, Config, find_config, read_env_file
+from omnigraph.errors import GraphNotFound, InputError, OmniGraphError
 from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
+    from omnigraph.client.remote_graph import RemoteGraph
     from omnigraph.graph import Graph
     from omnigraph.operations.access import Access
 
@@ -120,18 +123,19 @@ class Invocation:
     profile_name: str | None = None
 
     def __post_init__(self) -> None:
-        self._written: tuple[Graph, int] | None = None
+        self._written: Callable[[], str] | None = None
+        """Returns what is known about the writes of an interrupted command; None if it opened nothing for writing."""
+        self.contacted: Address | None = None
+        """The address that the command opened or asked."""
+        self._connections = ExitStack()
+
+    def close(self) -> None:
+        """Close the connections to servers."""
+        self._connections.close()
 
     def report_interrupt(self) -> None:
         """Print whether an interrupted command wrote anything."""
-        if self._written is None:
-            remark("interrupted", "nothing was written")
-            return
-        graph, before = self._written
-        if graph.newest_version == before:
-            remark("interrupted", "nothing was written")
-        else:
-            remark("interrupted", "the graph changed meanwhile; 'omnigraph commit list' shows the commits")
+        remark("interrupted", self._written() if self._written is not None else _UNCHANGED)
 
     @cached_property
     def config(self) -> Config:
@@ -144,7 +148,8 @@ class Invocation:
     @cached_property
     def environ(self) -> Mapping[str, str]:
         """The environment, and with lower precedence the assignments of `auth.env_file`."""
-        return with_env_file(self.config, os.environ)
+        named = self.config.get("auth.env_file")
+        return {**read_env_file(self.config.resolve(named)), **os.environ} if named else os.environ
 
     @property
     def actor(self) -> str | None:
@@ -186,6 +191,8 @@ class Invocation:
                 hint=f"give its address (omnigraph {self.command} … ./my.omni, or --uri), its name (--target), a "
                 f"server (--server), a profile (--profile), or set 'cli.graph' in {FILE_NAME}",
             )
+        if found.is_server and self.options.actor:
+            raise UsageFault("--as has no effect on a server, which takes the actor from the token; omit --as")
         return found
 
     def branch(self, given: str | None, fallback: str | None = None) -> str:
@@ -203,21 +210,61 @@ class Invocation:
             )
         return address
 
+    def server(self) -> Address:
+        """Return the address of a server; raises `InputError` for a graph in storage."""
+        address = self.address()
+        if not address.is_server:
+            raise InputError(
+                f"'omnigraph {self.command}' requires a server; '{redact_uri(address.uri)}' is in storage",
+                code="needs_server",
+                hint="give --server NAME or --server URL",
+            )
+        self.contacted = address
+        return address
+
     def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
         """Open the graph."""
+        from omnigraph.versioning.model.manifest_objects import MAIN
+
+        address, branch = address or self.address(), branch or MAIN
+        self.contacted = address
+        if address.is_server:
+            return self._connect(address, branch, read_only=read_only)
         with importing_large_modules(freeze=True):
             from omnigraph.graph_open import open as open_graph
             from omnigraph.storage.lance.lance_module import load_lance
-            from omnigraph.versioning.model.manifest_objects import MAIN
 
             load_lance()
-        address = address or self.storage()
-        access, branch = self.access(address), branch or MAIN
+        access = self.access(address)
         first = MAIN if access is not None else branch
         graph = open_graph(address.uri, branch=first, actor=self.actor, read_only=read_only, environ=self.environ)
         if not read_only:
-            self._written = graph, graph.newest_version
+            self._written = functools.partial(_change_since, graph, graph.newest_version)
         return graph if access is None else graph.with_access(access).on(branch)
+
+    def _connect(self, address: Address, branch: str, *, read_only: bool) -> Graph:
+        """Connect to a graph of a server. `RemoteGraph` has the methods of `Graph`; the contract tests compare them."""
+        from omnigraph.cli.remote import connect, import_client
+
+        with importing_large_modules(freeze=True):
+            import_client()
+        remote = connect(address, self, branch)
+        self._connections.callback(remote.close)
+        if not read_only:
+            self._written = functools.partial(_sent_writes, remote)
+        return cast("Graph", remote)
+
+    @contextmanager
+    def explained_errors(self) -> Iterator[None]:
+        """Add hints to the errors of a server."""
+        try:
+            yield
+        except OmniGraphError as error:
+            if self.contacted is None or not self.contacted.is_server:
+                raise
+            from omnigraph.cli.remote import explained
+
+            raise explained(error, self.contacted, self) from error.__cause__
 
     def access(self, address: Address) -> Access | None:
         """Return the rights of the actor by the policy of a graph; None unless `cli.policy` is `enforce`."""
@@ -238,7 +285,9 @@ class Invocation:
 
     def open_for_queries(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
         """Open the graph for queries; on a writable local disk, their caches are kept for later processes."""
-        address = address or self.storage()
+        address = address or self.address()
+        if address.is_server:
+            return self.open(address, branch=branch, read_only=True)
         path = Path(address.uri.removeprefix("file://"))
         keep = address.is_local and os.access(path, os.W_OK)
         return self.open(address, branch=branch, read_only=not keep)
@@ -266,6 +315,25 @@ class Invocation:
             code="not_confirmed",
             hint="confirm with --yes",
         )
+
+
+_UNCHANGED = "nothing was written"
+
+
+def _change_since(graph: Graph, version: int) -> str:
+    """Return whether a graph changed since a version."""
+    if graph.newest_version == version:
+        return _UNCHANGED
+    return "the graph changed meanwhile; 'omnigraph commit list' shows the commits"
+
+
+def _sent_writes(graph: RemoteGraph) -> str:
+    """Return whether a write was sent to a server."""
+    from omnigraph.client.remote_graph import has_sent_write
+
+    if not has_sent_write(graph):
+        return _UNCHANGED
+    return "a write was sent, and the server may have completed it; 'omnigraph commit list' shows the commits"
 
 
 def takes_graph(command: Callable[..., None]) -> Callable[..., None]:
@@ -333,7 +401,8 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
         path = context.command_path.partition(" ")[2]
         invocation = Invocation(path, merged, **named)
         try:
-            command(invocation, **values)
+            with closing(invocation), invocation.explained_errors():
+                command(invocation, **values)
         except KeyboardInterrupt:
             invocation.report_interrupt()
             raise

@@ -15,6 +15,7 @@ from omnigraph.cli.commands.admin import (
     completion,
     config,
     demo,
+    graphs,
     login,
     optimize,
     policy,
@@ -26,7 +27,7 @@ from omnigraph.cli.commands.admin import (
     verify,
     version,
 )
-from omnigraph.cli.commands.data import analyze, blob, change, embed, export, ingest, init, load, read, shell
+from omnigraph.cli.commands.data import alias, analyze, blob, change, embed, export, ingest, init, load, read, shell
 from omnigraph.cli.commands.model import explain, fmt, lint, schema
 from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, history, log, revert, status, tag
 from omnigraph.cli.commands.serve import serve
@@ -84,6 +85,7 @@ for name in ("read", "query"):
     app.command(name, rich_help_panel=QUERY, hidden=name == "query")(read.read_command)
 for name in ("change", "mutate"):
     app.command(name, rich_help_panel=QUERY, hidden=name == "mutate")(change.change_command)
+app.command("alias", rich_help_panel=QUERY)(alias.alias_command)
 app.command("shell", rich_help_panel=QUERY)(shell.shell_command)
 app.command("analyze", rich_help_panel=QUERY)(analyze.analyze_command)
 app.add_typer(blob.app, name="blob", rich_help_panel=QUERY)
@@ -113,6 +115,7 @@ app.add_typer(token.app, name="token", rich_help_panel=OPERATE)
 app.add_typer(audit.app, name="audit", rich_help_panel=OPERATE)
 app.command("login", rich_help_panel=OPERATE)(login.login_command)
 app.command("logout", rich_help_panel=OPERATE)(login.logout_command)
+app.add_typer(graphs.app, name="graphs", rich_help_panel=OPERATE)
 app.add_typer(profile.app, name="profile", rich_help_panel=OPERATE)
 app.command("config", rich_help_panel=OPERATE)(config.config_command)
 app.command("completion", rich_help_panel=OPERATE)(completion.completion_command)

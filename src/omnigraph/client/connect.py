@@ -39,7 +39,7 @@ def connect(
     cannot be reached is repeated up to `retries` times. `verify` is False, the path of a file of certificates, or a TLS
     context. `environ` replaces the environment of the process.
     """
-    with _packages():
+    with client_packages():
         from omnigraph.client.calls.remote_calls import RemoteCalls, read_actor  # noqa: PLC0415
         from omnigraph.client.remote_graph import RemoteGraph  # noqa: PLC0415
         from omnigraph.client.transport.address import Address, Settings  # noqa: PLC0415
@@ -66,7 +66,7 @@ async def aconnect(
     environ: Mapping[str, str] | None = None,
 ) -> AsyncRemoteGraph:
     """Connect to a graph of a server as `connect` does; the methods of the graph are coroutines."""
-    with _packages():
+    with client_packages():
         from omnigraph.client.async_remote_graph import AsyncRemoteGraph  # noqa: PLC0415
         from omnigraph.client.calls.remote_calls import RemoteCalls, read_actor  # noqa: PLC0415
         from omnigraph.client.transport.address import Address, Settings  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _token(url: str, given: str | None, environ: Mapping[str, str] | None) -> st
 
 
 @contextmanager
-def _packages() -> Iterator[None]:
+def client_packages() -> Iterator[None]:
     """Name the extra if a package of the client is not installed."""
     try:
         yield

@@ -315,3 +315,8 @@ class RemoteGraph:
     cleanup = _run(RemoteCalls.cleanup)
     recover = _run(RemoteCalls.recover)
     verify = _run(RemoteCalls.verify)
+
+
+def has_sent_write(graph: RemoteGraph) -> bool:
+    """Return True if a write was sent over the connections of a graph, whether or not its answer arrived."""
+    return graph._loop.session.write_sent

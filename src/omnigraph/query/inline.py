@@ -21,11 +21,11 @@ from omnigraph.checkpoints import paced
 from omnigraph.errors import Hint, ParameterError
 from omnigraph.lang.spans import Name
 from omnigraph.lang.tokens import VAR, lex
-from omnigraph.query.params import WrittenValue
 from omnigraph.query.syntax.ast import Param
 from omnigraph.query.syntax.parse_writes import BARE
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.scalar_types.registry import LITERAL_CALLS
+from omnigraph.scalar_types.written_value import WrittenValue
 from omnigraph.types import INTEGER_RANGES
 
 _I64_MAX = INTEGER_RANGES["I64"][1]

@@ -7,7 +7,6 @@ it. Both accept integers as decimal strings.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,20 +17,12 @@ from omnigraph.errors import ParameterError, ValueFormatError
 from omnigraph.query.plan.ir import NOW, ParamDecl
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.scalar_types.registry import JS_SAFE_MAX
+from omnigraph.scalar_types.written_value import WrittenValue
 from omnigraph.suggestions import closest
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import is_json, read_json
 
 _DECIMAL = re.compile(r"-?[0-9]{1,100}")
-
-
-class WrittenValue(str):
-    """A number or Bool as written, for a parameter whose type decides whether the value is a text."""
-
-    @property
-    def value(self) -> Any:
-        """The JSON value of the text."""
-        return json.loads(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ A value that JSON has no type for is an object with one member, whose name is th
 
     {"$date": "2026-01-31"}    {"$datetime": "2026-01-31T12:30:00+00:00"}    {"$int": "9007199254740993"}
     {"$float": "NaN"}          {"$bytes": "aGk="}                            {"$object": {"$date": 1}}
+    {"$written": "29"}
 
-`$object` encloses an object that could be taken for one of these.
+`$object` encloses an object that could be taken for one of these. `$written` is a parameter that is a number or a text,
+depending on the query.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from omnigraph.scalar_types.registry import JS_SAFE_MAX
+from omnigraph.scalar_types.written_value import WrittenValue
 
 _OBJECT = "$object"
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -26,12 +29,15 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "$int": int,
     "$float": float,
     "$bytes": lambda text: b64decode(text, validate=True),
+    "$written": WrittenValue.read,
 }
 
 
 def typed_value(value: Any) -> Any:
     """Convert a value, a row or a container of them to typed JSON values; `untyped_value` is the inverse."""
     match value:
+        case WrittenValue():
+            return {"$written": str(value)}
         case None | bool() | str():
             return value
         case int():

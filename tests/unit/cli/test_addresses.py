@@ -122,8 +122,8 @@ def test_options_that_cannot_be_used(given, said):
         ({"server": "rom"}, "unknown_server", "defined servers: 'one', 'room'"),
         ({"profile": "x"}, "unknown_profile", "defined profiles: 'lab', 'late', 'plain'"),
         ({"target": "x"}, "unknown_target", "defined: 'a', 'far'"),
-        ({"server": "one", "graph_id": "b"}, "bad_server_url", "names the graph 'a' already"),
-        ({"uri": "https://u:secret@h.example"}, "bad_server_url", "contains a user name or password"),
+        ({"server": "one", "graph_id": "b"}, "bad_server_address", "names the graph 'a' already"),
+        ({"uri": "https://u:secret@h.example"}, "bad_server_address", "contains a user name or password"),
     ],
 )
 def test_wrong_names_and_addresses(given, code, said):

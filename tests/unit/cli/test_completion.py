@@ -67,6 +67,21 @@ def test_candidates(proposed, line, words):
     assert sorted(proposed(line)) == words
 
 
+def test_names_of_the_operator_file(proposed, monkeypatch):
+    home = Path("home")
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(home.absolute()))
+    (home / "config.yaml").write_text(
+        "servers: { room: { url: 'https://graph.example' }, rest: { url: 'https://rest.example' } }\n"
+        "profiles: { late: { server: room } }\naliases: { loans: { server: room, query: q } }\n"
+    )
+    assert sorted(proposed("omnigraph status --server r")) == ["rest", "room"]
+    assert proposed("omnigraph login ro") == ["room"]
+    assert proposed("omnigraph status --profile ") == ["late"]
+    assert proposed("omnigraph alias ") == ["loans"]
+    assert proposed("omnigraph read --server room --branch ") == [], "a server is not asked"
+
+
 def test_unreadable_graph_gives_no_candidates(proposed):
     Path("omnigraph.yaml").write_text("cli: [")
     assert proposed("omnigraph read --branch ") == []

@@ -15,10 +15,10 @@ import omnigraph as og
 from omnigraph.errors import ParameterError, ParseError, TypeCheckError, hint_for
 from omnigraph.query.inference import infer_params
 from omnigraph.query.inline import inline_params, is_bare
-from omnigraph.query.params import WrittenValue
 from omnigraph.query.syntax.ast import Param
 from omnigraph.query.syntax.format import format_queries
 from omnigraph.query.syntax.parser import parse_queries
+from omnigraph.scalar_types.written_value import WrittenValue
 from omnigraph.schema.check import compile_schema
 
 PEOPLE = compile_schema(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.scalar_types.written_value import WrittenValue
 from omnigraph.wire.document import encoder
 from omnigraph.wire.typed_values import typed_value, untyped_value
 
@@ -72,3 +73,16 @@ def test_the_form_of_values(value: Any, written: Any) -> None:
 def test_an_invalid_typed_value_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         untyped_value(value)
+
+
+@pytest.mark.parametrize("text", ["29", "-1.5e3", "true", "NaN", "9" * 400])
+def test_written_values_keep_their_text(text: str) -> None:
+    found = untyped_value(typed_value(WrittenValue(text)))
+    assert type(found) is WrittenValue
+    assert found == text
+
+
+@pytest.mark.parametrize("text", ["", "x", "[1]", '"a"', "null", "[" * 100_000, "9" * 401, "01", " 1", "1\n"])
+def test_written_values_are_numbers_or_bools(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (messages differ)
+        untyped_value({"$written": text})

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.files import read_text
-from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
 
 Declared = Mapping[str, str]
 """Declared parameters of a query and their types as written."""
+
+
+class TakesArguments(Protocol):
+    """An alias, of the configuration or of the operator file."""
+
+    @property
+    def name(self) -> str:
+        """The name of the alias."""
+
+    @property
+    def args(self) -> Sequence[str]:
+        """The parameters that its arguments give, in order."""
 
 
 def gather(
@@ -25,7 +36,7 @@ def gather(
     params: str | None,
     params_file: str | None,
     assignments: Sequence[str],
-    alias: Alias | None = None,
+    alias: TakesArguments | None = None,
     words: Sequence[str] = (),
     bare: bool = False,
 ) -> dict[str, Any]:
@@ -70,7 +81,7 @@ def _text_types() -> frozenset[str]:
 
 def read_untyped(word: str) -> Any:
     """Parse a word for a parameter without a declared type; a number keeps its text until the type is known."""
-    from omnigraph.query.params import WrittenValue
+    from omnigraph.scalar_types.written_value import WrittenValue
 
     value = read_word(word, None)
     return WrittenValue(word) if isinstance(value, bool | int | float) else value

@@ -90,6 +90,11 @@ class QueryRequest:
         """The name of the query."""
         return self.query.name.text
 
+    @property
+    def format(self) -> str | None:
+        """The format of the alias."""
+        return self.alias.format if self.alias is not None else None
+
 
 def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, *, changes: bool) -> QueryRequest:
     """Resolve the options of a command to a query request; opens no graph."""
@@ -99,7 +104,8 @@ def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, 
     alias = _alias(run, options.alias, changes)
     _take_address(run, words, alias)
     file, name = (alias.query, alias.query_name or options.name) if alias else (options.file, options.name)
-    source, query = _pick_query(run, file, options.text, name, changes)
+    source = _source(run, file, options.text)
+    query = pick_from(source, name, changes=changes)
     declared = declared_types(query)
     given = gather(
         declared,
@@ -111,7 +117,7 @@ def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, 
         bare=query.is_bare,
     )
     _warn_of_unused(query, options.text or "", declared, given)
-    return QueryRequest(query, source, given, run.storage(alias.graph if alias else None), alias)
+    return QueryRequest(query, source, given, run.address(alias.graph if alias else None), alias)
 
 
 def _alias(run: Invocation, name: str | None, changes: bool) -> Alias | None:
@@ -141,19 +147,19 @@ def _is_assignment(word: str) -> bool:
     return re.match(r"\$?[A-Za-z_]\w*=", word) is not None
 
 
-def _pick_query(
-    run: Invocation, file: str | None, text: str | None, name: str | None, changes: bool
-) -> tuple[str | Path, QueryDefinition]:
+def _source(run: Invocation, file: str | None, text: str | None) -> str | Path:
+    """Return the text of the queries, or the path of their file."""
+    if file is None:
+        return text or ""
+    return read_text(STDIN) if file == STDIN else run.config.find_query(file)
+
+
+def pick_from(source: str | Path, name: str | None, *, changes: bool) -> QueryDefinition:
+    """Return the named or only query of a text or file; it must be a mutation if `changes` is true, else a read."""
     from omnigraph.query.compile import pick_query
     from omnigraph.query.syntax.parser import parse_queries
 
-    source: str | Path
-    if file is None or file == STDIN:
-        source = read_text(STDIN) if file == STDIN else text or ""
-        tree = parse_queries(source)
-    else:
-        source = run.config.find_query(file)
-        tree = parse_queries(read_text(str(source)), str(source))
+    tree = parse_queries(source) if isinstance(source, str) else parse_queries(read_text(str(source)), str(source))
     if name is None and len(tree.queries) > 1:
         names = listing(query.name.text for query in tree.queries)
         raise InputError(
@@ -165,7 +171,7 @@ def _pick_query(
         raise InputError(
             f"query '{query.name.text}' {what}", code="wrong_command", hint=f"run it with 'omnigraph {right}'"
         )
-    return source, query
+    return query
 
 
 def _warn_of_unused(query: QueryDefinition, text: str, declared: Mapping[str, str], given: Mapping[str, Any]) -> None:

@@ -14,7 +14,6 @@ from omnigraph.cli.io.colours import PLAIN, colours
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.formats import ALL_FORMATS, BINARY_FORMATS, ReadTarget, text_lines, write_binary
 from omnigraph.cli.io.pager import print_paged
-from omnigraph.cli.io.query_input import QueryRequest
 from omnigraph.text_table import TableStyle, terminal_width
 
 if TYPE_CHECKING:
@@ -34,18 +33,14 @@ Out = Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Wr
 
 
 def choose_format(
-    run: Invocation, request: QueryRequest, format_: str | None, out: str | None, *, as_json: bool
+    run: Invocation, alias_format: str | None, format_: str | None, out: str | None, *, as_json: bool
 ) -> str:
     """Return the format of the rows: the option, the format of the alias, or the configured one."""
     if as_json and format_ is not None:
         raise UsageFault("--json and --format exclude each other")
     if format_ is not None and format_ not in ALL_FORMATS:
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(ALL_FORMATS)}")
-    chosen: str = (
-        "json"
-        if as_json
-        else format_ or (request.alias and request.alias.format) or run.config.get("cli.output_format")
-    )
+    chosen: str = "json" if as_json else format_ or alias_format or run.config.get("cli.output_format")
     if chosen in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise UsageFault(f"{chosen} cannot be shown on a terminal; add --out FILE or redirect stdout")
     return chosen

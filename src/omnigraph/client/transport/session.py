@@ -27,12 +27,15 @@ class Session:
         self.min_commit: str | None = None
         """The newest commit that a write of this session made; later answers contain it."""
         self.closed = False
+        self.write_sent = False
+        """True if a write was sent, whether or not its answer arrived."""
         self._headers = settings.headers
 
     def http_request(self, request: Request, body: Any) -> httpcore2.Request:
         """Return the HTTP form of a request."""
         if self.closed:
             raise InputError("the graph was closed", code="graph_closed", hint="connect again with connect or aconnect")
+        self.write_sent = self.write_sent or request.key is not None
         address = self.settings.address
         path = address.graph_path if request.scope == "graph" else address.server_path
         url = httpcore2.URL(

@@ -38,7 +38,7 @@ def cleanup_command(
     if confirm and dry_run:
         raise UsageFault("--confirm and --dry-run exclude each other")
     age = read_duration(older_than) if older_than is not None else None
-    address = run.storage()
+    address = run.address()
     words = [f"keep {plural(keep, 'commit')} of each branch"] if keep is not None else []
     words += [f"remove versions older than {older_than}"] if older_than is not None else []
     policy = ", ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from omnigraph.cli.addresses import Address
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import print_json
 from omnigraph.config import OPERATOR_EQUIVALENTS, Config
@@ -23,8 +24,8 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
     rows: list[tuple[str, Any, str]] = [
         ("file", str(config.path) if config.path else None, "found" if config.path else "no file"),
         ("graph", address.uri if address else None, address.origin if address else "not set"),
-        ("actor", run.actor, run.actor_origin or "not set"),
     ]
+    rows += _caller(run, address)
     rows += [(key, config.get(key), config.origin(key) or "") for key in _known(config)]
     rows += _operator_rows(config)
     rows = [(key, _redacted(value), origin) for key, value, origin in rows]
@@ -35,6 +36,16 @@ def config_command(run: Invocation, as_json: Json = False) -> None:
     for key, value, origin in rows:
         shown = "-" if value is None else cell(value)
         print(f"{key.ljust(widths[0])}  {shown.ljust(widths[1])}  {origin}".rstrip())
+
+
+def _caller(run: Invocation, address: Address | None) -> list[tuple[str, Any, str]]:
+    """Return the actor of changes in storage; for a server, the origin of the token."""
+    if address is None or not address.is_server:
+        return [("actor", run.actor, run.actor_origin or "not set")]
+    from omnigraph.cli.remote import find_token
+
+    found = find_token(address, run)
+    return [("token", None, found.origin if found is not None else "not set")]
 
 
 def _redacted(value: Any) -> Any:

@@ -13,7 +13,7 @@ def optimize_command(run: Invocation, branch: Branch = None, as_json: Json = Fal
 
     omnigraph optimize ./my.omni
     """
-    address = run.storage()
+    address = run.address()
     on = run.branch(branch)
     run.announce(address)
     graph = run.open(address)

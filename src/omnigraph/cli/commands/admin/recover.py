@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.addresses import Address
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
 from omnigraph.cli.io.output import plural, print_json
+
+if TYPE_CHECKING:
+    from omnigraph.versioning.write.recovery import Recovered
 
 
 @takes_graph
 def recover_command(run: Invocation, as_json: Json = False) -> None:
     """Complete or roll back interrupted writes; opening a graph for writing does the same."""
-    address = run.storage()
-    access = run.access(address)
-    if access is not None:
-        access.check("maintain")
-    from omnigraph.pipeline.orphan_jobs import sweep
-    from omnigraph.versioning.write.recovery import recover
-    from omnigraph.versioning.write.repository import Repository
-
-    repository = Repository.open(address.uri, environ=run.environ)
-    outcomes = [*recover(repository), *sweep(repository).problems]
+    address = run.address()
+    outcomes = run.open(address).recover() if address.is_server else _recover_storage(run, address)
     if as_json:
         from omnigraph.wire.maintenance import RecoverDocument
 
@@ -30,3 +28,16 @@ def recover_command(run: Invocation, as_json: Json = False) -> None:
         print(f"  {outcome.intent} {outcome.outcome} branch={outcome.branch}{who}")
         if outcome.detail:
             print(f"    {outcome.detail}")
+
+
+def _recover_storage(run: Invocation, address: Address) -> list[Recovered]:
+    """Recover without opening the graph, which recovers already and would leave nothing to report."""
+    access = run.access(address)
+    if access is not None:
+        access.check("maintain")
+    from omnigraph.pipeline.orphan_jobs import sweep
+    from omnigraph.versioning.write.recovery import recover
+    from omnigraph.versioning.write.repository import Repository
+
+    repository = Repository.open(address.uri, environ=run.environ)
+    return [*recover(repository), *sweep(repository).problems]

@@ -21,7 +21,7 @@ def verify_command(
     as_json: Json = False,
 ) -> None:
     """Read the whole graph and check every invariant; exits with 1 if one is violated."""
-    address = run.storage()
+    address = run.address()
     graph = run.open(address, read_only=True)
     with progress_bar("verifying", wanted=not (as_json or run.options.quiet)):
         found = graph.verify(deep=deep)

@@ -61,7 +61,7 @@ def analyze_command(
     if algorithm not in ALGORITHMS:
         raise UsageFault(f"there is no algorithm '{algorithm}'; the algorithms are {', '.join(ALGORITHMS)}")
     check_branch_or_at(branch, at)
-    address = run.storage()
+    address = run.address()
     on = None if at else run.branch(branch)
     if write:
         run.announce(address)

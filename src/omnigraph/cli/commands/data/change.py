@@ -56,7 +56,7 @@ def change_command(
     """
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
     request = find_query(run, options, words, changes=True)
-    chosen = choose_format(run, request, format_, out, as_json=as_json)
+    chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
     graph = run.open(request.address, branch=on)
     with parameter_hints():
@@ -66,7 +66,7 @@ def change_command(
         from omnigraph.wire.queries import change_document
 
         commit = commit_document(graph, result.commit_id)
-        done = change_document(result, branch=on, query_name=request.name, actor=run.actor, commit=commit)
+        done = change_document(result, branch=on, query_name=request.name, actor=graph.actor, commit=commit)
         with writing(out) as file:
             file.write(json_text(done).encode() + b"\n")
         return
@@ -76,5 +76,5 @@ def change_command(
     summary = sys.stderr if returns else sys.stdout
     counted = f"{plural(result.affected_nodes, 'node')}, {plural(result.affected_edges, 'edge')} affected"
     print(f"change {request.name} branch={on}: {counted}", file=summary)
-    if run.actor:
-        print(f"actor: {run.actor}", file=summary)
+    if graph.actor:
+        print(f"actor: {graph.actor}", file=summary)

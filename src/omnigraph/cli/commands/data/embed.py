@@ -93,7 +93,7 @@ def embed_command(
 def _embed_graph(
     run: Invocation, branch: str, types: list[str] | None, again: bool, message: str | None, *, as_json: bool
 ) -> None:
-    address = run.storage()
+    address = run.address()
     run.announce(address)
     graph = run.open(address, branch=branch)
     with progress_bar("embedding", wanted=not (as_json or run.options.quiet)):
@@ -101,7 +101,7 @@ def _embed_graph(
     if as_json:
         from omnigraph.wire.loads import EmbedDocument
 
-        print_json(EmbedDocument.of({"uri": address.uri, **result.to_json(), "actor_id": run.actor}))
+        print_json(EmbedDocument.of({"uri": address.uri, **result.to_json(), "actor_id": graph.actor}))
         return
     counts = ", ".join(f"{count} {name}" for name, count in result.embedded) or "nothing to do"
     print(f"embed {address.uri} branch={branch}: {counts}")

@@ -56,14 +56,14 @@ def ingest_command(
     options = LoadOptions(
         mode, missing, on, rejects, embed, job_id, message, delimiter, engine, spark, from_branch=base
     )
-    address = run.storage()
+    address = run.address()
     run.announce(address)
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)
     if as_json:
         from omnigraph.wire.loads import LoadTarget, ingest_document
 
-        target = LoadTarget(address.uri, on, mode, run.actor)
+        target = LoadTarget(address.uri, on, mode, graph.actor)
         commit = commit_document(graph, result.commit_id)
         print_json(ingest_document(target, base, result, commit, embeds=embeds(graph, result)))
         return
@@ -71,5 +71,5 @@ def ingest_command(
     print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")
     for key, rows in sorted(result.tables):
         print(f"  {key} {plural(rows, 'row')}")
-    if run.actor:
-        print(f"actor: {run.actor}")
+    if graph.actor:
+        print(f"actor: {graph.actor}")

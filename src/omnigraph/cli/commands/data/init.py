@@ -76,7 +76,11 @@ def init_command(
     schema, uri = _schema_and_address(words, schema)
     address = Address(uri, "the URI")
     if address.is_server:
-        raise InputError("a graph is created in storage, not on a server", hint="give a folder or s3://bucket/prefix")
+        raise InputError(
+            f"a graph is created in storage; '{redact_uri(uri)}' is a server",
+            code="needs_storage",
+            hint="give a folder or s3://bucket/prefix",
+        )
     text = read_text(schema)
     _check(text, schema)
     init(uri, text, actor=run.actor, environ=run.environ)

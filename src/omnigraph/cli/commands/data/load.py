@@ -71,14 +71,14 @@ def load_command(
     options = LoadOptions(
         mode, missing, on, rejects, embed, job_id, message, delimiter, engine, spark, from_branch=from_branch
     )
-    address = run.storage()
+    address = run.address()
     if mode == "overwrite":
         run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address)
     result = load_files(run, graph, files, options, as_json=as_json)
     commit = commit_document(graph, result.commit_id) if as_json else None
-    target = LoadTarget(address.uri, on, mode, run.actor)
+    target = LoadTarget(address.uri, on, mode, graph.actor)
     done = load_document(target, result, commit, embeds=as_json and embeds(graph, result))
     if as_json:
         print_json(done)

@@ -70,7 +70,7 @@ def read_command(
         raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
     request = find_query(run, options, words, changes=False)
-    chosen = choose_format(run, request, format_, out, as_json=as_json)
+    chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
     where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
     where |= {"page": page, "after": after}

@@ -49,7 +49,7 @@ def lint_command(
     if schema is not None:
         catalog, source = compile_schema(read_text(schema), schema), {"kind": "file", "path": schema}
     else:
-        address = run.storage()
+        address = run.address()
         catalog = run.open(address, branch=run.branch(branch), read_only=True).catalog()
         source = {"kind": "graph", "uri": address.uri}
     report = lint(catalog, text, query_path=path, schema_source=source)

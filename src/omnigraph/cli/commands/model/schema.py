@@ -99,7 +99,7 @@ def plan_command(
         plan = plan_between(old, new, allow_data_loss=allow_data_loss)
         about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
     elif schema is not None and from_file is None and to_file is None:
-        address = run.storage()
+        address = run.address()
         text = read_text(schema)
         warn_of_annotations(compile_schema(text, schema))
         graph = run.open(address, branch=run.branch(branch), read_only=True)
@@ -138,7 +138,7 @@ def apply_command(
     schema = _schema_file(run, file, schema)
     if schema is None:
         raise UsageFault("no schema was given; write: omnigraph schema apply FILE [URI]")
-    address = run.storage()
+    address = run.address()
     text = read_text(schema)
     warn_of_annotations(compile_schema(text, schema))
     if allow_data_loss:

@@ -52,7 +52,7 @@ def create_command(
 ) -> None:
     """Create a branch without copying data."""
     expires_in = read_duration(expires) if expires is not None else None
-    address = run.storage()
+    address = run.address()
     base = run.branch(from_branch)
     run.announce(address)
     graph = run.open(address)
@@ -60,7 +60,7 @@ def create_command(
     if as_json:
         from omnigraph.wire.branches import BranchCreatedDocument
 
-        document = {"uri": address.uri, "from": base, "name": head.branch, "actor_id": run.actor}
+        document = {"uri": address.uri, "from": base, "name": head.branch, "actor_id": graph.actor}
         print_json(BranchCreatedDocument.of({**document, "graph_commit_id": head.commit_id}))
         return
     print(f"branch {head.branch} created at {at or base}")
@@ -109,7 +109,7 @@ def update_command(
     end: datetime | Literal["never"] | None = None
     if expires is not None:
         end = "never" if expires == "never" else datetime.now(UTC) + read_duration(expires)
-    address = run.storage()
+    address = run.address()
     run.announce(address)
     graph = run.open(address)
     _print_branch(graph, graph.branch_update(name, description=description, expires_at=end), as_json=as_json)
@@ -142,14 +142,15 @@ def delete_command(
     as_json: Json = False,
 ) -> None:
     """Delete a branch; its commits remain readable by id until a cleanup."""
-    address = run.storage()
+    address = run.address()
     run.confirm(address, as_json=as_json)
     run.announce(address)
-    run.open(address).branch_delete(name, force=force)
+    graph = run.open(address)
+    graph.branch_delete(name, force=force)
     if as_json:
         from omnigraph.wire.branches import RefDeletedDocument
 
-        print_json(RefDeletedDocument(address.uri, name, run.actor))
+        print_json(RefDeletedDocument(address.uri, name, graph.actor))
         return
     print(f"branch {name} deleted")
 
@@ -175,7 +176,7 @@ def merge_command(
     """
     target = run.branch(into)
     how = resolutions(resolve or [])
-    address = run.storage()
+    address = run.address()
     if preview:
         plan = run.open(address, read_only=True).merge_preview(source, target, resolve=how)
         if as_json:
@@ -194,7 +195,7 @@ def merge_command(
     if as_json:
         from omnigraph.wire.branches import MergeDocument
 
-        print_json(MergeDocument.of({**result.to_json(), "actor_id": run.actor}))
+        print_json(MergeDocument.of({**result.to_json(), "actor_id": graph.actor}))
         return
     print(f"merge {source} -> {target}: {result.outcome}")
     for step in result.schema_steps:

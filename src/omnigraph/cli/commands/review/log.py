@@ -57,7 +57,7 @@ def _names(graph: Graph) -> Mapping[str, list[str]]:
     """Map commit ids to the branches and tags that point to them."""
     names: dict[str, list[str]] = {}
     for branch in graph.branches():
-        names.setdefault(graph.snapshot(branch).commit_id, []).append(branch)
+        names.setdefault(graph.head(branch).commit_id, []).append(branch)
     for tag in graph.tags():
         names.setdefault(tag.commit_id, []).append(f"tag: {tag.name}")
     return names

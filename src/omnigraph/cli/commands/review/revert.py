@@ -28,7 +28,7 @@ def revert_command(
     """
     on = run.branch(branch)
     how = resolutions(resolve or [])
-    address = run.storage()
+    address = run.address()
     if preview:
         graph = run.open(address, branch=on, read_only=True)
         commit_id = graph.snapshot(at=parse_point(id_)).commit_id
@@ -41,10 +41,11 @@ def revert_command(
             print_plan(plan, f"revert preview {id_} on {on}", "the commit before", "revert")
         return
     run.announce(address)
-    result = run.open(address, branch=on).revert(parse_point(id_), message=message, resolve=how)
+    graph = run.open(address, branch=on)
+    result = graph.revert(parse_point(id_), message=message, resolve=how)
     if as_json:
         from omnigraph.wire.branches import RevertDocument
 
-        print_json(RevertDocument.of({**result.to_json(), "actor_id": run.actor}))
+        print_json(RevertDocument.of({**result.to_json(), "actor_id": graph.actor}))
     else:
         print(f"revert {id_} on {on}: {result.commit_id or 'nothing to revert'}")

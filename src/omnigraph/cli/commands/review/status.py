@@ -23,7 +23,7 @@ _BRANCHES_SHOWN = 20
 @takes_graph
 def status_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
     """Show the graph, its branch and head, the rows of each type, and the other branches."""
-    address = run.storage()
+    address = run.address()
     on = run.branch(branch)
     graph = run.open(address, branch=on, read_only=True)
     document = {"uri": redact_uri(address.uri), "storage": address.kind, **_status(graph)}

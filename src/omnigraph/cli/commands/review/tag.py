@@ -35,7 +35,7 @@ def create_command(
 
     omnigraph tag create release-1 ./my.omni
     """
-    address = run.storage()
+    address = run.address()
     run.announce(address)
     graph = run.open(address, branch=run.branch(branch))
     tag = graph.tag_create(name, point(at) if at else graph.branch, message=message)
@@ -71,13 +71,14 @@ def delete_command(
     as_json: Json = False,
 ) -> None:
     """Delete a tag; the commit remains readable by id until a cleanup."""
-    address = run.storage()
+    address = run.address()
     run.confirm(address, as_json=as_json)
     run.announce(address)
-    run.open(address).tag_delete(name)
+    graph = run.open(address)
+    graph.tag_delete(name)
     if as_json:
         from omnigraph.wire.branches import RefDeletedDocument
 
-        print_json(RefDeletedDocument(address.uri, name, run.actor))
+        print_json(RefDeletedDocument(address.uri, name, graph.actor))
     else:
         print(f"tag {name} deleted")

@@ -1,1 +1,0 @@
-"""Clients that read, change and merge one graph through servers that are stopped and killed in turn."""
