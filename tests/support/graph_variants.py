@@ -56,16 +56,14 @@ class Variants:
     """One graph in four forms."""
 
     def __init__(self, graphs: Mapping[str, Any], folder: Path) -> None:
-        self._graphs = graphs
+        self.graphs = graphs
         self._folder = folder
 
     def observe(self, form: str, body: Body) -> Any:
         """Return the described value of a body on one form."""
         folder = self._folder / form
         folder.mkdir(exist_ok=True)
-        arguments = (
-            [self._graphs[form]] if len(inspect.signature(body).parameters) == 1 else [self._graphs[form], folder]
-        )
+        arguments = [self.graphs[form]] if len(inspect.signature(body).parameters) == 1 else [self.graphs[form], folder]
         return Description(folder).of(body(*arguments))
 
     def check(self, body: Body) -> None:

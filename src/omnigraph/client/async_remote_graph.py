@@ -22,7 +22,9 @@ from omnigraph.client.calls.remote_calls import RemoteCalls
 from omnigraph.client.calls.tables import BlobAddress, export_request
 from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
+from omnigraph.client.local_only import not_remote
 from omnigraph.client.transport.async_loop import AsyncLoop
+from omnigraph.graph import Graph
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.pipeline.diff import DiffResult
 from omnigraph.versioning.compare.diff import RowChange
@@ -51,6 +53,18 @@ def _run(
         return await self._loop.run(method(self._calls, *args, **kwargs))
 
     return run
+
+
+def _local(
+    method: Callable[Concatenate[Graph, P], R],
+) -> Callable[Concatenate[AsyncRemoteGraph, P], Coroutine[Any, Any, R]]:
+    """Make a coroutine that refuses the call: only an embedded graph has the method."""
+
+    @functools.wraps(method)
+    async def refuse(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> R:  # noqa: ARG001
+        raise not_remote(method.__name__)
+
+    return refuse
 
 
 def _iterate(
@@ -283,6 +297,10 @@ class AsyncRemoteGraph:
             async for chunk in self._loop.iterate(self._calls.export_lines(types, *point)):
                 file.write(chunk)
         return file.records
+
+    to_spark = _local(Graph.to_spark)
+    with_access = _local(Graph.with_access)
+    with_metadata = _local(Graph.with_metadata)
 
     snapshot = _run(RemoteCalls.snapshot)
     catalog = _run(RemoteCalls.catalog)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import ARROW, NDJSON, TAR, Chunks
 from omnigraph.engine.ingest.tabular import table_of
-from omnigraph.errors import InputError, RecordError
+from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.operations.load.record_sources import InputFiles, check_records, input_files
 from omnigraph.schema.catalog import Catalog
 from omnigraph.wire.document import encoder
@@ -64,6 +64,13 @@ class LoadBody:
         """Return the record with a number, as it was given."""
         assert self.records is not None
         return self.records[line - 1] if line is not None and 0 < line <= len(self.records) else None
+
+    def renamed(self, error: OmniGraphError) -> OmniGraphError:
+        """Return the error of a load; its message names the records of a list as an embedded graph does."""
+        if self.records is not None and f"{_BODY}, line " in error.message:
+            error.message = error.message.replace(f"{_BODY}, line ", "line ")
+            error.args = (error.message,)
+        return error
 
     def source(self, name: str | None) -> str | None:
         """Return the name of an input as the caller knows it."""

@@ -23,7 +23,9 @@ from omnigraph.client.calls.remote_calls import RemoteCalls
 from omnigraph.client.calls.tables import BatchDecoder, BlobAddress, export_request
 from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
+from omnigraph.client.local_only import not_remote
 from omnigraph.client.transport.sync_loop import SyncLoop
+from omnigraph.graph import Graph
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.pipeline.diff import DiffResult
 from omnigraph.versioning.compare.changeset import ChangeSet
@@ -50,6 +52,16 @@ def _run(method: Callable[Concatenate[RemoteCalls, P], Call[R]]) -> Callable[Con
         return self._loop.run(method(self._calls, *args, **kwargs))
 
     return run
+
+
+def _local(method: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate[RemoteGraph, P], R]:
+    """Make a method that refuses the call: only an embedded graph has it."""
+
+    @functools.wraps(method)
+    def refuse(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> R:  # noqa: ARG001 (as in `Graph`)
+        raise not_remote(method.__name__)
+
+    return refuse
 
 
 def _iterate(
@@ -281,6 +293,10 @@ class RemoteGraph:
             for chunk in self._loop.iterate(self._calls.export_lines(types, *point)):
                 file.write(chunk)
         return file.records
+
+    to_spark = _local(Graph.to_spark)
+    with_access = _local(Graph.with_access)
+    with_metadata = _local(Graph.with_metadata)
 
     snapshot = _run(RemoteCalls.snapshot)
     catalog = _run(RemoteCalls.catalog)

@@ -17,10 +17,11 @@ from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON, Request, path_of, query_of
 from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine_choice import Rejects, keep_rejects
-from omnigraph.errors import RecordError
+from omnigraph.errors import OmniGraphError, RecordError
 from omnigraph.operations.load.load_request import check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.operations.requests import check_seconds
+from omnigraph.policy.rules import branch_name
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.loads import LoadAnswerDocument, RejectedRecordDocument
 from omnigraph.wire.requests.loads import LoadFilesQuery, LoadQuery
@@ -112,8 +113,8 @@ class LoadCalls(SchemaCalls):
         input = {
             "mode": check_mode(mode),
             "missing": "keep" if check_missing(missing) == "keep" else "clear",
-            "branch": branch,
-            "from_": from_branch,
+            "branch": branch_name(branch),
+            "from_": branch_name(from_branch),
             "message": message,
             "embed": embed,
         }
@@ -129,6 +130,8 @@ class LoadCalls(SchemaCalls):
             answer = yield _request(body, load, delimiter)
         except RecordError as error:
             raise body.original(error) from None
+        except OmniGraphError as error:
+            raise body.renamed(error) from None
         result = _result(answer.document(LoadAnswerDocument), body)
         if not result.repeated:
             keep_rejects(result.rejected, load.rejects)
