@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.cli.main import run
 from omnigraph.errors import Damaged
 from support.serving import WAIT_S, make_graph, wait_for
 
@@ -98,6 +99,7 @@ def test_a_copy_in_another_order_is_recognised(tmp_path):
         subprocess.run(["bash", "-c", step], cwd=tmp_path, timeout=WAIT_S, check=True)
     with pytest.raises(Damaged):
         names(og.open(tmp_path / "backup.omni", read_only=True))
+    assert run(["verify", str(tmp_path / "backup.omni")]) == 1
     assert og.open(path).verify() == []
 
 
