@@ -189,6 +189,12 @@ def _is(key: str, section: str, member: str) -> bool:
     return len(parts) == 3 and parts[0] == section and parts[2] == member
 
 
+def with_env_file(config: Config, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return an environment, and with lower precedence the assignments of `auth.env_file`."""
+    named = config.get("auth.env_file")
+    return {**read_env_file(config.resolve(named)), **environ} if named else environ
+
+
 def read_env_file(path: Path) -> dict[str, str]:
     """Return the assignments of a dotenv file, without escapes or interpolation; {} if the file is missing."""
     if not path.is_file():

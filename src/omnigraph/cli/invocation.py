@@ -25,7 +25,7 @@ from omnigraph.cli import completion
 from omnigraph.cli.addresses import Address, GivenAddress, find_address
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
-from omnigraph.config import FILE_NAME, Config, find_config, read_env_file
+from omnigraph.config import FILE_NAME, Config, find_config, with_env_file
 from omnigraph.errors import GraphNotFound, InputError, OmniGraphError
 from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact, redact_uri
@@ -148,8 +148,7 @@ class Invocation:
     @cached_property
     def environ(self) -> Mapping[str, str]:
         """The environment, and with lower precedence the assignments of `auth.env_file`."""
-        named = self.config.get("auth.env_file")
-        return {**read_env_file(self.config.resolve(named)), **os.environ} if named else os.environ
+        return with_env_file(self.config, os.environ)
 
     @property
     def actor(self) -> str | None:

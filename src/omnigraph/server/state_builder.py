@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from omnigraph.config import Config, config_path, find_config, read_env_file
+from omnigraph.config import Config, config_path, find_config, with_env_file
 from omnigraph.config_keys import SERVER_SETTINGS
 from omnigraph.errors import StorageError
 from omnigraph.operations.file_copies import FileCopies
@@ -102,10 +102,8 @@ def _read_config(options: StartOptions, files: WatchedFiles) -> tuple[Config, Ma
     files.note(config_path(options.config, environ)[0])
     config = find_config(options.config, environ)
     named = config.get("auth.env_file")
-    if not named:
-        return config, environ
-    files.note(config.resolve(named))
-    return config, {**read_env_file(config.resolve(named)), **environ}
+    files.note(config.resolve(named) if named else None)
+    return config, with_env_file(config, environ)
 
 
 def _local_tokens(token: str) -> LoadedTokens:

@@ -156,12 +156,18 @@ def test_an_inherited_socket_outlives_the_server(tmp_path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        for _ in range(2):
-            with program(tmp_path, "kb.omni", "--bind", "127.0.0.1:1", listener=listener) as server:
-                assert server.address == f"unix:{path}"
-                assert server.get("/readyz").status == 200
+        with program(tmp_path, "kb.omni", "--bind", "127.0.0.1:1", listener=listener) as server:
+            assert server.address == f"unix:{path}"
+            assert server.get("/readyz").status == 200
+            assert server.stop() == 0
+        assert path.exists(), "the file belongs to the service manager"
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(WAIT_S)
+            client.connect(str(path))
+            client.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            with program(tmp_path, "kb.omni", listener=listener) as server:
+                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
                 assert server.stop() == 0
-            assert path.exists(), "the file belongs to the service manager"
 
 
 def test_the_first_connection_starts_a_server(tmp_path):

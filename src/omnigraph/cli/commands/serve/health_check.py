@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from omnigraph.config import find_config
+from omnigraph.config import find_config, with_env_file
 from omnigraph.errors import OmniGraphError
 from omnigraph.server.settings import ServerSettings, read_settings
 
@@ -22,7 +22,8 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (compared, not bound)
 def find_problem(environ: Mapping[str, str], bind: str) -> str | None:
     """Return why the server with these variables and this address does not answer; None if it is healthy."""
     try:
-        settings = read_settings(find_config(None, environ), environ, {"bind": bind}).settings
+        config = find_config(None, environ)
+        settings = read_settings(config, with_env_file(config, environ), {"bind": bind}).settings
         status = _ask(settings)
     except OmniGraphError as error:
         return error.message
