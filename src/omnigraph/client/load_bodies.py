@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +25,9 @@ from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.operations.load.record_sources import InputFiles, check_records, input_files
 from omnigraph.schema.catalog import Catalog
 from omnigraph.wire.document import encoder
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.runner import Watch
 
 CHUNK_BYTES = 1024 * 1024
 _RECORDS_AT_ONCE = 1_000
@@ -43,6 +46,25 @@ class LoadBody:
     chunks: Chunks
     records: Sequence[Any] | None = None
     """The records, if they are given as Python values."""
+    size: int | None = None
+    """The number of bytes of the files, if the body consists of files."""
+
+    def watched(self, watch: Watch) -> Chunks:
+        """Return the chunks; `watch` is called with the number of KiB that were sent, if the size is known."""
+        if self.size is None:
+            return self.chunks
+        from omnigraph.pipeline.runner import Progress  # noqa: PLC0415 (only if progress is shown)
+
+        size = self.size
+
+        def sent() -> Iterator[bytes]:
+            done = 0
+            for chunk in self.chunks():
+                yield chunk
+                done += len(chunk)
+                watch(Progress("sending KiB", min(done, size) >> 10, size >> 10))
+
+        return sent
 
     def original(self, error: RecordError) -> RecordError:
         """Return the error of a record with the place that the caller knows."""
@@ -88,7 +110,7 @@ def load_body(data: Any, environ: Mapping[str, str], delimiter: str | None, cata
     """Return the body of a load: paths or patterns, an iterable of records, or one table per type name."""
     files = input_files(data, environ, delimiter)
     if files is not None:
-        return LoadBody("files", TAR, lambda: _archive(files))
+        return LoadBody("files", TAR, lambda: _archive(files), size=sum(file.size for file in files))
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
         tables = {name: _sent_table(name, table, catalog) for name, table in data.items()}
         return LoadBody("arrow", ARROW, lambda: _streams(tables))

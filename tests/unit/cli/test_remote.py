@@ -172,6 +172,47 @@ def test_commands_that_need_storage(folder: Path, cli: Cli):
     assert "https://graph.example" in failure["error"]
 
 
+def test_lost_answer_of_a_write_is_explained(folder: Path, cli: Cli):
+    with losing() as (url, received):
+        code, out, err = cli("change", "-e", 'insert Person { name: "Di" }', "--json", url)
+    assert (code, json.loads(out)["reason"]) == (1, "outcome_unknown")
+    assert "hint: the write may have been made; 'omnigraph commit list' shows whether it was" in err
+    assert len(received) == 5
+    assert len(set(received)) == 1, "a repetition has the same key"
+
+
+@contextmanager
+def losing() -> Iterator[tuple[str, list[str]]]:
+    """Answer `GET /me`, and close the connection of every other request; yields the address and the received keys."""
+    keys: list[str] = []
+
+    class Handler(MeHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            keys.append(self.headers["Idempotency-Key"])
+            self.close_connection = True
+
+    with running(Handler) as url:
+        yield url, keys
+
+
+def test_destructive_commands_ask_for_confirmation(folder: Path, cli: Cli):
+    for words in (["branch", "delete", "x"], ["tag", "delete", "x"], ["cleanup", "--keep", "1", "--confirm"]):
+        code, out, err = cli(*words, "--json", "https://graph.example")
+        assert (code, json.loads(out)["reason"]) == (1, "not_confirmed"), words
+        assert "'https://graph.example' was not confirmed; nothing was done" in err
+
+
+def test_storage_is_not_imported(logged_in: ServerUnderTest):
+    """A command on a server imports no storage engine, which takes longer to import than the command takes."""
+    program = (
+        "import sys; from omnigraph.cli.main import run; "
+        f"code = run(['read', '-e', {NAMES!r}, '--profile', 'p']); "
+        "sys.exit(code or any(name in sys.modules for name in ('lance', 'obstore', 'pandas', 'pyspark')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
 def test_interrupt_tells_whether_a_write_was_sent(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """The interrupt arrives while the write waits for its answer."""
     with holding() as (url, held):
@@ -185,25 +226,29 @@ def test_interrupt_tells_whether_a_write_was_sent(folder: Path, monkeypatch: pyt
     assert "interrupted: a write was sent, and the server may have completed it; 'omnigraph commit list' shows" in said
 
 
+class MeHandler(http.server.BaseHTTPRequestHandler):
+    """Answers `GET /me`."""
+
+    def do_GET(self) -> None:
+        me = b'{"actor_id": null, "groups": [], "attributes": {}, "actions": [], "graphs": []}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(me)))
+        self.end_headers()
+        self.wfile.write(me)
+
+    def log_message(self, *_: object) -> None:
+        return None
+
+
 @contextmanager
 def holding() -> Iterator[tuple[str, threading.Event]]:
     """Answer `GET /me`, and hold every other request; yields the address and an event for the first held request."""
     held, release = threading.Event(), threading.Event()
-    me = b'{"actor_id": null, "groups": [], "attributes": {}, "actions": [], "graphs": []}'
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(me)))
-            self.end_headers()
-            self.wfile.write(me)
-
+    class Handler(MeHandler):
         def do_POST(self) -> None:
             held.set()
             release.wait(60)
-
-        def log_message(self, *_: object) -> None:
-            return None
 
     with running(Handler) as url:
         try:

@@ -43,6 +43,7 @@ class _Load:
     delimiter: str | None
     cancel: Cancellation | None
     timeout: float | None
+    watch: Watch | None
 
 
 class LoadCalls(SchemaCalls):
@@ -63,14 +64,15 @@ class LoadCalls(SchemaCalls):
         spark: Any = None,
         job_id: str | None = None,
         if_commit: str | None = None,
-        watch: Watch | None = None,  # noqa: ARG002 (the server reports no progress)
+        watch: Watch | None = None,
         delimiter: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[LoadResult]:
         """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
 
-        Arguments are as in `Graph.load`. Files are read here and sent to the server.
+        Arguments are as in `Graph.load`. Files are read here and sent to the server; `watch` is called with the part
+        that was sent.
         """
         self._check_actor("load", actor)
         check_engine("load", engine, spark)
@@ -81,7 +83,7 @@ class LoadCalls(SchemaCalls):
             "message": message,
             "embed": embed,
         }
-        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout))
+        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout, watch))
 
     def ingest(
         self,
@@ -99,7 +101,7 @@ class LoadCalls(SchemaCalls):
         spark: Any = None,
         job_id: str | None = None,
         if_commit: str | None = None,
-        watch: Watch | None = None,  # noqa: ARG002 (the server reports no progress)
+        watch: Watch | None = None,
         delimiter: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -118,7 +120,7 @@ class LoadCalls(SchemaCalls):
             "message": message,
             "embed": embed,
         }
-        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout))
+        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout, watch))
 
     def _load(self, data: Any, load: _Load) -> Call[LoadResult]:
         if load.timeout is not None:
@@ -150,7 +152,7 @@ def _request(body: LoadBody, load: _Load, delimiter: str | None) -> Request:
         method="POST",
         path=path_of("load", body.route),
         parameters=query_of(query),
-        body=body.chunks,
+        body=body.chunks if load.watch is None else body.watched(load.watch),
         media_type=body.media_type,
         accept=TYPED_JSON,
         headers=if_match(load.if_commit),

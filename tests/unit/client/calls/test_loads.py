@@ -168,3 +168,15 @@ def test_asynchronous_loads(local, server, tmp_path):
             assert (await graph.load(PEOPLE, mode="merge")).commit_id is not None
 
     asyncio.run(scenario())
+
+
+def test_progress_counts_the_sent_bytes(pair, tmp_path):
+    (tmp_path / "many.jsonl").write_text(
+        "".join(json.dumps({"type": "Person", "data": {"name": f"person {n:>1000}"}}) + "\n" for n in range(2_000))
+    )
+    seen: list = []
+    pair[1].load(str(tmp_path / "many.jsonl"), mode="merge", watch=seen.append)
+    total = (tmp_path / "many.jsonl").stat().st_size >> 10
+    assert {(step.step, step.total) for step in seen} == {("sending KiB", total)}
+    assert [step.done for step in seen] == sorted(step.done for step in seen)
+    assert (len({step.done for step in seen}) > 2, seen[-1].done) == (True, total)
