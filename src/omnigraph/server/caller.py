@@ -85,7 +85,7 @@ class Caller:
 
     @property
     def long_timeout_s(self) -> float | None:
-        """The time limit of loads and exports: the one that the client requests, else none."""
+        """The time limit of writes and exports: the one that the client requests, else none."""
         return self.timeout_s if "omnigraph-timeout-ms" in self.headers else None
 
     @property

@@ -109,7 +109,7 @@ def merge_branches(caller: Caller, body: BranchMergeRequest) -> Answer:
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
         cancel=caller.cancel,
-        timeout=caller.timeout_s,
+        timeout=caller.long_timeout_s,
     )
     document = MergeDocument.of({**result.to_json(), "actor_id": caller.actor})
     document.commit = caller.commit_document(result.commit_id)

@@ -71,7 +71,7 @@ def revert_commit(caller: Caller, body: RevertRequest, commit_id: str) -> Answer
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
         cancel=caller.cancel,
-        timeout=caller.timeout_s,
+        timeout=caller.long_timeout_s,
     )
     document = RevertDocument.of({**result.to_json(), "actor_id": caller.actor})
     document.commit = caller.commit_document(result.commit_id)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import omnigraph as og
 from support.guarded_server import READS_MAIN, guarded
-from support.server import Reply, ServerUnderTest
+from support.server import Reply, ServerUnderTest, serving
 
 ADD = "query add($name: String) { insert Person { name: $name } }"
 WRITERS = """version: 1
@@ -173,3 +173,16 @@ def test_each_action_is_judged_with_its_branches(graph: og.Graph) -> None:
         assert server.get("/branches/main?compare=draft").status == 403
         assert server.post("/branches/merge/preview", {"source": "draft"}).status == 403
         assert server.post("/branches", {"name": "x"}).status == 403
+
+
+def test_only_the_client_limits_the_time_of_a_merge_and_a_revert(graph: og.Graph) -> None:
+    graph.branch_create("a")
+    add(graph, "cy", "a")
+    add(graph, "di", "main")
+    with serving(graph.uri, flags={"limits.query_s": 0.0001}) as server:
+        limited = server.post("/branches/merge", {"source": "a"}, headers={"Omnigraph-Timeout-Ms": "1"})
+        assert (limited.status, limited.json["reason"]) == (413, "timeout")
+        merged = server.post("/branches/merge", {"source": "a"})
+        assert merged.status == 200, merged.body
+        reverted = server.post(f"/commits/{merged.json['commit']['graph_commit_id']}/revert")
+        assert reverted.status == 200, reverted.body
