@@ -30,7 +30,7 @@ from omnigraph.cli.commands.admin import (
 from omnigraph.cli.commands.data import alias, analyze, blob, change, embed, export, ingest, init, load, read, shell
 from omnigraph.cli.commands.model import explain, fmt, lint, schema
 from omnigraph.cli.commands.review import blame, branch, changes, commit, diff, history, log, revert, status, tag
-from omnigraph.cli.commands.serve import serve
+from omnigraph.cli.commands.serve import serve, top
 from omnigraph.cli.completion import prepare_completion
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.help import Program, use_command_class
@@ -105,6 +105,7 @@ for name in ("lint", "check"):
     app.command(name, rich_help_panel=MODEL, hidden=name == "check")(lint.lint_command)
 app.command("fmt", rich_help_panel=MODEL)(fmt.fmt_command)
 app.command("serve", rich_help_panel=OPERATE)(serve.serve_command)
+app.command("top", rich_help_panel=OPERATE)(top.top_command)
 app.command("snapshot", rich_help_panel=OPERATE)(snapshot.snapshot_command)
 app.command("optimize", rich_help_panel=OPERATE)(optimize.optimize_command)
 app.command("cleanup", rich_help_panel=OPERATE)(cleanup.cleanup_command)

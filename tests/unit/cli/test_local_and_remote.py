@@ -26,8 +26,8 @@ from support.server import ServerUnderTest, serving
 GOLDEN = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
 STORAGE_ONLY: dict[str, str] = {}
 """Command to the reason why it works only on storage."""
-OTHERWISE = {"config", "graphs list"}
-"""Commands that take an address and open no graph; `test_remote` and `test_addresses` test them."""
+OTHERWISE = {"config", "graphs list", "top"}
+"""Commands that take an address and open no graph; `test_remote`, `test_top` and `test_addresses` test them."""
 TRANSPORT = (
     # A server records the id of the request, and the result that a repetition of the write returns.
     (re.compile(r'"request_id": ?"[^"]*",?\s*'), ""),

@@ -16,7 +16,13 @@ NAMED = "query named($name: String) { match { $p: Person { name: $name } } retur
 SLOW = """query slow() {
     match { $a: Person $b: Person $c: Person $a.age < $b.age $b.age < $c.age } return { count($a) as n }
 }"""
-BUSY = {"limits.rows_max": 50_000_000_000, "limits.query_bytes": "1000 GiB", "limits.reads": 1, "limits.queue_s": 600}
+BUSY = {
+    "limits.rows_max": 10**13,
+    "limits.query_bytes": "1000 TiB",
+    "limits.query_s": 300,
+    "limits.reads": 1,
+    "limits.queue_s": 600,
+}
 
 
 @contextmanager
@@ -36,7 +42,7 @@ def operations(server: ServerUnderTest) -> dict[str, Any]:
 
 
 def test_running_and_waiting_work_can_be_seen_and_cancelled(graph: og.Graph) -> None:
-    graph.load([{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(3000)], mode="merge")
+    graph.load([{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(9000)], mode="merge")
     with serving(graph.uri, flags=BUSY) as server:
         with asked(server, SLOW) as running:
             wait_for(lambda: "plan_hash" in operations(server).get("running", {}), "the running query")
