@@ -178,7 +178,7 @@ class LineDecoder(Generic[T]):
         """Return the items that these bytes complete."""
         head, newline, tail = data.rpartition(b"\n")
         if not newline:
-            self._waiting.append(data)
+            self._waiting += [data] if data else []
             return []
         lines = b"".join([*self._waiting, head]).split(b"\n")
         self._waiting = [tail] if tail else []

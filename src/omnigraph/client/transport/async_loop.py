@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 import httpcore2
 
+from omnigraph.aio import WriteCancelled
 from omnigraph.client.call import Call, Stream
 from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
 from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts, Retry, network_failure
 from omnigraph.client.transport.network import POLL_S, check
-from omnigraph.client.transport.session import Session
+from omnigraph.client.transport.session import Operation, Session
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, RemoteError
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class AsyncLoop:
         opened: list[httpcore2.Response] = []
 
         async def attempt() -> Response:
-            answer = await self._open(request)
+            answer = await self._open(request, Operation())
             headers = self.session.headers_of(answer)
             if self.session.is_success(answer.status):
                 opened.append(answer)
@@ -79,18 +80,69 @@ class AsyncLoop:
     async def send(self, request: Request) -> Response:
         """Return the answer to a request; raise the error that it describes."""
         attempts = Attempts(self.session.settings, request)
+        if request.key is not None:
+            return await self._write(request, attempts)
         if request.cancel is None:
-            return await attempts.run_async(lambda: self._attempt(request))
-        return await _until_cancelled(attempts.run_async(lambda: self._attempt(request)), request.cancel)
+            return await attempts.run_async(lambda: self._attempt(request, Operation()))
+        return await _until_cancelled(attempts.run_async(lambda: self._attempt(request, Operation())), request.cancel)
 
-    async def _attempt(self, request: Request) -> Response:
-        answer = await self._open(request)
+    async def _write(self, request: Request, attempts: Attempts) -> Response:
+        """Return the answer to a write; if it is cancelled, stop it and wait for its outcome."""
+        current = [Operation()]
+
+        def attempt() -> Coroutine[Any, Any, Response]:
+            current[0] = Operation()
+            return self._attempt(request, current[0])
+
+        task = asyncio.ensure_future(attempts.run_async(attempt))
+        try:
+            await self._finish(task, request.cancel, current)
+        except asyncio.CancelledError:
+            return await self._cancelled(task, request, current)
+        return task.result()
+
+    async def _finish(
+        self, task: asyncio.Future[Response], cancel: Cancellation | None, current: list[Operation]
+    ) -> None:
+        """Wait for the end of a write; another thread can cancel it."""
+        while cancel is not None and not cancel.cancelled and not task.done():
+            await asyncio.wait([task], timeout=POLL_S)
+        if cancel is not None and not task.done() and current[0].sent:
+            await self._stop(current[0])
+        await asyncio.wait([task])
+
+    async def _cancelled(self, task: asyncio.Future[Response], request: Request, current: list[Operation]) -> Response:
+        """Return the answer to a write whose caller was cancelled, or raise `WriteCancelled`."""
+        name = request.path.strip("/")
+        if not current[0].sent:
+            task.cancel()
+            await asyncio.wait([task])
+            raise WriteCancelled(name, request.key, settled=True) from None
+        try:
+            await self._stop(current[0])
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            raise WriteCancelled(name, request.key, settled=False) from None
+        try:
+            return task.result()
+        except Cancelled:
+            raise WriteCancelled(name, request.key, settled=True) from None
+
+    async def _stop(self, operation: Operation) -> None:
+        """Stop the work of a write; if the server does not know it, the answer of the write tells the outcome."""
+        with suppress(NotFound, RemoteError, Overloaded):
+            await self.send(operation.stop_request())
+
+    async def _attempt(self, request: Request, operation: Operation) -> Response:
+        answer = await self._open(request, operation)
         body = await self._body(request, answer)
         return self.session.completed(request, Response(answer.status, self.session.headers_of(answer), body))
 
-    async def _open(self, request: Request) -> httpcore2.Response:
-        body = _sent(request.body()) if callable(request.body) else request.body
-        http_request = self.session.http_request(request, body)
+    async def _open(self, request: Request, operation: Operation) -> httpcore2.Response:
+        body = operation.sending(request.body, request.cancel)
+        sent = _sent(body) if isinstance(body, Iterator) else body
+        http_request = self.session.http_request(request, sent, operation)
         try:
             return await self._pool.handle_async_request(http_request)
         except NETWORK_ERRORS as error:

@@ -18,6 +18,7 @@ from omnigraph.client.failures import failure_of
 from omnigraph.client.messages import Request, Response
 from omnigraph.client.transport.address import CONNECT_S, Settings
 from omnigraph.errors import (
+    Cancelled,
     IncompatibleFormat,
     InputError,
     OmniGraphError,
@@ -81,9 +82,8 @@ class Attempts:
         self._raise_first()
         try:
             return attempt()
-        except Retry as failure:
-            self._note(failure)
-            raise
+        except (Retry, Cancelled) as failure:
+            raise self._repeated(failure) from failure.__cause__
 
     async def run_async(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
         """Return the answer of the first attempt that succeeds, as `run` does."""
@@ -102,9 +102,15 @@ class Attempts:
         self._raise_first()
         try:
             return await attempt()
-        except Retry as failure:
-            self._note(failure)
-            raise
+        except (Retry, Cancelled) as failure:
+            raise self._repeated(failure) from failure.__cause__
+
+    def _repeated(self, failure: Retry | Cancelled) -> Exception:
+        """Return the failure of a repetition; a cancelled one leaves the outcome of a lost attempt open."""
+        if isinstance(failure, Cancelled):
+            return self._error(Retry(failure, lost=False))
+        self._note(failure)
+        return failure
 
     def _raise_first(self) -> None:
         failed, self._failed = self._failed, None

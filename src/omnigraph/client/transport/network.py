@@ -1,6 +1,7 @@
-"""Connections that a `Cancellation` closes.
+"""Connections on which a `Cancellation` takes effect.
 
-A blocking read of a socket is split into short waits while the calling thread has a cancellation.
+A blocking read of a socket is split into short waits while the calling thread has a cancellation. The connection of a
+read is closed, and the server stops. A write is stopped by a request of its own, and its answer tells the outcome.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,20 +24,25 @@ POLL_S = 0.05
 
 class _Current(threading.local):
     cancel: Cancellation | None = None
+    stop: Callable[[], None] | None = None
 
 
 _current = _Current()
 
 
 @contextmanager
-def cancelled_by(cancel: Cancellation | None) -> Iterator[None]:
-    """Let a cancellation close the connection on which this thread waits."""
-    before, _current.cancel = _current.cancel, cancel
+def cancelled_by(cancel: Cancellation | None, stop: Callable[[], None] | None = None) -> Iterator[None]:
+    """Let a cancellation end the wait of this thread for an answer.
+
+    `stop` is called once, and the thread waits on; without it, the connection is closed.
+    """
+    before = _current.cancel, _current.stop
+    _current.cancel, _current.stop = cancel, stop
     try:
         check(cancel)
         yield
     finally:
-        _current.cancel = before
+        _current.cancel, _current.stop = before
 
 
 def check(cancel: Cancellation | None) -> None:
@@ -58,6 +64,10 @@ class CancellableStream(httpcore2.NetworkStream):
             return self._stream.read(max_bytes, timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
+            if cancel.cancelled and _current.stop is not None:
+                stop, _current.cancel = _current.stop, None
+                stop()
+                return self._stream.read(max_bytes, timeout)
             check(cancel)
             remaining = POLL_S if deadline is None else min(POLL_S, deadline - time.monotonic())
             try:

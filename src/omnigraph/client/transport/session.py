@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 
-from omnigraph.client.messages import Request, Response
+from omnigraph.client.messages import Chunks, Request, Response, path_of
 from omnigraph.client.transport.address import CONNECT_S, Settings
 from omnigraph.client.transport.attempts import answer_failure, read_timeout
+from omnigraph.client.transport.network import check
+from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import InputError
+from omnigraph.versioning.model.ids import new_ulid, system_clock
 
 CONNECTIONS_MAX = 100
 IDLE_CONNECTIONS_MAX = 20
 IDLE_S = 60.0
 """Seconds after which an idle connection is closed, less than the 75 s of the server."""
 _SUCCESS = range(200, 300)
+
+
+@dataclass
+class Operation:
+    """The work of one attempt on the server, by whose id it can be stopped."""
+
+    id: str = field(default_factory=lambda: new_ulid(system_clock()))
+    sent: bool = False
+    """True if the whole request was sent; before that, the server does nothing."""
+
+    def stop_request(self) -> Request:
+        """Return the request that stops the work; a write whose publish has begun runs to its end."""
+        return Request(method="DELETE", path=path_of("operations", self.id), scope="server")
+
+    def sending(self, body: bytes | Chunks | None, cancel: Cancellation | None) -> bytes | Iterator[bytes] | None:
+        """Return the body of the request, which a cancellation cuts off."""
+        if callable(body):
+            return self._chunks(body(), cancel)
+        self.sent = True
+        return body
+
+    def _chunks(self, chunks: Iterator[bytes], cancel: Cancellation | None) -> Iterator[bytes]:
+        for chunk in chunks:
+            check(cancel)
+            yield chunk
+        self.sent = True
 
 
 class Session:
@@ -31,8 +62,8 @@ class Session:
         """True if a write was sent, whether or not its answer arrived."""
         self._headers = settings.headers
 
-    def http_request(self, request: Request, body: Any) -> httpcore2.Request:
-        """Return the HTTP form of a request."""
+    def http_request(self, request: Request, body: Any, operation: Operation) -> httpcore2.Request:
+        """Return the HTTP form of a request; its id is that of the operation."""
         if self.closed:
             raise InputError("the graph was closed", code="graph_closed", hint="connect again with connect or aconnect")
         self.write_sent = self.write_sent or request.key is not None
@@ -46,6 +77,8 @@ class Session:
         )
         timeouts = {"connect": CONNECT_S, "read": read_timeout(self.settings, request)}
         headers = [*self._headers, *self._request_headers(request)]
+        if request.key is not None:
+            headers.append((b"X-Request-Id", operation.id.encode()))
         return httpcore2.Request(request.method, url, headers=headers, content=body, extensions={"timeout": timeouts})
 
     def _request_headers(self, request: Request) -> list[tuple[bytes, bytes]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import httpcore2
@@ -12,8 +14,8 @@ from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
 from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts, Retry, network_failure
 from omnigraph.client.transport.network import CancellableBackend, cancelled_by
-from omnigraph.client.transport.session import Session
-from omnigraph.errors import OmniGraphError
+from omnigraph.client.transport.session import Operation, Session
+from omnigraph.errors import NotFound, OmniGraphError, Overloaded, RemoteError
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -66,9 +68,10 @@ class SyncLoop:
         return self.send(request).chunks()
 
     def _attempt(self, request: Request) -> Response:
-        body = request.body() if callable(request.body) else request.body
-        http_request = self.session.http_request(request, body)
-        with cancelled_by(request.cancel):
+        operation = Operation()
+        http_request = self.session.http_request(request, operation.sending(request.body, request.cancel), operation)
+        stop = partial(self._stop, operation) if request.key is not None else None
+        with cancelled_by(request.cancel, stop):
             try:
                 answer = self._pool.handle_request(http_request)
             except NETWORK_ERRORS as error:
@@ -82,6 +85,11 @@ class SyncLoop:
                 answer.close()
                 raise
         return self.session.completed(request, response)
+
+    def _stop(self, operation: Operation) -> None:
+        """Stop the work of a write; if the server does not know it, the answer of the write tells the outcome."""
+        with suppress(NotFound, RemoteError, Overloaded):
+            self.send(operation.stop_request())
 
     def _read(self, request: Request, answer: httpcore2.Response) -> Response:
         """Read an answer, or the first part of a large answer that is streamed."""

@@ -1,0 +1,112 @@
+"""Results that are read while they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.client import rows
+from omnigraph.errors import RemoteError
+from support.scripted_server import answer, scripted
+from support.server import serving
+
+COUNT = 60_000
+ALL = "query q() { match { $p: Person } return { $p.name, $p.n } order { $p.n } }"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    graph = og.init(tmp_path_factory.mktemp("rows") / "g.omni", "node Person { name: String @key  n: I64 }")
+    names = [f"a person with the number {n:09}" for n in range(COUNT)]
+    graph.load({"Person": pa.table({"name": names, "n": range(COUNT)})}, mode="append")
+    with serving(graph.uri, flags={"unauthenticated": True}) as running:
+        yield graph, running
+
+
+@pytest.fixture
+def remote(large):
+    with og.connect(large[1].url) as graph:
+        yield graph
+
+
+def is_streamed(result: og.Result) -> bool:
+    return isinstance(result._rows, rows.StreamedRows)
+
+
+def test_a_large_result_arrives_in_batches(large, remote):
+    result = remote.query(ALL)
+    assert is_streamed(result)
+    assert len(result) == COUNT
+    assert next(iter(result))["p.n"] == 0
+    expected = large[0].query(ALL).to_arrow()
+    assert result.to_arrow().equals(expected)
+    assert result.to_pylist()[-1] == {"p.name": f"a person with the number {COUNT - 1:09}", "p.n": COUNT - 1}
+    assert all(batch.num_rows <= 100 for batch in remote.query(ALL).batches(100))
+
+
+@pytest.mark.parametrize("kept", [1, 200_000, 64 * 1024 * 1024])
+def test_every_pass_gives_all_rows(remote, monkeypatch, kept):
+    """A result that is too large to be kept is requested again at its commit."""
+    monkeypatch.setattr(rows, "KEPT_BYTES", kept)
+    result = remote.query(ALL)
+    first, second = result.batches(5_000), result.batches(7_000)
+    seen: list[list[int]] = [[], []]
+    for _ in range(20):
+        for position, batches in enumerate((first, second)):
+            batch = next(batches, None)
+            seen[position] += [] if batch is None else batch.column("p.n").to_pylist()
+    assert seen == [list(range(COUNT))] * 2 or [len(numbers) for numbers in seen] == [COUNT, COUNT]
+    assert [row["p.n"] for row in result] == list(range(COUNT))
+
+
+def test_a_dropped_result_closes_its_connection(large, remote):
+    result = remote.query(ALL)
+    next(result.batches(10))
+    del result
+    gc.collect()
+    assert large[1].becomes_idle()
+    assert len(remote.query("match { $p: Person } return { count($p) as n }")) == 1
+
+
+def test_tables_arrive_in_batches(large, remote):
+    reader = remote.to_batches("Person")
+    assert sum(batch.num_rows for batch in reader) == COUNT
+    partly = remote.to_batches("Person", batch_rows=10)
+    assert partly.read_next_batch().num_rows == 10
+    del partly
+    gc.collect()
+    assert large[1].becomes_idle()
+
+
+def test_an_asynchronous_result_is_read_whole(large):
+    async def scenario():
+        async with await og.aconnect(large[1].url) as graph:
+            result = await graph.query(ALL)
+            assert not is_streamed(result)
+            assert len(result.to_arrow()) == COUNT
+            async for batch in graph.to_batches("Person"):
+                assert batch.num_rows
+                break
+
+    asyncio.run(scenario())
+    assert large[1].becomes_idle()
+
+
+def test_a_stream_that_is_cut_off():
+    sink = pa.BufferOutputStream()
+    schema = pa.schema([("p.n", pa.int64())], metadata={"graph_commit_id": "01A", "row_count": "100000"})
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for _ in range(10):
+            writer.write_batch(pa.record_batch([pa.array(range(10_000))], schema=schema))
+    body = sink.getvalue().to_pybytes()
+    head = answer(200, body, Content_Type="application/vnd.apache.arrow.stream")
+    with scripted(lambda _: head[: len(head) - 100_000]) as server, og.connect(server.url, retries=0) as graph:
+        server.cut_after_answer = True
+        result = graph.query(ALL)
+        assert len(result) == 100_000
+        with pytest.raises(RemoteError, match=r"connection to .* was lost"):
+            result.to_arrow()
