@@ -28,11 +28,12 @@ from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.model.snapshot_view import SnapshotView
 from support.server import serving
 
-ACTOR, TOKEN = "ana", "token-of-ana"
+ACTOR, GUEST = "ana", "guest"
+TOKENS = {ACTOR: "token-of-ana", GUEST: "token-of-guest"}
 SECRET = "secret"
-"""A branch that the actor may not change."""
+"""A branch that the actor may not change, and the only one that the guest may read."""
 POLICY = f"""version: 1
-groups: {{team: [{ACTOR}]}}
+groups: {{team: [{ACTOR}], guests: [{GUEST}]}}
 protected_branches: [{SECRET}]
 rules:
   - id: team-reads
@@ -44,8 +45,8 @@ rules:
       actors: {{group: team}}
       actions: [schema_apply, branch_create, branch_delete, branch_merge]
       target_branch_scope: unprotected
-  - id: team-calls-queries
-    allow: {{actors: {{group: team}}, actions: [invoke_query]}}
+  - id: guests-read
+    allow: {{actors: {{group: guests}}, actions: [read], branch_scope: protected}}
 """
 FORMS = ("embedded", "remote", "async", "async_remote")
 
@@ -55,22 +56,23 @@ Body = Callable[[Any], Any]
 class Variants:
     """One graph in four forms."""
 
-    def __init__(self, graphs: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, graphs: Mapping[tuple[str, str], Any], folder: Path) -> None:
         self.graphs = graphs
         self._folder = folder
 
-    def observe(self, form: str, body: Body) -> Any:
+    def observe(self, form: str, body: Body, actor: str = ACTOR) -> Any:
         """Return the described value of a body on one form."""
         folder = self._folder / form
         folder.mkdir(exist_ok=True)
-        arguments = [self.graphs[form]] if len(inspect.signature(body).parameters) == 1 else [self.graphs[form], folder]
+        graph = self.graphs[form, actor]
+        arguments = [graph] if len(inspect.signature(body).parameters) == 1 else [graph, folder]
         return Description(folder).of(body(*arguments))
 
-    def check(self, body: Body) -> None:
+    def check(self, body: Body, actor: str = ACTOR) -> None:
         """Run a body on every form; every form must give what the embedded graph gives."""
-        expected = self.observe("embedded", body)
+        expected = self.observe("embedded", body, actor)
         for form in FORMS[1:]:
-            found = list(differences(expected, self.observe(form, body), form))
+            found = list(differences(expected, self.observe(form, body, actor), form))
             assert not found, "\n".join(found[:10])
 
 
@@ -87,25 +89,36 @@ def variants_of(make: Callable[[Path], object], folder: Path) -> Iterator[Varian
         json.dumps({"graphs": {name: {"uri": uri, "policy": {"file": str(policy)}} for name, uri in served.items()}}),
         encoding="utf-8",
     )
-    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({ACTOR: TOKEN})}
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS)}
     with ExitStack() as stack:
-        server = stack.enter_context(serving(config=config, environ=environ, token=TOKEN))
+        server = stack.enter_context(serving(config=config, environ=environ))
         loop = asyncio.new_event_loop()
         stack.callback(loop.close)
-        wait = loop.run_until_complete
-        embedded = og.open(uris["embedded"], policy=policy, actor=ACTOR)
-        remote = stack.enter_context(og.connect(f"{server.url}/graphs/remote", TOKEN))
-        opened = wait(og.aopen(uris["async"], policy=policy, actor=ACTOR))
-        stack.callback(lambda: wait(opened.aclose()))
-        connected = wait(og.aconnect(f"{server.url}/graphs/async", TOKEN))
-        stack.callback(lambda: wait(connected.aclose()))
-        graphs = {
-            "embedded": embedded,
-            "remote": remote,
-            "async": Awaited(opened, wait),
-            "async_remote": Awaited(connected, wait),
-        }
+        graphs = {}
+        for actor in TOKENS:
+            opened = stack.enter_context(_opened(uris, policy, actor, server.url, loop.run_until_complete))
+            graphs |= {(form, actor): graph for form, graph in opened.items()}
         yield Variants(graphs, folder)
+
+
+@contextmanager
+def _opened(
+    uris: Mapping[str, str], policy: Path, actor: str, url: str, wait: Callable[[Any], Any]
+) -> Iterator[dict[str, Any]]:
+    """Open every form of a graph for an actor."""
+    with ExitStack() as stack:
+        token = TOKENS[actor]
+        remote = stack.enter_context(og.connect(f"{url}/graphs/remote", token))
+        embedded_async = wait(og.aopen(uris["async"], policy=policy, actor=actor))
+        stack.callback(lambda: wait(embedded_async.aclose()))
+        remote_async = wait(og.aconnect(f"{url}/graphs/async", token))
+        stack.callback(lambda: wait(remote_async.aclose()))
+        yield {
+            "embedded": og.open(uris["embedded"], policy=policy, actor=actor),
+            "remote": remote,
+            "async": Awaited(embedded_async, wait),
+            "async_remote": Awaited(remote_async, wait),
+        }
 
 
 class Awaited:

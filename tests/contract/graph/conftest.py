@@ -75,6 +75,7 @@ def make_graph(path: Path) -> None:
     graph.mutate('query q() { update Person set { born: date("1991-01-01") } where name = "ana" }')
     graph.mutate('query q() { delete Person where name = "cy/λ" }')
     graph.branch_create(SECRET)
+    graph.on(SECRET).mutate('query q() { insert City { name: "Zion" } }')
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from omnigraph.client.async_remote_graph import AsyncRemoteGraph
 from omnigraph.client.local_only import LOCAL_METHODS
 from omnigraph.client.remote_graph import RemoteGraph
 from omnigraph.errors import InputError
-from support.graph_variants import Variants
+from support.graph_variants import ACTOR, Variants
 
 HANDLES = frozenset({"graph", "one", "two", "target"})
 """Variables of bodies that are handles of the graph."""
@@ -69,7 +69,7 @@ def test_a_remote_graph_has_every_public_name(remote: type, local: type) -> None
 @pytest.mark.parametrize("form", ["remote", "async_remote"])
 @pytest.mark.parametrize("name", LOCAL)
 def test_local_methods_are_refused(variants: Variants, form: str, name: str) -> None:
-    graph = variants.graphs[form]
+    graph = variants.graphs[form, ACTOR]
     arguments = {"to_spark": ("Person",), "with_access": (None,), "with_metadata": ({"a": 1},)}[name]
     with pytest.raises(InputError, match=f"'{name}' is not available over HTTP") as caught:
         getattr(graph, name)(*arguments)

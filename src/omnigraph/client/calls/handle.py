@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import JSON, Request, json_body, path_of, query_of
+from omnigraph.policy.rules import branch_name
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.point_text import point_text
 from omnigraph.wire.requests.request import Request as Input
@@ -26,7 +27,7 @@ class CallHandle:
 
     def _branch(self, branch: str | None) -> str:
         """Return the branch of a call: the given one, else that of the handle."""
-        return branch or self.branch
+        return branch_name(branch or self.branch)
 
     def _get(
         self,

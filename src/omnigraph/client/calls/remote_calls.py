@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from omnigraph.client.call import Call
 from omnigraph.client.calls.branches import BranchCalls
 from omnigraph.client.calls.commits import CommitCalls
@@ -15,6 +17,8 @@ from omnigraph.client.calls.schemas import SchemaCalls
 from omnigraph.client.calls.tables import TableCalls
 from omnigraph.client.calls.tags import TagCalls
 from omnigraph.client.messages import Request
+from omnigraph.errors import Denied
+from omnigraph.policy.rules import branch_name
 from omnigraph.wire.server_state import MeDocument
 
 
@@ -34,9 +38,14 @@ class RemoteCalls(
     """The calls of one handle."""
 
     def on(self, branch: str) -> Call[RemoteCalls]:
-        """Return the calls of another branch; raise `BranchNotFound` if there is none."""
-        yield self._get("branches", branch)
-        return RemoteCalls(self.url, branch, self.actor)
+        """Return the calls of another branch.
+
+        An unknown branch raises `BranchNotFound`, unless the caller may not read a branch of that name.
+        """
+        name = branch_name(branch)
+        with suppress(Denied):
+            yield self._get("branches", name)
+        return RemoteCalls(self.url, name, self.actor)
 
 
 def read_actor() -> Call[str | None]:
