@@ -177,9 +177,9 @@ async def _sent(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 async def _until_cancelled(work: Coroutine[Any, Any, R], cancel: Cancellation) -> R:
     """Return the result of a call; close its connection if another thread cancels it."""
-    check(cancel)
     task = asyncio.ensure_future(work)
     try:
+        check(cancel)
         while not task.done():
             await asyncio.wait([task], timeout=POLL_S)
             if not task.done():
