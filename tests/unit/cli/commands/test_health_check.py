@@ -48,12 +48,11 @@ def test_the_entry_of_a_container_is_healthy_until_it_stops(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
-@pytest.mark.parametrize("tls", ["none", "certificate", "certificate in a file of variables", "client certificate"])
+@pytest.mark.parametrize("tls", ["certificate", "certificate in a file of variables", "client certificate"])
 def test_the_configuration_says_how_to_connect(tmp_path, tls: str):
     make_graph(tmp_path / "kb.omni")
     write_certificate(tmp_path, "public name")
     settings = {
-        "none": "{}",
         "certificate": "{cert: cert.pem, key: key.pem}",
         "certificate in a file of variables": "{}}\nauth: {env_file: ./tls.env",
         "client certificate": "{cert: cert.pem, key: key.pem, client_ca: cert.pem}",
