@@ -152,7 +152,7 @@ def serving(
     try:
         yield server
     finally:
-        if holder.phase != "draining":
+        if not lifecycle._stopping:
             lifecycle.stop()
         thread.join(WAIT_S)
         assert not thread.is_alive(), "the server did not stop"

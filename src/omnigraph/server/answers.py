@@ -37,6 +37,10 @@ class Content:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+Chunk = bytes | memoryview
+"""A part of a body."""
+
+
 @dataclass(frozen=True)
 class Chunks:
     """A body that is produced while it is sent. The iterator is closed at the end and on a disconnect.
@@ -44,7 +48,7 @@ class Chunks:
     Everything that can fail early fails before the first chunk; a later failure cuts the connection.
     """
 
-    chunks: Iterator[bytes]
+    chunks: Iterator[Chunk]
     media_type: str
     status: int = 200
     commit: str | None = None

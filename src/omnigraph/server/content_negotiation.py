@@ -21,7 +21,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.result.csv_rows import csv_rows
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import LimitReached
-from omnigraph.server.answers import Rows
+from omnigraph.server.answers import Chunk, Rows
 from omnigraph.server.errors import RequestFault
 from omnigraph.wire.document import Document, encoder
 from omnigraph.wire.json_lines import EndDocument
@@ -50,8 +50,11 @@ CHUNK_BYTES = 64 * 1024
 """Largest size of an NDJSON or CSV chunk; an Arrow chunk is one batch."""
 GZIP_MIN_BYTES = 8 * 1024
 BATCH_ROWS = 16_384
+ARROW_BATCH_ROWS = 65_536
+"""Rows of an Arrow batch. Each batch costs a change of thread, and a client reads large ones faster."""
 BATCH_BYTES = 4 * 1024 * 1024
 """Largest size of an Arrow batch, unless one row is larger."""
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _NUMBER_BYTES = 4
 """Least size of a number of a vector in JSON, with its separator, such as `0.0,`."""
 _ROWS_HINT = "request application/x-ndjson or application/vnd.apache.arrow.stream, or pages with 'page'"
@@ -214,7 +217,7 @@ def check_json(resource: Literal["rows", "bytes"], actual: int, limit: int, hint
         )
 
 
-def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[bytes]:
+def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[Chunk]:
     """Yield the rows of a query as chunks of the chosen form."""
     match chosen.form:
         case "ndjson":
@@ -222,7 +225,7 @@ def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[bytes]:
         case "csv":
             return joined_lines(line.encode() for line in csv_rows(rows.result))
         case "arrow":
-            count = rows_within(rows.result.schema, BATCH_ROWS, BATCH_BYTES)
+            count = rows_within(rows.result.schema, ARROW_BATCH_ROWS, BATCH_BYTES)
             return arrow_chunks(rows.result.schema, rows.result.batches(count), chosen, _arrow_metadata(rows.result))
         case "json" | "events" | "problem" | "octets" | "html":
             raise AssertionError(f"rows have no streamed form {chosen.form}")
@@ -293,18 +296,51 @@ def _arrow_metadata(result: Result) -> dict[str, str]:
 
 def arrow_chunks(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], chosen: Negotiated, metadata: dict[str, str]
-) -> Iterator[bytes]:
+) -> Iterator[Chunk]:
     """Yield an Arrow IPC stream, in chunks of at most one batch; the end-of-stream marker is in the last chunk."""
-    sink = io.BytesIO()
     schema = schema.with_metadata({**(schema.metadata or {}), **metadata})
-    options = pa.ipc.IpcWriteOptions(compression=chosen.codec)
-    writer = pa.ipc.new_stream(sink, schema, options=options)
+    parts = _bounded(batches)
+    if chosen.codec is None and not any(_has_dictionary(field.type) for field in schema):
+        yield from _plain_messages(schema, parts)
+    else:
+        yield from _written_messages(schema, parts, chosen.codec)
+
+
+def _has_dictionary(type_: pa.DataType) -> bool:
+    """Return True if a type is or contains a dictionary, which a stream sends in messages of its own."""
+    parts = (type_.field(number).type for number in range(type_.num_fields))
+    return pa.types.is_dictionary(type_) or any(map(_has_dictionary, parts))
+
+
+def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Split batches that are too large for a chunk."""
+    for batch in batches:
+        rows = _rows_of_part(batch)
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _plain_messages(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+    """Yield the messages of a stream without compression and dictionaries; each batch is copied once."""
+    head: bytes | None = schema.serialize().to_pybytes()
+    for batch in batches:
+        if head is not None:
+            # What can fail early fails with the first batch, before the headers of the response.
+            yield head + batch.serialize()
+            head = None
+        else:
+            yield memoryview(batch.serialize())
+    yield (head or b"") + _END_OF_STREAM
+
+
+def _written_messages(schema: pa.Schema, batches: Iterator[pa.RecordBatch], codec: str | None) -> Iterator[bytes]:
+    """Yield the messages of any stream."""
+    sink = io.BytesIO()
+    writer = pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
     try:
         for batch in batches:
-            rows = _rows_of_part(batch)
-            for start in range(0, batch.num_rows, rows):
-                writer.write_batch(batch.slice(start, rows))
-                yield _taken(sink)
+            writer.write_batch(batch)
+            yield _taken(sink)
     finally:
         writer.close()
     yield _taken(sink)
@@ -333,7 +369,7 @@ def gzip_bytes(body: bytes) -> bytes:
     return zlib.compress(body, 1, wbits=zlib.MAX_WBITS | 16)
 
 
-def gzip_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def gzip_chunks(chunks: Iterator[Chunk]) -> Iterator[bytes]:
     """Compress a stream; every chunk can be decompressed when it arrives."""
     compressor = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
     for chunk in chunks:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 from urllib.parse import quote
 
-from omnigraph.server.answers import Answer, Background, Chunks, Content, Events, Reply, Rows
+from omnigraph.server.answers import Answer, Background, Chunk, Chunks, Content, Events, Reply, Rows
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import (
     CONTENT_TYPES,
@@ -28,7 +28,7 @@ class Encoded:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    chunks: Iterator[bytes] | None = None
+    chunks: Iterator[Chunk] | None = None
     poll: Callable[[], bytes | None] | None = None
     background: Callable[[], Document] | None = None
     commit: str | None = None
@@ -119,7 +119,7 @@ def _compressed_body(caller: Caller, headers: dict[str, str], body: bytes) -> by
     return gzip_bytes(body)
 
 
-def _compressed(caller: Caller, headers: dict[str, str], chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _compressed(caller: Caller, headers: dict[str, str], chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     if not caller.negotiated.compresses(None):
         return chunks
     headers["Content-Encoding"] = "gzip"

@@ -26,6 +26,7 @@ from omnigraph.observer import observed, process_observer
 from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
+from omnigraph.server.answers import Chunk
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
 from omnigraph.server.caller import Caller
@@ -91,6 +92,8 @@ class Exchange:
         self._commit: str | None = None
         self._body_begun = False
         self._disconnected = False
+        self._stream: Stream | None = None
+        self._first: Chunk | None = None
         self._response: AnyResponse | None = None
         self._error: OmniGraphError | None = None
 
@@ -346,8 +349,6 @@ class Exchange:
             async with watching_disconnect(self._receive, self._on_disconnect):
                 encoded = await server.execution.call(name, partial(self._work, path))
                 response = self._finish(encoded)
-                if isinstance(response, StreamResponse):
-                    response.first = await response.stream.first()
             if encoded.background is not None:
                 work = encoded.background
                 server.operations.continue_work(operation, work, held.pop_all(), server.execution, name)
@@ -420,6 +421,9 @@ class Exchange:
             reply = route.handler(caller, **arguments)
         done = time.perf_counter()
         encoded = encode(caller, reply)
+        if encoded.chunks is not None and route.lane is not None and caller.method != "HEAD":
+            self._stream = Stream(self._server.execution, route.lane, encoded.chunks)
+            self._first = self._stream.first()
         self._timing["engine"] = done - started
         self._timing["encode"] = time.perf_counter() - done
         return encoded
@@ -437,9 +441,9 @@ class Exchange:
         caller, execution, lane = self._caller, self._server.execution, self._route.lane
         if caller.method == "HEAD" and (encoded.chunks is not None or encoded.poll is not None):
             return Response(encoded.status, encoded.headers, has_length=False)
-        if encoded.chunks is not None and lane is not None:
-            stream = Stream(execution, lane, encoded.chunks)
-            return StreamResponse(encoded.status, encoded.headers, stream, None, caller.cancel, self._report)
+        if self._stream is not None:
+            status, headers = encoded.status, encoded.headers
+            return StreamResponse(status, headers, self._stream, self._first, caller.cancel, self._report)
         if encoded.poll is not None and lane is not None:
             return EventResponse(
                 encoded.headers, encoded.poll, execution, lane, caller.cancel, self._report, encoded.body

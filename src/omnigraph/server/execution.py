@@ -1,14 +1,15 @@
 """Execution: engine calls run in threads of their lane, streams are pumped with backpressure.
 
 The event loop never waits for the engine. A call runs in a thread of its lane, together with the encoding of its
-answer. A stream is advanced by one thread call per chunk, with one chunk prepared while the previous one is sent; a
-slow client therefore holds no thread, and at most two chunks are in memory.
+answer and the first chunk of a stream. A stream is advanced by thread calls of a few chunks each, which are prepared
+while the previous ones are sent; a slow client therefore holds no thread, and little is in memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -19,11 +20,17 @@ from starlette.types import Receive
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.server.admission import Lane
+from omnigraph.server.answers import Chunk
 
 LaneName = Literal["reads", "writes", "exports", "slow", "streams", "audit"]
 
 WATCH_AFTER_S = 0.02
 """A call that takes longer is watched for a disconnect of its client; most calls are shorter than the watch costs."""
+
+STEP_BYTES = 256 * 1024
+"""Size of the chunks after which a step of a stream ends."""
+STEP_S = 0.002
+"""Time after which a step of a stream ends with the chunk that it has."""
 
 _Result = TypeVar("_Result")
 
@@ -102,27 +109,37 @@ class Execution:
 
 
 class Stream:
-    """The chunks of an iterator, advanced in threads of a lane; the next chunk is prepared while one is sent."""
+    """The chunks of an iterator, advanced in threads of a lane; the next chunks are prepared while some are sent.
 
-    def __init__(self, execution: Execution, lane: LaneName, chunks: Iterator[bytes]) -> None:
+    One step takes chunks of up to `STEP_BYTES`, as far as they are ready within `STEP_S`: a change of thread takes as
+    long as the encoding of a small chunk.
+    """
+
+    def __init__(self, execution: Execution, lane: LaneName, chunks: Iterator[Chunk]) -> None:
         self._execution = execution
         self._lane: LaneName = lane
         self._chunks = chunks
         # A generator may set context variables; all its steps run in one context.
         self._context = contextvars.copy_context()
-        self._step: asyncio.Future[bytes | None] | None = None
+        self._step: asyncio.Future[list[Chunk]] | None = None
         """The last step; a thread is inside the iterator until it is done."""
+        self._ended = False
+        self._error: Exception | None = None
 
-    async def first(self) -> bytes | None:
-        """Return the first chunk, so that an early failure is reported before the headers; None if there is none."""
-        return await asyncio.shield(self._begin())
+    def first(self) -> Chunk | None:
+        """Compute the first chunk in this thread, so that an early failure precedes the headers; None if there is none.
 
-    async def rest(self) -> AsyncIterator[bytes]:
+        It is called by the thread that made the iterator, before `rest`.
+        """
+        return self._context.run(next, self._chunks, None)
+
+    async def rest(self) -> AsyncIterator[Chunk]:
         """Yield the other chunks."""
         following = self._begin()
-        while (chunk := await asyncio.shield(following)) is not None:
+        while chunks := await asyncio.shield(following):
             following = self._begin()
-            yield chunk
+            for chunk in chunks:
+                yield chunk
 
     async def close(self) -> None:
         """Close the iterator, after the step that runs: a generator cannot be closed during a step."""
@@ -131,14 +148,37 @@ class Stream:
             if not self._step.cancelled():
                 self._step.exception()
         close = getattr(self._chunks, "close", None)
-        if close is not None:
+        if close is not None and not self._ended:
             await self._execution.call(self._lane, lambda: self._context.run(close))
 
-    def _begin(self) -> asyncio.Future[bytes | None]:
+    def _begin(self) -> asyncio.Future[list[Chunk]]:
         """Begin the next step in a thread."""
-        work = partial(self._context.run, next, self._chunks, None)
+        if self._ended and self._error is None:
+            done: asyncio.Future[list[Chunk]] = asyncio.get_running_loop().create_future()
+            done.set_result([])
+            return done
+        work = partial(self._context.run, self._advance)
         self._step = asyncio.ensure_future(self._execution.call(self._lane, work))
         return self._step
+
+    def _advance(self) -> list[Chunk]:
+        """Return the next chunks; none at the end. A failure is raised after the chunks before it were returned."""
+        if self._error is not None:
+            raise self._error
+        taken: list[Chunk] = []
+        size, end = 0, time.perf_counter() + STEP_S
+        try:
+            for chunk in self._chunks:
+                taken.append(chunk)
+                size += len(chunk)
+                if size >= STEP_BYTES or time.perf_counter() >= end:
+                    return taken
+        except Exception as error:
+            self._error = error
+            if not taken:
+                raise
+        self._ended = True
+        return taken
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from functools import lru_cache
 from starlette.types import Receive, Send
 
 from omnigraph.engine.exec.cancellation import Cancellation
+from omnigraph.server.answers import Chunk
 from omnigraph.server.execution import Execution, LaneName, Stream, watching_disconnect
 
 Headers = dict[str, str]
@@ -54,7 +55,7 @@ class StreamResponse:
     status: int
     headers: Headers
     stream: Stream
-    first: bytes | None
+    first: Chunk | None
     cancel: Cancellation
     on_error: Callable[[BaseException], None]
     held: ExitStack = field(default_factory=ExitStack)

@@ -20,6 +20,7 @@ from omnigraph.server.content_negotiation import (
     CHUNK_BYTES,
     JsonBounds,
     Negotiated,
+    arrow_chunks,
     gzip_chunks,
     joined_lines,
     json_body,
@@ -88,7 +89,8 @@ def test_chunks_are_bounded(form: str) -> None:
 def test_an_arrow_stream_has_metadata_and_its_end(codec: str | None) -> None:
     data = b"".join(row_chunks(rows(40_000), Negotiated("arrow", codec)))
     reader = pa.ipc.open_stream(io.BytesIO(data))
-    assert reader.schema.metadata == {b"query_name": b"q", b"graph_commit_id": b"01C"}
+    members = {b"query_name": b"q", b"graph_commit_id": b"01C", b"row_count": b"40000", b"elapsed_ms": b"1.000"}
+    assert reader.schema.metadata == members
     assert reader.read_all().column("n").to_pylist() == list(range(40_000))
     assert data.endswith(b"\xff\xff\xff\xff\x00\x00\x00\x00")
 
@@ -106,6 +108,24 @@ def test_lines_are_joined_and_compressed_without_loss() -> None:
     whole = b"".join(line + b"\n" for line in lines)
     assert b"".join(joined_lines(iter(lines))) == whole
     assert gzip.decompress(b"".join(gzip_chunks(iter([whole, b"end"])))) == whole + b"end"
+
+
+@pytest.mark.parametrize("codec", [None, "zstd"])
+@pytest.mark.parametrize("kind", ["plain", "dictionary", "nested", "empty"])
+def test_an_arrow_stream_has_every_type(kind: str, codec: str | None) -> None:
+    table = pa.table({"n": [1, None, 3], "t": ["a", None, "ccc"], "l": [[1], None, [2, 3]]})
+    if kind == "dictionary":
+        table = table.set_column(1, "t", table["t"].dictionary_encode())
+    if kind == "nested":
+        items = pa.array(["x", "y", "x"]).dictionary_encode()
+        table = table.set_column(2, "l", pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), items))
+    table = table.slice(1, 0 if kind == "empty" else 2)
+    chunks = arrow_chunks(table.schema, iter(table.to_batches()), Negotiated("arrow", codec=codec), {"k": "v"})
+    data = b"".join(chunks)
+    read = pa.ipc.open_stream(io.BytesIO(data))
+    assert read.schema.metadata == {b"k": b"v"}
+    assert read.read_all().to_pylist() == table.to_pylist()
+    assert data.endswith(b"\xff\xff\xff\xff\x00\x00\x00\x00")
 
 
 @pytest.mark.parametrize("column", ["vectors", "texts"])

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from omnigraph.engine.result.csv_rows import csv_lines
 from omnigraph.engine.result.result import batch_values
-from omnigraph.server.answers import Chunks
+from omnigraph.server.answers import Chunk, Chunks
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import (
+    ARROW_BATCH_ROWS,
     BATCH_ROWS,
     CONTENT_TYPES,
     arrow_chunks,
@@ -46,12 +47,13 @@ def table_chunks(
         branch=point.branch,
         at=point_of(point.at),
         kind=kind,
-        batch_rows=BATCH_ROWS,
+        batch_rows=ARROW_BATCH_ROWS if caller.negotiated.form == "arrow" else BATCH_ROWS,
         cancel=caller.cancel,
         timeout=caller.long_timeout_s,
     )
     commit = reader.schema.metadata[COMMIT_KEY].decode()
     form = caller.negotiated.form
+    chunks: Iterator[Chunk]
     if form == "ndjson":
         chunks = split_blocks(_ndjson_blocks(reader, type_name, commit))
     elif form == "csv":
