@@ -104,7 +104,12 @@ def list_graphs(address: Address, settings: CommandSettings) -> list[GraphDocume
     made = connection(address, settings)
     from omnigraph.client.served_graphs import served_graphs
 
-    return served_graphs(made)
+    try:
+        return served_graphs(made)
+    except OmniGraphError as error:
+        if error.code == "method_not_allowed":
+            error.hint = "the address of its graph is that of the server"
+        raise
 
 
 def explained(error: OmniGraphError, address: Address, settings: CommandSettings) -> OmniGraphError:
@@ -113,9 +118,14 @@ def explained(error: OmniGraphError, address: Address, settings: CommandSettings
         error.hint = "the write may have been made; 'omnigraph commit list' shows whether it was"
     elif error.code == NO_DEFAULT_GRAPH:
         return _several_graphs(address, settings, error)
-    elif error.code in ("missing_token", "invalid_token", "token_expired"):
+    elif error.code in _TOKEN_CODES:
         error.hint = _token_hint(address, settings)
+    elif error.code == "no_such_path":
+        error.hint = f"{address.uri} is not the address of a server, or of a server and /graphs/ID"
     return error
+
+
+_TOKEN_CODES = frozenset({"missing_token", "invalid_token", "token_expired"})
 
 
 def _token_hint(address: Address, settings: CommandSettings) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from omnigraph.client.results.conflicts import conflict_of
-from omnigraph.errors import MergeConflict, OmniGraphError, RemoteError
+from omnigraph.errors import Hint, MergeConflict, OmniGraphError, Overloaded, RemoteError
 from omnigraph.wire.errors import ErrorDocument, decode_error
 
 TEXT_MAX = 500
@@ -26,6 +26,18 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, base_url: s
     if isinstance(error, MergeConflict):
         error.conflicts = tuple(map(conflict_of, error.conflicts))
     return error
+
+
+def add_retry_after(error: OmniGraphError, after: str) -> None:
+    """Add the value of `Retry-After` to the hint of an error, unless the hint has it."""
+    hint = error.hint
+    if not after or isinstance(error, Overloaded):
+        return
+    advice = f"retry after {after} s" if after.isdecimal() else f"retry after {after}"
+    if isinstance(hint, Hint):
+        error.hint = Hint(f"{hint}; {advice}", cli=f"{hint.cli}; {advice}", in_shell=f"{hint.shell}; {advice}")
+    else:
+        error.hint = f"{hint}; {advice}" if hint else advice
 
 
 def _foreign(status: int, headers: Mapping[str, str], body: bytes, base_url: str) -> RemoteError:

@@ -97,6 +97,15 @@ def test_server_with_several_graphs_lists_them(logged_in: ServerUnderTest, cli: 
     assert document(cli("graphs", "list", "g.omni", "--json"), 1)["reason"] == "needs_server"
 
 
+def test_address_below_a_graph(logged_in: ServerUnderTest, cli: Cli):
+    url = f"{logged_in.url}/graphs/g/more"
+    failure = document(cli("read", "-e", NAMES, "--json", url), 1)
+    assert (failure["reason"], failure["hint"]) == (
+        "no_such_path",
+        f"{url} is not the address of a server, or of a server and /graphs/ID",
+    )
+
+
 def test_refused_tokens_name_their_origin(server: ServerUnderTest, cli: Cli, monkeypatch: pytest.MonkeyPatch):
     words = ["read", "-e", NAMES, "--profile", "p", "--json"]
     failure = document(cli(*words), 1)

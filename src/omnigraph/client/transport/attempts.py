@@ -14,11 +14,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import httpcore2
 import stamina
 
-from omnigraph.client.failures import failure_of
+from omnigraph.client.failures import add_retry_after, failure_of
 from omnigraph.client.messages import Request, Response
 from omnigraph.client.transport.address import CONNECT_S, Settings
 from omnigraph.errors import (
     Cancelled,
+    Hint,
     IncompatibleFormat,
     InputError,
     OmniGraphError,
@@ -152,7 +153,7 @@ def network_failure(error: Exception, settings: Settings, request: Request) -> R
             f"{url} did not answer within {read_timeout(settings, request)} s",
             resource="time",
             limit=read_timeout(settings, request) or 0,
-            hint="raise timeout_s of connect, or give the call a timeout",
+            hint=Hint("raise timeout_s of connect, or give the call a timeout", cli="raise OMNIGRAPH_HTTP_TIMEOUT_MS"),
         )
     lost = RemoteError(
         f"the connection to {url} was lost before the answer arrived: {str(error) or type(error).__name__}",
@@ -167,7 +168,10 @@ def _unreachable(error: Exception, url: str) -> Retry | OmniGraphError:
         return RemoteError(
             f"the certificate of {url} is not trusted: {error}",
             code="untrusted_certificate",
-            hint="give the file of the certificate authority as verify='ca.pem'",
+            hint=Hint(
+                "give the file of the certificate authority as verify='ca.pem'",
+                cli="name the file of the certificate authority in SSL_CERT_FILE",
+            ),
         )
     reason = f"no connection within {CONNECT_S:.0f} s" if isinstance(error, httpcore2.ConnectTimeout) else f"{error}"
     unreachable = RemoteError(
@@ -184,6 +188,7 @@ def answer_failure(status: int, headers: Mapping[str, str], body: bytes, url: st
     if status not in _REPEATED or isinstance(error, IncompatibleFormat):
         return error
     after = headers.get("retry-after", "")
+    add_retry_after(error, after)
     lost = isinstance(error, RemoteError) and status in _GATEWAY
     return Retry(error, lost=lost, after_s=float(after) if after.isdecimal() else 0.0)
 

@@ -12,10 +12,12 @@ from omnigraph.client.transport import attempts
 from omnigraph.errors import (
     Cancelled,
     IncompatibleFormat,
+    OmniGraphError,
     OutcomeUnknown,
     Overloaded,
     QueryTimeout,
     RemoteError,
+    StorageError,
 )
 from omnigraph.wire.document import encoder
 from omnigraph.wire.errors import error_document
@@ -90,6 +92,26 @@ def test_an_overload_that_lasts():
         assert len(server.requests) == 5
         with pytest.raises(Overloaded):
             graph.query(QUERY)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "hint"),
+    [
+        (answer(503, b"busy", Retry_After="7"), "may have answered; retry after 7 s"),
+        (
+            answer(429, b"slow down", Retry_After="Fri, 01 Jan 2027 00:00:00 GMT"),
+            "retry after Fri, 01 Jan 2027 00:00:00",
+        ),
+        (refused(StorageError("off", hint="wait"), 503, Retry_After="5"), "wait; retry after 5 s"),
+        (refused(StorageError("off"), 503, Retry_After="5"), "retry after 5 s"),
+        (refused(busy(), 503, Retry_After="0"), "nothing was executed; retry after 0 s"),
+    ],
+)
+def test_the_hint_tells_when_to_retry(refusal, hint):
+    with scripted(answering(refusal)) as server, og.connect(server.url, retries=0) as graph:
+        with pytest.raises(OmniGraphError) as caught:
+            graph.query(QUERY)
+        assert hint in str(caught.value.hint)
 
 
 def test_a_format_that_the_server_does_not_know_is_not_repeated():
