@@ -44,6 +44,11 @@ def history(graph: Any) -> Any:
     return [
         failure(lambda: graph.commits()),
         failure(lambda: graph.commits("nowhere")),
+        graph.commit(SECRET),
+        graph.commit_changes(SECRET),
+        [list(graph.diff(SECRET, SECRET)), list(graph.diff(f"{SECRET}..{SECRET}"))],
+        failure(lambda: graph.commit(1)),
+        failure(lambda: list(graph.diff(f"{SECRET}.."))),
         failure(lambda: graph.commit("main")),
         failure(lambda: graph.commit("nowhere")),
         failure(lambda: graph.commit_changes("main")),

@@ -69,7 +69,7 @@ class CommitCalls(CallHandle):
 
     def commit(self, id: Point) -> Call[Commit]:
         """Return one commit, by its id or any other point."""
-        request = self._get("commits", point_text(id), input=CommitQuery(branch=self.branch), accept=TYPED_JSON)
+        request = self._get("commits", point_text(id), input=CommitQuery(branch=self._branch_of(id)), accept=TYPED_JSON)
         return commit_of((yield request).document(CommitDocument))
 
     def commit_changes(
@@ -95,7 +95,7 @@ class CommitCalls(CallHandle):
         changes: list[Any] = []
         while True:
             input = CommitChangesQuery(
-                branch=self.branch,
+                branch=self._branch_of(id),
                 **filter_of(kinds, types, ops),
                 limit=CHANGES_MAX if changes_max is None else changes_max,
                 page_token=page,

@@ -19,7 +19,7 @@ from omnigraph.client.failures import unreadable
 from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
 from omnigraph.client.results.changes import given, row_change_of
-from omnigraph.graph_history import diff_title
+from omnigraph.graph_history import diff_title, read_range
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.diff_pages import check_limit
@@ -76,7 +76,7 @@ class DiffCalls(CallHandle):
         following page, if any. Passed as `after`, the cursor continues at the same commits, regardless of later writes.
         """
         stop: dict[str, Any] = {"timeout": seconds(timeout), "cancel": cancel}
-        points: dict[str, Any] = {"from_": at_text(from_), "to": at_text(to), "branch": self.branch}
+        points: dict[str, Any] = {"from_": at_text(from_), "to": at_text(to), "branch": self._diff_branch(from_, to)}
         wanted = filter_of(kinds, types, ops)
         title = diff_title(from_, to, self.branch)
         if limit is not None or after is not None:
@@ -87,6 +87,11 @@ class DiffCalls(CallHandle):
         rows = DiffQuery(from_=first, to=last, **wanted)
         request = self._get("diff", input=rows, accept=TYPED_NDJSON, streamed=True, unlimited=True, **stop)
         return Difference(title, tuple(document.schema_steps), commits, Stream(request, ChangeDecoder))
+
+    def _diff_branch(self, from_: At, to: At) -> str | None:
+        """Return the branch of the handle if a point of the diff depends on it."""
+        is_range = isinstance(from_, str) and read_range(from_) is not None
+        return self._branch_of(from_) if is_range else self._branch_of(from_, to)
 
     def export_diff(
         self,

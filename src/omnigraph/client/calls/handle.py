@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import JSON, Request, json_body, path_of, query_of
+from omnigraph.graph_history import read_range
 from omnigraph.policy.rules import branch_name
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.point_text import point_text
@@ -28,6 +29,10 @@ class CallHandle:
     def _branch(self, branch: str | None) -> str:
         """Return the branch of a call: the given one, else that of the handle."""
         return branch_name(branch or self.branch)
+
+    def _branch_of(self, *points: At) -> str | None:
+        """Return the branch of the handle if one of the points is a version, a time or absent; a text needs none."""
+        return None if all(isinstance(point, str) and is_complete(point) for point in points) else self.branch
 
     def _get(
         self,
@@ -92,6 +97,12 @@ class CallHandle:
         """Refuse a call in the name of another actor than that of the token."""
         if actor is not None and actor != self.actor:
             raise local_parameter(method, "actor")
+
+
+def is_complete(text: str) -> bool:
+    """Return True if a text names its points; a range such as `..draft` omits one."""
+    found = read_range(text)
+    return found is None or bool(found.first and found.last)
 
 
 def if_match(commit_id: str | None) -> Mapping[str, str]:

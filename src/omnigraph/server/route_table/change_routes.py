@@ -18,7 +18,10 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the changed nodes and edges between two points.",
         input=DiffQuery,
         answer=DiffDocument,
-        gates=(Gate("read", branch="branch", unless=("from_", "to", "after")),),
+        gates=(
+            Gate("read", branch="branch", unless=("from_", "to", "after")),
+            Gate("read", branch="branch", given="branch"),
+        ),
         forms=("json", "ndjson"),
         statuses=(410,),
     ),

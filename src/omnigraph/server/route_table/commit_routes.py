@@ -12,6 +12,8 @@ from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery,
 
 _COMMIT = Gate("read", unless=("commit_id",))
 """`Graph` decides with the branch on which the commit was made."""
+_NAMED = Gate("read", branch="branch", given="branch")
+"""A branch that the request names must be readable."""
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -37,7 +39,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Return one commit.",
         input=CommitQuery,
         answer=CommitDocument,
-        gates=(_COMMIT,),
+        gates=(_COMMIT, _NAMED),
         etag=True,
         strict=False,
     ),
@@ -50,7 +52,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the changes of one commit relative to its first parent.",
         input=CommitChangesQuery,
         answer=CommitChangesAnswerDocument,
-        gates=(Gate("read", unless=("commit_id",), hides=True),),
+        gates=(Gate("read", unless=("commit_id",), hides=True), _NAMED),
         statuses=(409, 410),
     ),
     Route(
