@@ -203,6 +203,8 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("metrics.bind", "text", None,
             "An address `IP:PORT` that answers `GET /metrics` without a token; it implies `metrics.enabled`.",
             flag="--metrics-bind", restart=True),
+    Setting("traces.enabled", "switch", False, "Make spans of requests with OpenTelemetry (extra `otel`).",
+            restart=True),
     Setting("slow_ms", "count", 1_000, "A query that takes longer, in milliseconds, is logged as slow."),
     Setting("slow_profile", "switch", False, "Run a slow read once more and log its plan with actual rows and times."),
     Setting("maintain.enabled", "switch", False, "Compact and index the branch `main` of each graph in the background.",

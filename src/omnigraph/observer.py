@@ -7,10 +7,10 @@ costs the look at a context variable.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import wraps
-from typing import Literal, ParamSpec, Protocol, TypeVar
+from typing import Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 Phase = Literal["compile", "run", "stage", "publish"]
 Cache = Literal["plans", "tables"]
@@ -27,14 +27,23 @@ class Progress(Protocol):
     """Rows after the last operator."""
 
 
+class Step(NamedTuple):
+    """One operator of a profiled run."""
+
+    name: str
+    rows: int
+    ms: float
+    notes: tuple[str, ...]
+
+
 class Observer(Protocol):
     """Receives reports of the engine, in the thread of the operation. Times are those of `time.perf_counter`."""
 
     def planned(self, name: str, plan_hash: Callable[[], str], progress: Progress | None) -> None:
         """Take note of the query that is about to run; the hash of its plan is computed on demand."""
 
-    def phase(self, name: Phase, started: float, ended: float) -> None:
-        """Take note of a phase that ended."""
+    def phase(self, name: Phase, started: float, ended: float, steps: Sequence[Step] = ()) -> None:
+        """Take note of a phase that ended; a profiled run has steps."""
 
     def missed(self, cache: Cache) -> None:
         """Take note of an entry that a cache did not contain."""
@@ -44,6 +53,9 @@ class Observer(Protocol):
 
     def retried(self) -> None:
         """Take note of a write that starts over because the branch moved."""
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers that a request to another service carries, such as that of a trace."""
 
     def called(self, service: Service, operation: str, seconds: float) -> None:
         """Take note of a call of the storage or of a provider of embeddings."""
@@ -71,6 +83,12 @@ class observed:  # noqa: N801 (used like a function; a generator would take as l
 
     def __exit__(self, *_: object) -> None:
         _operation.reset(self._token)
+
+
+def outgoing_headers() -> Mapping[str, str]:
+    """Return the headers that a request of this operation to another service carries."""
+    observer = _operation.get()
+    return observer.headers() if observer is not None else {}
 
 
 def set_process_observer(observer: Observer | None) -> None:

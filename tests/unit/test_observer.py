@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
-from omnigraph.observer import Phase, Progress, current, observed, set_process_observer, timed
+from omnigraph.observer import (
+    Phase,
+    Progress,
+    Step,
+    current,
+    observed,
+    outgoing_headers,
+    set_process_observer,
+    timed,
+)
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
 SCHEMA = "node Person { name: String @key age: I64? }"
@@ -25,6 +34,7 @@ class Recorder:
         self.events: Counter[str] = Counter()
         self.hashes: list[str] = []
         self.names: list[str] = []
+        self.steps: list[Step] = []
         self.progress: Progress | None = None
 
     def planned(self, name: str, plan_hash: Callable[[], str], progress: Progress | None) -> None:
@@ -32,7 +42,8 @@ class Recorder:
         self.hashes.append(plan_hash())
         self.progress = progress
 
-    def phase(self, name: Phase, started: float, ended: float) -> None:
+    def phase(self, name: Phase, started: float, ended: float, steps: Sequence[Step] = ()) -> None:
+        self.steps += steps
         assert ended >= started
         self.events[name] += 1
 
@@ -45,6 +56,9 @@ class Recorder:
 
     def retried(self) -> None:
         self.events["retried"] += 1
+
+    def headers(self) -> Mapping[str, str]:
+        return {"traceparent": "t"}
 
     def called(self, service: str, operation: str, seconds: float) -> None:
         assert seconds >= 0
@@ -77,6 +91,17 @@ def test_a_page_reports_as_a_read_does(graph: og.Graph) -> None:
     with observed(recorder):
         graph.query(ADULTS, page=5)
     assert (recorder.events["compile"], recorder.events["run"], len(recorder.hashes)) == (1, 1, 1)
+
+
+def test_a_profile_reports_its_steps(graph: og.Graph) -> None:
+    recorder = Recorder()
+    with observed(recorder):
+        assert outgoing_headers() == {"traceparent": "t"}
+        graph.query(ADULTS)
+        assert recorder.steps == []
+        graph.profile(ADULTS)
+    assert next(step.name for step in recorder.steps) == "NodeScan"
+    assert outgoing_headers() == {}
 
 
 def test_a_running_query_shows_its_rows(graph: og.Graph) -> None:

@@ -17,6 +17,7 @@ _TITLES = {
     "log": "Log",
     "maintain": "Maintenance in the background",
     "metrics": "Metrics",
+    "traces": "Traces",
     "limits": "Limits",
 }
 _KINDS = {

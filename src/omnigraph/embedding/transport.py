@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from omnigraph.embedding.retry import WAIT_MAX_S, TryFailed
+from omnigraph.observer import outgoing_headers
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -74,7 +75,7 @@ class Transport:
         reusable = False
         try:
             connection.response_class = partial(_response, ends=ends)  # type: ignore[assignment]
-            connection.request("POST", self._path + path, body, dict(headers))
+            connection.request("POST", self._path + path, body, {**headers, **outgoing_headers()})
             with connection.getresponse() as response:
                 data = response.read(answer_max + 1)
                 if len(data) > answer_max:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import Watch, watching
-from omnigraph.engine.exec.context import ExecutionContext
+from omnigraph.engine.exec.context import ExecutionContext, OperatorProfile
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.fastpath.python_rows import PythonRows
@@ -19,7 +19,7 @@ from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.engine.search.searcher import EmbedQuery
-from omnigraph.observer import Observer, current
+from omnigraph.observer import Observer, Step, current
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
@@ -76,8 +76,13 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
     rows = execution.run(profiling=profile)
     ended = time.perf_counter()
     if observer is not None:
-        observer.phase("run", compiled, ended)
+        observer.phase("run", compiled, ended, [_step(each) for each in execution.profile.steps])
     return ReadOutcome(result_of(rows, plan, snapshot, (ended - started) * 1000), "pipeline", execution)
+
+
+def _step(profiled: OperatorProfile) -> Step:
+    name = profiled.what if isinstance(profiled.what, str) else type(profiled.what).__name__
+    return Step(name, profiled.rows, profiled.ms, profiled.how)
 
 
 def report_plan(observer: Observer, prepared: PreparedQuery, watch: Watch, started: float) -> float:

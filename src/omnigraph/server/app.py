@@ -26,6 +26,7 @@ from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.maintainer import Maintainer
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.observability.metrics_service import make_metrics
+from omnigraph.server.observability.tracing import Tracing
 from omnigraph.server.operations import Operations
 from omnigraph.server.reporter import Reporter
 from omnigraph.server.route import Route
@@ -72,6 +73,7 @@ class Server:
         self.figures = FiguresCache()
         self.reporter = Reporter()
         self.metrics = make_metrics(self)
+        self.tracing = Tracing() if holder.current.settings.traces.enabled else None
         self.reporter.metrics = self.metrics.metrics if self.metrics is not None else None
         self.started = time.time()
 

@@ -77,6 +77,10 @@ class Exchange:
         self._headers: dict[str, str] = scope["omnigraph.headers"]
         self._state = server.holder.current
         client = scope.get("client")
+        tracing = server.tracing
+        self._trace = (
+            tracing.begin(scope["method"], route.path, route.name, self._headers) if tracing is not None else None
+        )
         self._caller = Caller(
             server,
             self._state,
@@ -85,7 +89,7 @@ class Exchange:
             remote=client[0] if client else "local",
             headers=self._headers,
             writes=route.writes,
-            observer=RequestObserver(process_observer()),
+            observer=RequestObserver(process_observer(), self._trace),
         )
         self._raw = b""
         self._input: Any = None
@@ -96,6 +100,7 @@ class Exchange:
         self._first: Chunk | None = None
         self._response: AnyResponse | None = None
         self._error: OmniGraphError | None = None
+        self._status = CLIENT_CLOSED
 
     async def handle(self, send: Send) -> None:
         """Answer the request."""
@@ -105,6 +110,8 @@ class Exchange:
             await self._handle(send)
         finally:
             reporter.in_flight -= 1
+            if self._trace is not None:
+                self._trace.end(self._status, self._error.code if self._error is not None else None)
 
     async def _handle(self, send: Send) -> None:
         response: AnyResponse
@@ -159,7 +166,7 @@ class Exchange:
                 caller.body.discard()
 
     async def _authenticate(self) -> None:
-        tokens = self._state.tokens
+        tokens, started = self._state.tokens, time.perf_counter()
         if tokens is None:
             return
         try:
@@ -169,6 +176,9 @@ class Exchange:
             tries.record(self._caller.remote)
             await asyncio.sleep(tries.delay_for(self._caller.remote))
             raise
+        finally:
+            if self._trace is not None:
+                self._trace.phase("auth", started, time.perf_counter())
 
     def _select_graph(self, graph_id: str | None) -> None:
         caller, state = self._caller, self._state
@@ -188,6 +198,8 @@ class Exchange:
         served = state.find_graph(graph_id)
         caller.url = "" if graph_id is None else f"/graphs/{graph_id}"
         caller.served = served
+        if self._trace is not None:
+            self._trace.set_graph(served.graph_id)
         caller.access = state.graph_access(served, caller.principal)
         caller.opened = served.handle(caller.access, caller.request_id if self._route.may_write else None)
 
@@ -261,7 +273,13 @@ class Exchange:
                 access.check(gate.action, self._branch(gate.branch, path), self._branch(gate.target, path))
             elif not gate.hides:
                 access.check_possible(gate.action)
-        self._timing["policy"] = time.perf_counter() - started
+        self._mark("policy", started, time.perf_counter())
+
+    def _mark(self, phase: str, started: float, ended: float) -> None:
+        """Note the time of a phase."""
+        self._timing[phase] = ended - started
+        if self._trace is not None:
+            self._trace.phase(phase, started, ended)
 
     def _is_given(self, name: str) -> bool:
         return getattr(self._input, name, None) is not None
@@ -343,7 +361,7 @@ class Exchange:
             held.callback(server.operations.end, operation)
             await self._enter(lane, operation, actor, limits.queue_s)
             held.callback(lane.leave)
-            self._timing["queue"] = time.perf_counter() - started
+            self._mark("queue", started, time.perf_counter())
             operation.begin()
             held.callback(self._track())
             async with watching_disconnect(self._receive, self._on_disconnect):
@@ -425,7 +443,7 @@ class Exchange:
             self._stream = Stream(self._server.execution, route.lane, encoded.chunks)
             self._first = self._stream.first()
         self._timing["engine"] = done - started
-        self._timing["encode"] = time.perf_counter() - done
+        self._mark("encode", done, time.perf_counter())
         return encoded
 
     def _fingerprint(self, path: Mapping[str, str]) -> str:
@@ -495,14 +513,20 @@ class Exchange:
             headers |= closing_headers(self._headers)
         if self._commit is not None:
             headers["Omnigraph-Commit"] = self._commit
+        if self._trace is not None:
+            headers |= self._trace.headers
         if self._timing:
             headers["Server-Timing"] = ", ".join(f"{name};dur={s * 1000:.3f}" for name, s in self._timing.items())
         return headers
 
     def _log(self, status: int) -> None:
+        self._status = status
         size = self._response.size if self._response is not None else None
         seconds = time.perf_counter() - self._started
         outcome = Outcome(status, seconds, self._commit, size, self._error, self._disconnected)
+        if self._trace is not None:
+            observer = self._caller.observer
+            self._trace.set_query(observer.query_name, observer.plan_hash, self._caller.audit.get("rows"))
         self._server.reporter.finished(self._route, self._caller, self._input, outcome, self._timing)
 
 

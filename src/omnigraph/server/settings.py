@@ -134,6 +134,13 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True)
+class TraceSettings:
+    """Traces."""
+
+    enabled: bool
+
+
+@dataclass(frozen=True)
 class ServerSettings:
     """All settings of a server process."""
 
@@ -160,6 +167,7 @@ class ServerSettings:
     log: LogSettings
     maintain: MaintainSettings
     metrics: MetricsSettings
+    traces: TraceSettings
     slow_ms: int
     slow_profile: bool
     limits: ServerLimits

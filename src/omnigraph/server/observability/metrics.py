@@ -7,11 +7,11 @@ answers are sent; the threads of requests update those of the engine. Gauges are
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import Cancelled, Conflict, LimitReached, MissingPackage, OmniGraphError, Unauthorized
-from omnigraph.observer import Cache, Phase, Progress, Service
+from omnigraph.observer import Cache, Phase, Progress, Service, Step
 from omnigraph.server.observability.metric_table import METRICS, PREFIX, Metric
 from omnigraph.version import STORAGE_FORMAT, __version__
 
@@ -124,8 +124,12 @@ class Metrics:
     def planned(self, name: str, plan_hash: Callable[[], str], progress: Progress | None) -> None:
         """Nothing: queries are counted with their request."""
 
-    def phase(self, name: Phase, started: float, ended: float) -> None:
+    def phase(self, name: Phase, started: float, ended: float, steps: Sequence[Step] = ()) -> None:
         """Nothing: phases are part of the log."""
+
+    def headers(self) -> Mapping[str, str]:
+        """Nothing: what belongs to no request has no trace."""
+        return {}
 
     def missed(self, cache: Cache) -> None:
         """Nothing: the caches count by themselves."""

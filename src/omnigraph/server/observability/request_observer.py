@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from omnigraph.observer import Cache, Observer, Phase, Progress, Service
+from omnigraph.observer import Cache, Observer, Phase, Progress, Service, Step
+
+if TYPE_CHECKING:
+    from omnigraph.server.observability.tracing import RequestTrace
 
 
 class RequestObserver:
     """The observer of one request. It passes commits, retries and calls on to the observer of the process."""
 
-    __slots__ = ("_plan_hash", "_process", "_progress", "missed_plans", "missed_tables", "phases", "query_name")
+    __slots__ = (
+        "_plan_hash",
+        "_process",
+        "_progress",
+        "missed_plans",
+        "missed_tables",
+        "phases",
+        "query_name",
+        "trace",
+    )
 
-    def __init__(self, process: Observer | None = None) -> None:
+    def __init__(self, process: Observer | None = None, trace: RequestTrace | None = None) -> None:
+        self.trace = trace
         self._process = process
         self._plan_hash: Callable[[], str] | None = None
         self._progress: Progress | None = None
@@ -43,9 +57,15 @@ class RequestObserver:
         self._plan_hash = plan_hash
         self._progress = progress
 
-    def phase(self, name: Phase, started: float, ended: float) -> None:
+    def phase(self, name: Phase, started: float, ended: float, steps: Sequence[Step] = ()) -> None:
         """Add the time of a phase; a write that starts over has several of each."""
         self.phases[name] = self.phases.get(name, 0.0) + ended - started
+        if self.trace is not None:
+            self.trace.phase(name, started, ended, steps)
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers that pass the trace on."""
+        return self.trace.headers if self.trace is not None else {}
 
     def missed(self, cache: Cache) -> None:
         """Count a miss."""
