@@ -247,6 +247,7 @@ def streams(folder: Path, rows: int) -> dict[str, float]:
         done.set()
         watcher.join()
         assert count == rows, count
+        by_client, client_peak = client_stream(port, rows)
         asked = request({"query": EVERYONE}).replace(b"\r\n\r\n", b"\r\nAccept: application/x-ndjson\r\n\r\n", 1)
         first = []
         for _ in range(3):
@@ -259,8 +260,39 @@ def streams(folder: Path, rows: int) -> dict[str, float]:
     return {
         f"Arrow stream of {rows:,} rows, to the embedded rate": embedded / taken,
         "server memory above idle during it, MB": peak[0] - idle,
+        f"RemoteGraph.to_batches of {rows:,} rows, to the embedded rate": embedded / by_client,
+        "client memory above idle during it, MB": client_peak,
         "first byte of NDJSON to first embedded batch": median(first) / first_embedded,
     }
+
+
+CLIENT = """
+import sys, threading, time, omnigraph as og
+from pathlib import Path
+import os
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+with og.connect(sys.argv[1]) as graph:
+    graph.query("match { $p: Person } return { count($p) as n }").to_rows()
+    idle, peak, count = resident(), 0.0, 0
+    started = time.perf_counter()
+    for batch in graph.to_batches("Person"):
+        count += batch.num_rows
+        peak = max(peak, resident())
+    taken = time.perf_counter() - started
+    assert count == int(sys.argv[2]), count
+    print(taken, peak - idle)
+"""
+
+
+def client_stream(port: int, rows: int) -> tuple[float, float]:
+    """Seconds and megabytes that a client, a process of its own, takes to read a table in batches."""
+    command = [sys.executable, "-c", CLIENT, f"http://127.0.0.1:{port}", str(rows)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, memory = done.stdout.split()
+    return float(seconds), float(memory)
 
 
 def disconnect(graph: og.Graph) -> float:
@@ -298,6 +330,10 @@ def figures(*, rows: int = ROWS) -> dict[str, float]:
             over = latencies(lambda n: client.send(sent[n]))
             found["HTTP minus embedded, p50 ms"] = over[0] - embedded[0]
             found["HTTP minus embedded, p99 ms"] = over[1] - embedded[1]
+            with og.connect(f"http://127.0.0.1:{port}") as remote:
+                by_client = latencies(lambda n: remote.query(LOOKUP, params=params[n]).to_rows())
+            found["RemoteGraph lookup minus embedded, p50 ms"] = by_client[0] - embedded[0]
+            found["RemoteGraph lookup minus embedded, p99 ms"] = by_client[1] - embedded[1]
             found["HTTP, requests/s"] = throughput(port, one)
             found["HTTP to bare application, ratio"] = found["HTTP, requests/s"] / found["bare application, requests/s"]
         found |= streams(folder, rows)

@@ -14,11 +14,23 @@ from omnigraph.client.failures import unreadable
 _PREFIX = 8
 """Bytes before the metadata of an Arrow message: the continuation marker and the length."""
 _CONTINUATION = 0xFFFFFFFF
+_END = b"\xff\xff\xff\xff\0\0\0\0"
 _RECORD_BATCH = 3
 _HEADER_TYPE, _BODY_LENGTH = 1, 3
 """Numbers of the fields of the table `Message` in the Arrow format."""
 
 T = TypeVar("T")
+
+
+def read_arrow(body: bytes) -> pa.Table:
+    """Return the table of a complete Arrow IPC stream; raise `RemoteError` if it is cut off or damaged."""
+    if not body.endswith(_END):
+        raise unreadable("the Arrow stream ends before its end marker")
+    try:
+        with pa.ipc.open_stream(body) as reader:
+            return reader.read_all()
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise unreadable(f"the Arrow stream is not valid ({error})") from None
 
 
 class ArrowDecoder:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from omnigraph.client.decoders import ArrowDecoder
+from omnigraph.client.decoders import ArrowDecoder, read_arrow
 from omnigraph.client.failures import unreadable
 from omnigraph.client.messages import Request, Response
 from omnigraph.engine.result.result import Result
@@ -20,28 +20,39 @@ _METADATA = (b"query_name", b"graph_commit_id", b"next", b"row_count", b"elapsed
 
 def result_of(response: Response, again: Callable[[str], Request]) -> Result:
     """Return the result of an answer; `again` returns the request of the same query at a commit."""
+    if response.rest is None:
+        table = read_arrow(response.body)
+        rows: pa.Table | StreamedRows = table.replace_schema_metadata(_without_answer(table.schema).metadata)
+        return _result(rows, table.schema)
+    return _streamed_result(response, response.rest, again)
+
+
+def _result(rows: pa.Table | StreamedRows, schema: pa.Schema) -> Result:
+    """Return a result with the properties that the metadata of a schema describe."""
+    told = schema.metadata or {}
+    cursor = told.get(b"next")
+    return Result(
+        rows,
+        query_name=told.get(b"query_name", b"").decode(),
+        commit_id=told[b"graph_commit_id"].decode(),
+        elapsed_ms=float(told.get(b"elapsed_ms", 0)),
+        next=None if cursor is None else cursor.decode(),
+    )
+
+
+def _streamed_result(response: Response, rest: Iterator[bytes], again: Callable[[str], Request]) -> Result:
     decoder = ArrowDecoder()
     batches = decoder.feed(response.body)
-    rest = response.rest
-    while decoder.schema is None and rest is not None and (chunk := next(rest, None)) is not None:
+    while decoder.schema is None and (chunk := next(rest, None)) is not None:
         batches += decoder.feed(chunk)
     if decoder.schema is None:
         raise unreadable("the Arrow stream has no schema")
-    told = {key.decode(): value.decode() for key, value in (decoder.schema.metadata or {}).items()}
-    schema = _without_answer(decoder.schema)
-    commit_id = told["graph_commit_id"]
-    if rest is None:
-        decoder.finish()
-        rows = pa.Table.from_batches([_plain(batch, schema) for batch in batches], schema)
-    else:
-        resend = response.resend
-        assert resend is not None, "a streamed answer can be requested again"
-        arriving = _arriving(decoder, batches, rest, schema)
-        restart = partial(_restarted, resend, again(commit_id), schema)
-        rows = StreamedRows(schema, int(told["row_count"]), arriving, restart)
-    elapsed_ms = float(told.get("elapsed_ms", 0))
-    name, cursor = told.get("query_name", ""), told.get("next")
-    return Result(rows, query_name=name, commit_id=commit_id, elapsed_ms=elapsed_ms, next=cursor)
+    resend = response.resend
+    assert resend is not None, "a streamed answer can be requested again"
+    schema, told = _without_answer(decoder.schema), decoder.schema.metadata
+    restart = partial(_restarted, resend, again(told[b"graph_commit_id"].decode()), schema)
+    rows = StreamedRows(schema, int(told[b"row_count"]), _arriving(decoder, batches, rest, schema), restart)
+    return _result(rows, decoder.schema)
 
 
 class StreamedRows:

@@ -23,6 +23,7 @@ from omnigraph.server.exchange import Exchange, answer_fault
 from omnigraph.server.execution import Execution
 from omnigraph.server.graph_tuning import apply_settings
 from omnigraph.server.inline_reads import InlineReads
+from omnigraph.server.known_commits import KnownCommits
 from omnigraph.server.maintainer import Maintainer
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.observability.metrics_service import make_metrics
@@ -65,6 +66,7 @@ class Server:
         self.operations = Operations()
         self.failed_tries = FailedTries()
         self.inline_reads = InlineReads()
+        self.known_commits = KnownCommits()
         self.memory = MemoryGuard()
         self.maintainer = Maintainer(self)
         holder.on_change.append(self._apply)

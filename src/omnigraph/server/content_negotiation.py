@@ -346,6 +346,19 @@ def _written_messages(schema: pa.Schema, batches: Iterator[pa.RecordBatch], code
     yield _taken(sink)
 
 
+def arrow_body(result: Result, chosen: Negotiated) -> bytes | None:
+    """Return the rows of a query as one Arrow IPC stream; None if they exceed the size of a chunk."""
+    table = result.to_arrow()
+    if table.nbytes > CHUNK_BYTES:
+        return None
+    sink = pa.BufferOutputStream()
+    schema = table.schema.with_metadata({**(table.schema.metadata or {}), **_arrow_metadata(result)})
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression=chosen.codec)) as writer:
+        writer.write_table(table)
+    body: bytes = sink.getvalue().to_pybytes()
+    return body
+
+
 def _rows_of_part(batch: pa.RecordBatch) -> int:
     """Return how many rows of a batch form a chunk; long texts make a batch larger than its types tell."""
     parts = -(-int(batch.nbytes) // BATCH_BYTES)

@@ -12,6 +12,7 @@ from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import (
     CONTENT_TYPES,
     JsonBounds,
+    arrow_body,
     gzip_bytes,
     gzip_chunks,
     json_body,
@@ -19,6 +20,9 @@ from omnigraph.server.content_negotiation import (
 )
 from omnigraph.server.request import matches_none, waits
 from omnigraph.wire.document import Document, encoder
+
+SMALL_ROWS = 1_000
+"""An Arrow stream of up to this many rows and 64 KiB is sent as one body."""
 
 
 @dataclass
@@ -81,6 +85,11 @@ def _rows(caller: Caller, rows: Rows) -> Encoded:
     if chosen.form == "json":
         body = json_body(rows, JsonBounds(limits.json_rows, limits.json_bytes))
         return Encoded(200, headers, _compressed_body(caller, headers, body), commit=result.commit_id)
+    if chosen.form == "arrow" and len(result) <= SMALL_ROWS:
+        # One body takes fewer changes of thread than chunks.
+        whole = arrow_body(result, chosen)
+        if whole is not None:
+            return Encoded(200, headers, whole, commit=result.commit_id)
     chunks = _compressed(caller, headers, row_chunks(rows, chosen))
     return Encoded(200, headers, chunks=chunks, commit=result.commit_id)
 

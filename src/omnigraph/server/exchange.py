@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.errors import Cancelled, LimitReached, NotFound, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, Overloaded, Unauthorized
 from omnigraph.observer import observed, process_observer
-from omnigraph.operations.access import Access
 from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
 from omnigraph.server.answers import Chunk
@@ -34,7 +33,6 @@ from omnigraph.server.content_negotiation import CONTENT_TYPES, Negotiated, nego
 from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
 from omnigraph.server.execution import LaneName, Stream, watching_disconnect
-from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
 from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.operations import Operation
@@ -302,8 +300,11 @@ class Exchange:
         wanted = read.min_commit_of(self._headers) if served is not None else None
         if wanted is None or served is None or access is None:
             return
+        known = self._server.known_commits
+        if known.has_seen(served, access, wanted):
+            return
         deadline = time.monotonic() + MIN_COMMIT_WAIT_S
-        while not await self._server.execution.call("streams", partial(_contains, served, access, wanted)):
+        while not await self._server.execution.call("streams", partial(known.find, served, access, wanted)):
             if time.monotonic() >= deadline:
                 raise Overloaded(
                     f"this server does not see commit '{wanted}' yet",
@@ -337,6 +338,10 @@ class Exchange:
             encoded = self._work(path)
         except LimitReached as error:
             self._server.inline_reads.exceeded(key, error)
+            caller.timeout_s, caller.rows_max = asked, None
+            return None
+        if encoded.chunks is not None:
+            self._server.inline_reads.too_large(key)
             caller.timeout_s, caller.rows_max = asked, None
             return None
         self._server.inline_reads.answered += 1
@@ -528,15 +533,6 @@ class Exchange:
             observer = self._caller.observer
             self._trace.set_query(observer.query_name, observer.plan_hash, self._caller.audit.get("rows"))
         self._server.reporter.finished(self._route, self._caller, self._input, outcome, self._timing)
-
-
-def _contains(served: ServedGraph, access: Access, commit_id: str) -> bool:
-    assert served.graph is not None
-    try:
-        branch = served.graph.commit(commit_id).branch
-    except NotFound:
-        return False
-    return any(access.decide(action, branch).allowed for action in ("read", "change"))
 
 
 def error_response(error: OmniGraphError, request_id: str, accept: str | None) -> Response:

@@ -29,8 +29,9 @@ KEYS_MAX = 1_024
 _REMOTE = "nearest"
 """The function that may call a provider of embeddings over the network."""
 
-Key = tuple[str, str, str, str | None]
-"""Address of the graph, branch, text and name of a query."""
+_FORMS = frozenset({"json", "arrow"})
+Key = tuple[str, str, str, str | None, str]
+"""Address of the graph, branch, text and name of a query, and the form of the answer."""
 
 
 class InlineReads:
@@ -44,14 +45,15 @@ class InlineReads:
 
     def key_of(self, caller: Caller, body: object) -> Key | None:
         """Return the key of a read that can run inline; None for another request."""
-        if type(body) is not ReadRequest or caller.served is None or caller.negotiated.form != "json":
+        if type(body) is not ReadRequest or caller.served is None or caller.negotiated.form not in _FORMS:
             return None
         if body.at or body.snapshot or body.page or body.after or body.limits or not caller.served.is_local:
             return None
         text = body.query or body.query_source
         if text is None or _REMOTE in text or not caller.state.settings.inline_reads:
             return None
-        return caller.served.uri, body.branch or MAIN, text, body.name or body.query_name
+        form = caller.negotiated.form
+        return caller.served.uri, body.branch or MAIN, text, body.name or body.query_name, form
 
     def permits(self, key: Key, caller: Caller) -> bool:
         """Return True if a read runs inline now."""
@@ -71,6 +73,12 @@ class InlineReads:
 
     def exceeded(self, key: Key, error: LimitReached) -> None:
         """Note that an inline read exceeded a limit."""
-        commit, _ = self._commits.pop(key)
-        if not isinstance(error, QueryTimeout):
-            self._commits[key] = commit, False
+        if isinstance(error, QueryTimeout):
+            self._commits.pop(key)
+        else:
+            self.too_large(key)
+
+    def too_large(self, key: Key) -> None:
+        """Note that an inline read has too many rows or bytes; it is not run inline again on this commit."""
+        commit, _ = self._commits[key]
+        self._commits[key] = commit, False

@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.client.call import Call, Stream
 from omnigraph.client.calls.handle import at_text
 from omnigraph.client.calls.schemas import SchemaCalls
-from omnigraph.client.decoders import ArrowDecoder, LineDecoder
+from omnigraph.client.decoders import ArrowDecoder, LineDecoder, read_arrow
 from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import ARROW, NDJSON, OCTETS, TYPED_JSON, TYPED_NDJSON, Request
 from omnigraph.errors import InputError, NotFound, RemoteError
@@ -323,8 +323,4 @@ def _kind(kind: TypeKind | None) -> TypeKind | None:
 
 
 def _table_of(body: bytes) -> pa.Table:
-    decoder = ArrowDecoder()
-    batches = decoder.feed(body)
-    decoder.finish()
-    assert decoder.schema is not None, "a complete stream has a schema"
-    return pa.Table.from_batches(batches, decoder.schema).replace_schema_metadata(None)
+    return read_arrow(body).replace_schema_metadata(None)

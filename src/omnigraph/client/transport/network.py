@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpcore2
@@ -18,6 +18,7 @@ import httpcore2
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import Cancelled
 
+HELD_BYTES = 16 * 1024
 POLL_S = 0.05
 """The longest time between a cancellation and its effect."""
 
@@ -52,13 +53,19 @@ def check(cancel: Cancellation | None) -> None:
 
 
 class CancellableStream(httpcore2.NetworkStream):
-    """A connection whose reads end when the call is cancelled."""
+    """A connection whose reads end when the call is cancelled.
+
+    Small writes are held until the next read, so that the head and the body of a request are one packet.
+    """
 
     def __init__(self, stream: httpcore2.NetworkStream) -> None:
         self._stream = stream
+        self._held = b""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return the next bytes."""
+        if self._held:
+            self._flush()
         cancel = _current.cancel
         if cancel is None:
             return self._stream.read(max_bytes, timeout)
@@ -77,8 +84,18 @@ class CancellableStream(httpcore2.NetworkStream):
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes."""
-        self._stream.write(buffer, timeout)
+        """Send bytes, or hold them until the next read."""
+        if len(self._held) + len(buffer) <= HELD_BYTES:
+            self._held += buffer
+            return
+        held, self._held = self._held, b""
+        self._stream.write(held + buffer, timeout)
+
+    def _flush(self) -> None:
+        held, self._held = self._held, b""
+        # A server that refuses a request may close the connection before it has read the body; its answer counts.
+        with suppress(httpcore2.WriteError):
+            self._stream.write(held)
 
     def close(self) -> None:
         """Close the connection."""
