@@ -91,7 +91,7 @@ def serving(uri: str, *options: str) -> Iterator[tuple[int, int, float]]:
     """Serve a graph in a process; yields port, process id and the seconds until it was ready."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "omnigraph", "serve", uri, "--bind", "127.0.0.1:0", *options]
-    environ = {**os.environ, "OMNIGRAPH_LOG": "warn"}
+    environ = {**os.environ, "OMNIGRAPH_LOG": "error"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
     try:
         port = next(int(line.rsplit(":", 1)[1]) for line in process.stdout if line.startswith("OMNIGRAPH_LISTEN_ADDR"))
