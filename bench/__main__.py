@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import authenticate, compile_query, compile_schema, http, merge, pipeline, start, storage, write
+from bench import authenticate, compile_query, compile_schema, fairness, http, merge, pipeline, start, storage, write
 from bench.read import side_by_side
 from bench.search import side_by_side as search
 
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "authenticate": authenticate.figures,
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
+    "fairness": fairness.figures,
     "http": http.figures,
     "merge": merge.figures,
     "pipeline": pipeline.figures,

@@ -1,11 +1,9 @@
 """One actor floods a server while another asks a small question at intervals.
 
-The flood sends requests of one kind over many connections and repeats a refused request at once. The figure of each kind
-is the 99th percentile of the other actor during the flood, divided by the same percentile without it (target: 3). The
-flood and the questions are processes of their own. The flood has a low priority, so that the figure shows the server
-and not the competition for processors. `--full` asks once a second for 200 seconds.
-
-`idle` opens connections that send nothing and reports the memory of the server; `junk` sends a body of one gibibyte.
+The flood sends requests of one kind over many connections and repeats a refused request at once. The figure of each
+kind is the 99th percentile of the other actor during the flood, divided by the same percentile without it (target: 3).
+The flood is a process of low priority, so that the figure shows the server and not the competition for processors.
+`--full` asks once a second for 200 seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +26,10 @@ CONNECTIONS = 300
 INTERVAL_S, QUESTIONS = 0.05, 200
 LOOKUP = "query one($name: String) { match { $p: Person { name: $name } } return { $p.name, $p.age } }"
 HOPS = """query hops() {
-    match { $a: Person $a knows $b $b knows $c $c.age > 10 } return { $a.age as age, count($c) as n } order { n desc } limit 5
+    match { $a: Person $a knows $b $b knows $c $c.age > 10 }
+    return { $a.age as age, count($c) as n }
+    order { n desc }
+    limit 5
 }"""
 ADD = "query add($name: String) { insert Person { name: $name, age: 1 } }"
 SCHEMA = "node Person { name: String @key age: I64? bio: String? }\nedge Knows: Person -> Person"

@@ -1,26 +1,25 @@
 """Admission: limits on concurrent work, by actor and for the whole process.
 
-A request passes the limits of its actor first, then waits for a slot of its lane. Within a lane, actors take turns, and
-the requests of one actor run in order of arrival; an actor with a thousand waiting requests delays another actor by one
-request. Everything here runs on the event loop, so that a reservation is a plain assignment and needs no lock.
+A request passes the limits of its actor first, then waits for a slot of its lane, where actors take turns. Everything
+here runs on the event loop, so that a reservation is a plain assignment and needs no lock.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import Overloaded
+from omnigraph.server.fair_queue import FairQueue, Turn
 
 ANONYMOUS = "anonymous"
 """Actor of requests without authentication."""
 
-Turn = asyncio.Future[None]
-"""A place in a queue; it is done when a slot is assigned."""
-
 _WRITE_RETRY_S = 60
+_SHARED_SLOTS = 4
+"""From this many slots on, one actor cannot have all of them."""
 
 
 @dataclass
@@ -38,39 +37,47 @@ class ActorUsage:
 
 
 class Lane:
-    """A bounded number of slots with one queue per actor."""
+    """A bounded number of slots with one queue per actor.
+
+    One slot of a lane with four or more is kept for other actors, so that they need not wait for the end of a request.
+    """
 
     def __init__(self, name: str, slots: int) -> None:
         self.name = name
         self.slots = slots
+        self.share = slots if slots < _SHARED_SLOTS else slots - 1
+        """The slots that one actor may have."""
         self.running = 0
         self.admitted = 0
         """The number of requests that got a slot since the start of the process."""
-        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
+        self._held: Counter[str] = Counter()
+        self._queue = FairQueue()
 
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
-        return sum(map(len, tuple(self._waiting.values())))
+        return len(self._queue)
+
+    @property
+    def is_full(self) -> bool:
+        """True if requests wait, or a further one would."""
+        return self.running >= self.slots or bool(self._queue)
 
     async def enter(self, actor: str, queue_s: float) -> None:
         """Take a slot; raise `Overloaded` if none becomes free within `queue_s` seconds."""
-        if not self.try_enter():
+        if not self.try_enter(actor):
             await self.wait(self.queue(actor), actor, queue_s)
 
-    def try_enter(self) -> bool:
-        """Take a slot if one is free and the queue is empty."""
-        if self.running >= self.slots or self._waiting:
+    def try_enter(self, actor: str) -> bool:
+        """Take a slot if one is free for the actor. A free slot has no waiting actor who may take it."""
+        if self.running >= self.slots or not self._may(actor):
             return False
-        self.running += 1
-        self.admitted += 1
+        self._take(actor)
         return True
 
     def queue(self, actor: str) -> Turn:
         """Return a place at the end of the queue of an actor; an exception that is set on it gives it up."""
-        turn: Turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(actor, deque()).append(turn)
-        return turn
+        return self._queue.add(actor)
 
     async def wait(self, turn: Turn, actor: str, queue_s: float) -> None:
         """Wait for a slot; raise `Overloaded` after `queue_s` seconds, or the exception that is set on the place."""
@@ -80,9 +87,9 @@ class Lane:
         except BaseException as error:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
                 # The slot was assigned at the moment of the timeout or the cancellation.
-                self.leave()
+                self.leave(actor)
             else:
-                self._forget(actor, turn)
+                self._queue.forget(actor, turn)
             if not isinstance(error, TimeoutError):
                 raise
             raise Overloaded(
@@ -95,25 +102,22 @@ class Lane:
                 actual=self.running + self.waiting,
             ) from None
 
-    def leave(self) -> None:
+    def leave(self, actor: str) -> None:
         """Return a slot: the next actor takes it."""
-        while self._waiting:
-            actor, turns = self._waiting.popitem(last=False)
-            turn = turns.popleft()
-            if turns:
-                self._waiting[actor] = turns
-            if not turn.done():
-                turn.set_result(None)
-                self.admitted += 1
-                return
         self.running -= 1
+        self._held[actor] -= 1
+        if not self._held[actor]:
+            del self._held[actor]
+        while self.running < self.slots and (following := self._queue.serve(self._may)) is not None:
+            self._take(following)
 
-    def _forget(self, actor: str, turn: Turn) -> None:
-        turns = self._waiting.get(actor)
-        if turns is not None and turn in turns:
-            turns.remove(turn)
-            if not turns:
-                del self._waiting[actor]
+    def _may(self, actor: str) -> bool:
+        return self._held[actor] < self.share
+
+    def _take(self, actor: str) -> None:
+        self.running += 1
+        self.admitted += 1
+        self._held[actor] += 1
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from omnigraph.server.execution import Execution
 from omnigraph.server.graph_tuning import apply_settings
 from omnigraph.server.inline_reads import InlineReads
 from omnigraph.server.known_commits import KnownCommits
+from omnigraph.server.loop_turns import LoopTurns, RefusalPace
 from omnigraph.server.maintainer import Maintainer
 from omnigraph.server.memory import MemoryGuard
 from omnigraph.server.observability.metrics_service import make_metrics
@@ -77,6 +78,8 @@ class Server:
         self.metrics = make_metrics(self)
         self.tracing = Tracing() if holder.current.settings.traces.enabled else None
         self.reporter.metrics = self.metrics.metrics if self.metrics is not None else None
+        self.loop_turns = LoopTurns()
+        self.refusal_pace = RefusalPace()
         self.started = time.time()
 
     def _apply(self, state: ServerState) -> None:

@@ -78,6 +78,11 @@ class Caller:
         return self.principal.actor if self.principal is not None else None
 
     @property
+    def peer(self) -> str:
+        """Who takes turns with others: the actor, or in open mode the address of the client."""
+        return self.actor or self.remote
+
+    @property
     def uri(self) -> str:
         """The address of the graph in answers: its id if addresses are hidden."""
         assert self.served is not None, "the route is not graph-scoped"

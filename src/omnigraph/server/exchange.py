@@ -120,6 +120,7 @@ class Exchange:
             return
         except Exception as error:
             response = self._failure(error)
+            await self._pace_refusal()
         try:
             await self._finish_with(response, send)
         finally:
@@ -142,6 +143,8 @@ class Exchange:
         route, caller = self._route, self._caller
         if route.scope != "public":
             await self._authenticate()
+        if not self._server.loop_turns.try_begin(caller.peer):
+            await self._server.loop_turns.begin(caller.peer)
         path = {name: read.path_parameter(value) for name, value in self._scope.get("path_params", {}).items()}
         self._select_graph(path.pop("graph_id", None))
         self._read_headers()
@@ -162,6 +165,11 @@ class Exchange:
         finally:
             if caller.body is not None:
                 caller.body.discard()
+
+    async def _pace_refusal(self) -> None:
+        """Delay the answer if the caller is refused often."""
+        if isinstance(self._error, Overloaded) and not self._server.is_draining:
+            await asyncio.sleep(self._server.refusal_pace.delay(self._caller.peer))
 
     async def _authenticate(self) -> None:
         tokens, started = self._state.tokens, time.perf_counter()
@@ -320,7 +328,9 @@ class Exchange:
             return self._finish(self._work(path))
         key = server.inline_reads.key_of(caller, self._input) if len(self._raw) <= BODY_MAX else None
         if key is not None and server.inline_reads.permits(key, caller):
+            started = time.perf_counter()
             answered = self._run_inline(key, path)
+            server.loop_turns.spend(time.perf_counter() - started)
             if answered is not None:
                 return answered
         response = await self._run_in_lane(route.lane, path)
@@ -365,7 +375,7 @@ class Exchange:
             caller.operation = operation
             held.callback(server.operations.end, operation)
             await self._enter(lane, operation, actor, limits.queue_s)
-            held.callback(lane.leave)
+            held.callback(lane.leave, actor)
             self._mark("queue", started, time.perf_counter())
             operation.begin()
             held.callback(self._track())
@@ -388,7 +398,7 @@ class Exchange:
 
     async def _enter(self, lane: Lane, operation: Operation, actor: str, queue_s: float) -> None:
         """Take a slot. A read whose client disconnects leaves the queue; a write stays in it until it is cancelled."""
-        if lane.try_enter():
+        if lane.try_enter(actor):
             return
         turn = lane.queue(actor)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from omnigraph.engine import tuning
 from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
 from omnigraph.server.auth.tokens import new_token
@@ -32,6 +35,11 @@ from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
 from omnigraph.server.state_builder import StartOptions, read_start_settings
 from omnigraph.server.workers import Supervisor
+
+SWITCH_S = 0.0005
+"""The time after which a thread that computes lets the event loop run; the default is ten times as long."""
+BATCH_VALUES = 1 << 18
+"""Numbers that one call of numpy copies; several of these calls do not release the interpreter."""
 
 
 def serve(options: StartOptions) -> int:
@@ -76,14 +84,24 @@ def start_process(
 ) -> Lifecycle:
     """Return a process that is ready to serve: state built, and bound unless it is given the socket."""
     remove_abandoned_bodies()
+    _favour_the_loop()
     holder = make_holder(options)
     state = holder.current
     log.configure(state.settings.log.level, state.settings.log.format)
     holder.on_change.append(lambda new: log.configure(new.settings.log.level, new.settings.log.format))
     _log_start(state)
     app = create_app(holder)
+    # What exists now stays until the end. A full collection would visit all of it and stop every thread meanwhile.
+    gc.collect()
+    gc.freeze()
     socket_ = listener or bind(state.settings)
     return Lifecycle(holder, app, app.server.execution, socket_, usage=app.server.connections, manager=manager)
+
+
+def _favour_the_loop() -> None:
+    """Let threads that compute release the interpreter often, so that the event loop answers others meanwhile."""
+    sys.setswitchinterval(SWITCH_S)
+    tuning.current = replace(tuning.current, batch_values=BATCH_VALUES)
 
 
 def _log_start(state: ServerState) -> None:

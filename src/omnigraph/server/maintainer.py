@@ -94,7 +94,7 @@ class Maintainer:
         """True if requests need the process: then nothing is inspected and nothing starts."""
         server = self._server
         lanes = server.execution.lanes
-        full = any(lanes[name].running >= lanes[name].slots for name in _USER_LANES)
+        full = any(lanes[name].is_full for name in _USER_LANES)
         return full or lanes[_LANE].running > 0 or server.memory.is_high or server.is_draining
 
     async def _inspect(self, served: ServedGraph, graph: Graph, record: _GraphRecord) -> None:
@@ -104,7 +104,7 @@ class Maintainer:
             record.inspected = version
         if not due or await self._server.execution.call(_LANE, lambda: graph._maintenance.is_claimed):
             return
-        if self.is_busy or not self._server.execution.lanes[_LANE].try_enter():
+        if self.is_busy or not self._server.execution.lanes[_LANE].try_enter(ACTOR):
             return
         operation = await self._optimize(served, graph, due)
         if operation.state == "failed":
@@ -126,7 +126,7 @@ class Maintainer:
         server, cancel, id_ = self._server, Cancellation(), f"maintain-{uuid4().hex}"
         operation = Operation(id_, OPERATION, served.graph_id, MAIN, ACTOR, id_, _LANE, writes=True, cancel=cancel)
         held = ExitStack()
-        held.callback(server.execution.lanes[_LANE].leave)
+        held.callback(server.execution.lanes[_LANE].leave, ACTOR)
         held.callback(server.execution.track_write())
         uri = served.graph_id if server.holder.current.settings.hide_uri else served.uri
         work: Callable[[], OptimizeDocument] = partial(_optimize, graph, uri, due, operation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -58,13 +59,13 @@ def test_actors_take_turns_in_a_lane() -> None:
         async def one(actor: str) -> None:
             await lane.enter(actor, 10)
             order.append(actor)
-            lane.leave()
+            lane.leave(actor)
 
         tasks = [asyncio.create_task(one("flood")) for _ in range(20)]
         await asyncio.sleep(0)
         tasks.append(asyncio.create_task(one("ana")))
         await asyncio.sleep(0)
-        lane.leave()
+        lane.leave("flood")
         await asyncio.gather(*tasks)
         assert (lane.running, lane.waiting) == (0, 0)
         return order
@@ -80,9 +81,9 @@ def test_a_full_lane_refuses_after_the_queue_time_and_leaks_no_slot() -> None:
             await lane.enter("bo", 0.01)
         assert caught.value.scope == "server"
         assert lane.waiting == 0
-        lane.leave()
+        lane.leave("ana")
         await lane.enter("bo", 1)
-        lane.leave()
+        lane.leave("bo")
         assert lane.running == 0
 
     run(work())
@@ -94,7 +95,7 @@ def test_a_cancelled_wait_leaks_no_slot() -> None:
         await lane.enter("ana", 1)
         waiting = asyncio.create_task(lane.enter("bo", 5))
         await asyncio.sleep(0)
-        lane.leave()  # assigns the slot to the waiting task, which is cancelled before it runs
+        lane.leave("ana")  # assigns the slot to the waiting task, which is cancelled before it runs
         waiting.cancel()
         await asyncio.wait({waiting})
         assert (lane.running, lane.waiting) == (0, 0)
@@ -113,7 +114,7 @@ def test_a_place_in_the_queue_can_be_given_up() -> None:
         with pytest.raises(ConnectionError):
             await waiting
         assert lane.waiting == 0
-        lane.leave()
+        lane.leave("ana")
         return lane.running, lane.waiting
 
     assert run(work()) == (0, 0)
@@ -140,9 +141,76 @@ def test_a_lane_counts_the_requests_that_got_a_slot() -> None:
         waiting = asyncio.create_task(lane.enter("bo", 5))
         await asyncio.sleep(0)
         before = lane.admitted
-        lane.leave()
+        lane.leave("ana")
         await waiting
-        lane.leave()
+        lane.leave("bo")
         return before, lane.admitted
 
     assert run(work()) == (1, 2)
+
+
+def test_an_actor_cannot_take_every_slot_of_a_lane() -> None:
+    async def work() -> tuple[bool, int]:
+        lane = Lane("reads", 4)
+        for _ in range(3):
+            await lane.enter("flood", 1)
+        waiting = asyncio.create_task(lane.enter("flood", 5))
+        await asyncio.sleep(0)
+        assert (lane.running, lane.waiting) == (3, 1)
+        entered = lane.try_enter("ana")
+        lane.leave("flood")
+        await waiting
+        lane.leave("ana")
+        for _ in range(3):
+            lane.leave("flood")
+        return entered, lane.running
+
+    assert run(work()) == (True, 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slots_are_free_after_any_interleaving(seed: int) -> None:
+    """Requests of several actors end by themselves, fail, are cancelled, give up or wait too long, in any order."""
+    chance = random.Random(seed)
+    limits = ActorLimits(reads=4, writes=2, write_bytes=50)
+
+    async def work() -> None:
+        admission, lane, running = Admission(), Lane("reads", chance.choice([1, 2, 5])), 0
+
+        async def request(actor: str) -> None:
+            nonlocal running
+            size = chance.randrange(40)
+            release = admission.read(actor, limits) if chance.random() < 0.7 else admission.write(actor, size, limits)
+            try:
+                if not lane.try_enter(actor):
+                    turn = lane.queue(actor)
+                    if chance.random() < 0.2:
+                        loop.call_later(chance.random() / 500, lambda: turn.done() or turn.set_exception(OSError()))
+                    await lane.wait(turn, actor, chance.choice([0.001, 0.01, 5]))
+                try:
+                    running += 1
+                    assert running <= lane.slots
+                    await asyncio.sleep(chance.choice([0, 0, 0.001]))
+                    if chance.random() < 0.3:
+                        raise ValueError
+                finally:
+                    running -= 1
+                    lane.leave(actor)
+            finally:
+                release()
+
+        loop = asyncio.get_running_loop()
+        tasks: list[asyncio.Task[None]] = []
+        for _ in range(60):
+            tasks.append(loop.create_task(request(chance.choice(["ana", "bo", "cy"]))))
+            if chance.random() < 0.3:
+                chance.choice(tasks).cancel()
+            if chance.random() < 0.5:
+                await asyncio.sleep(chance.choice([0, 0.0005]))
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        expected = (Overloaded, ValueError, OSError, asyncio.CancelledError)
+        assert all(outcome is None or isinstance(outcome, expected) for outcome in done)
+        assert (lane.running, lane.waiting, admission.actors) == (0, 0, 0)
+        assert all(lane.try_enter("new") for _ in range(lane.share))
+
+    run(work())
