@@ -120,6 +120,17 @@ def feeds(graph: Any) -> Any:
     return [now, whole, after, again, pages]
 
 
+def empty_filters(graph: Any) -> Any:
+    return [
+        list(graph.diff(1, 2, kinds=[])),
+        list(graph.diff(1, 2, types=["Nothing"], ops=[])),
+        [change.id for change in graph.diff(1, 2, kinds=["node", "table"])],
+        graph.commit_changes(2, types=[]),
+        graph.changes(start="beginning", ops=["replace"]),
+        list(graph.changes_baseline(kinds=[])),
+    ]
+
+
 def baselines(graph: Any) -> Any:
     whole = list(graph.changes_baseline())
     some = list(graph.changes_baseline(branch="draft", types=["City"], kinds=["node"]))
@@ -233,6 +244,7 @@ BODIES = [
     diff_pages,
     commit_changes,
     feeds,
+    empty_filters,
     baselines,
     histories,
     blames,

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.versioning.write.repository import Point
 
+_NO_TYPE = "-"
+"""A text that is not the name of a type."""
+
 
 class CommitCalls(CallHandle):
     """Calls of commits and of the change feed."""
@@ -182,6 +185,20 @@ class RecordDecoder(LineDecoder[dict[str, Any]]):
 
 
 def filter_of(kinds: Sequence[str] | None, types: Sequence[str] | None, ops: Sequence[str] | None) -> dict[str, Any]:
-    """Return the members of a request that select changes."""
-    chosen = {"kind": kinds, "type": types, "op": ops}
-    return {name: None if given is None else list(given) for name, given in chosen.items()}
+    """Return the members of a request that select changes.
+
+    A value that no change has selects nothing, as an empty list does. A query string has no empty list; a type with an
+    impossible name stands for it.
+    """
+    chosen: dict[str, list[str] | None] = {
+        "kind": _known(kinds, ("node", "edge")),
+        "type": None if types is None else list(types),
+        "op": _known(ops, ("insert", "update", "delete")),
+    }
+    if [] in chosen.values():
+        return {"kind": None, "type": [_NO_TYPE], "op": None}
+    return dict(chosen)
+
+
+def _known(given: Sequence[str] | None, values: Sequence[str]) -> list[str] | None:
+    return None if given is None else [each for each in given if each in values]
