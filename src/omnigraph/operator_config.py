@@ -130,13 +130,23 @@ _PROFILE = ("store", "server", "default_graph")
 def home(environ: Mapping[str, str]) -> Path:
     """Return the folder of the operator: `OMNIGRAPH_HOME`, else `~/.omnigraph`."""
     named = environ.get(HOME_VARIABLE, "").strip()
-    return Path(named).expanduser() if named else Path.home() / ".omnigraph"
+    try:
+        return Path(named).expanduser() if named else Path.home() / ".omnigraph"
+    except RuntimeError:
+        raise InputError(
+            "the home folder of the user is not known", code="no_home", hint=f"set HOME or {HOME_VARIABLE}"
+        ) from None
 
 
 def read_operator(environ: Mapping[str, str]) -> OperatorConfig:
-    """Read and validate the operator file; a missing file is empty."""
-    path = home(environ) / OPERATOR_FILE
-    return parse_operator(read_text_file(path), path) if path.is_file() else OperatorConfig(path)
+    """Read and validate the operator file; a file that is missing, or in a folder of another user, is empty."""
+    try:
+        path = home(environ) / OPERATOR_FILE
+        present = path.is_file()
+    except (InputError, OSError):
+        # The user of a service often has no home folder, or that of another user.
+        return OperatorConfig(Path(OPERATOR_FILE))
+    return parse_operator(read_text_file(path), path) if present else OperatorConfig(path)
 
 
 def parse_operator(text: str, path: Path) -> OperatorConfig:

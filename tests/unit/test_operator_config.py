@@ -118,5 +118,25 @@ def test_folder_and_missing_file(tmp_path):
     assert config.origin("cli.actor") == str(tmp_path / "config.yaml")
 
 
+def test_user_without_a_home(monkeypatch):
+    def unknown() -> Path:
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    assert read_operator({}).values == {}
+    with pytest.raises(InputError, match="home folder") as caught:
+        home({})
+    assert caught.value.code == "no_home"
+    assert read_operator({"OMNIGRAPH_HOME": "/dev/null/nowhere"}).values == {}
+
+
+def test_folder_of_another_user(monkeypatch):
+    def denied(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", denied)
+    assert read_operator({"OMNIGRAPH_HOME": "/root/.omnigraph"}).values == {}
+
+
 def test_variable_of_a_token():
     assert token_variable("reading-room") == "OMNIGRAPH_TOKEN_READING_ROOM"

@@ -180,9 +180,9 @@ class Invocation:
         """True if options or configuration name a graph."""
         return find_address(self.given, self) is not None
 
-    def address(self, fallback: str | None = None) -> Address:
-        """Return the address of the graph; `fallback` is the graph name of an alias."""
-        found = find_address(self.given, self, fallback)
+    def address(self, fallback: str | None = None, given: GivenAddress | None = None) -> Address:
+        """Return the address of the graph; `fallback` is the graph name of an alias, `given` replaces the options."""
+        found = find_address(given or self.given, self, fallback)
         if found is None:
             raise InputError(
                 f"'omnigraph {self.command}' requires a graph",

@@ -119,9 +119,10 @@ def test_refused_tokens_name_their_origin(server: ServerUnderTest, cli: Cli, mon
 
 
 def test_actor_of_a_server_is_that_of_the_token(logged_in: ServerUnderTest, cli: Cli):
-    code, _, errors = cli("read", "-e", NAMES, "--profile", "p", "--as", "bo")
-    assert code == 2
-    assert "--as has no effect on a server" in errors
+    for words in (["read", "-e", NAMES, "--profile", "p"], ["alias", "adults"], ["graphs", "list", "--server", "s"]):
+        code, _, errors = cli(*words, "--as", "bo")
+        assert code == 2
+        assert "--as has no effect on a server" in errors
 
 
 def test_operator_alias_of_a_file(logged_in: ServerUnderTest, cli: Cli):

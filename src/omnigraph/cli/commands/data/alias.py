@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.cli import completion
-from omnigraph.cli.addresses import GivenAddress, find_address
+from omnigraph.cli.addresses import GivenAddress
 from omnigraph.cli.invocation import Branch, Invocation, Json, takes_config
 from omnigraph.cli.io.formats import ReadTarget
 from omnigraph.cli.io.params import gather
@@ -52,8 +52,7 @@ def alias_command(
     """
     alias = run.config.operator.get_alias(name)
     chosen = choose_format(run, alias.format, format_, out, as_json=as_json)
-    address = find_address(GivenAddress(server=alias.server, graph_id=alias.graph), run)
-    assert address is not None, "an alias has a server"
+    address = run.address(given=GivenAddress(server=alias.server, graph_id=alias.graph))
     run.contacted = address
     on = run.branch(branch)
 
