@@ -47,7 +47,8 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
         if file:
             Path(file[1]).write_text(body, encoding="utf-8")
         elif language == "python":
-            exec(compile(body, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}", "exec"), names)
+            body_here = terminal.with_addresses(body)
+            exec(compile(body_here, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}", "exec"), names)
         elif language == "console":
             body = session(body, terminal, tmp_path, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}")
         return f"```{language}{options}\n{body}```"

@@ -98,11 +98,15 @@ class Terminal:
     def _curl(self, command: str) -> str:
         if not _has_curl():
             pytest.skip("curl 7.82 or newer is not installed")
-        for shown, real in self.addresses.items():
-            command = command.replace(shown, real)
-        text = _shell(command, {**os.environ, **self._variables})
+        text = _shell(self.with_addresses(command), {**os.environ, **self._variables})
         for shown, real in self.addresses.items():
             text = text.replace(real, shown)
+        return text
+
+    def with_addresses(self, text: str) -> str:
+        """Return a text with the real addresses of the servers."""
+        for shown, real in self.addresses.items():
+            text = text.replace(shown, real)
         return text
 
     def _reload(self, process: subprocess.Popen[str]) -> None:
