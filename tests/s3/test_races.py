@@ -1,7 +1,9 @@
-"""The race suite in short form, on a bucket: without local locks every race is a real one."""
+"""The race suite in short form, on a bucket: without locks between processes every race is a real one."""
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -106,3 +108,23 @@ def test_several_processes_recover_concurrently(graph, s3, tmp_path):
     assert len(operations) == len(set(operations)) == 2
     assert repository_of(graph).objects.list("__recovery") == []
     check_sound(graph, [], in_flight=1)
+
+
+def test_writers_of_a_process_retry_one_after_the_other(graph):
+    manifest = repository_of(graph).manifest
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with manifest.retry_lock():
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with manifest.retry_lock():
+        thread.start()
+        assert waiting.wait(30)
+        time.sleep(0.1)
+        order.append("first")
+    thread.join(30)
+    assert order == ["first", "second"]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -126,6 +127,7 @@ class ManifestTable:
         self._last: ManifestVersion | None = None
         """The newest version read or published so far."""
         self._guard = Lock()
+        self._thread_locks: dict[str, Lock] = {}
 
     @property
     def cache_bytes(self) -> int:
@@ -446,7 +448,7 @@ class ManifestTable:
                 raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
 
     def publish_lock(self) -> AbstractContextManager[None]:
-        """Return a lock with which publishers on one machine take turns.
+        """Return a lock with which publishers on one machine take turns; on an object store, those of this process.
 
         It saves lost races; correctness does not depend on it.
         """
@@ -455,8 +457,8 @@ class ManifestTable:
     def retry_lock(self) -> AbstractContextManager[None]:
         """Return a lock with which writers on one machine that lost a race retry one after the other.
 
-        Without it, a slow writer among many could lose every race. A writer that has not lost a race does not wait
-        here.
+        On an object store these are the writers of this process. Without the lock, a slow writer among many could lose
+        every race. A writer that has not lost a race does not wait here.
         """
         return self._lock(_RETRY_LOCK_NAME, _RETRY_LOCK_S)
 
@@ -467,14 +469,12 @@ class ManifestTable:
         The wait is therefore bounded: a process that is stopped while it holds the lock must not stop the others.
         """
         path = self.location.path
-        if path is None:
-            yield
+        if path is None or sys.platform == "win32":
+            with self._thread_lock(name, patience_s):
+                yield
             return
-        try:
-            import fcntl  # noqa: PLC0415 (absent on Windows, where publishers race)
-        except ImportError:
-            yield
-            return
+        import fcntl  # noqa: PLC0415 (absent on Windows)
+
         with self._open_lock(path / name) as file:
             end = time.monotonic() + patience_s
             while time.monotonic() < end:
@@ -487,6 +487,18 @@ class ManifestTable:
                     # NFS and FUSE mounts may not support locks (ENOLCK, ENOSYS, EOPNOTSUPP): continue without one.
                     break
             yield
+
+    @contextmanager
+    def _thread_lock(self, name: str, patience_s: float) -> Iterator[None]:
+        """Acquire the lock among the threads of this process; those of other processes race."""
+        with self._guard:
+            lock = self._thread_locks.setdefault(name, Lock())
+        acquired = lock.acquire(timeout=patience_s)
+        try:
+            yield
+        finally:
+            if acquired:
+                lock.release()
 
     def _open_lock(self, path: Path) -> BinaryIO:
         """Open a lock file. In a shared folder it may belong to a user whose files are read-only for this user."""
