@@ -18,7 +18,7 @@ from omnigraph.server.content_negotiation import (
     json_body,
     row_chunks,
 )
-from omnigraph.server.request import matches_none, waits
+from omnigraph.server.request import matches_none, responds_async, waits
 from omnigraph.wire.document import Document, encoder
 
 SMALL_ROWS = 1_000
@@ -102,7 +102,10 @@ def _background(caller: Caller, reply: Background) -> Encoded:
     operation = caller.operation
     assert operation is not None, "only an admitted request continues in the background"
     location = f"/operations/{quote(operation.id, safe='')}"
-    encoded = _document(caller, operation.document(), 202, None, {"Location": location})
+    headers = {"Location": location}
+    if responds_async(caller.headers):
+        headers["Preference-Applied"] = "respond-async"
+    encoded = _document(caller, operation.document(), 202, None, headers)
     encoded.background = reply.work
     return encoded
 

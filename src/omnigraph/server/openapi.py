@@ -20,6 +20,7 @@ from omnigraph.wire.component_names import ENUM_NAMES, component_name
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ErrorDocument
 from omnigraph.wire.requests.request import Request
+from omnigraph.wire.server_state import OperationDocument
 
 Schema = dict[str, Any]
 
@@ -57,6 +58,7 @@ _OTHER_ANSWERS = {
     302: "The value is stored elsewhere.",
     304: "The client has the current answer.",
 }
+_ACCEPTED = 202
 _WITHOUT_BODY = frozenset({302, 304})
 _PATH_PARAMETERS = {
     "branch": "The name of a branch, percent-encoded as one segment.",
@@ -311,6 +313,9 @@ def _response(route: Route, status: int, components: _Components) -> dict[str, A
         return {"description": _OTHER_ANSWERS.get(status, "The answer."), "content": _contents(route, components)}
     if status in _WITHOUT_BODY:
         return {"description": _OTHER_ANSWERS[status]}
+    if status == _ACCEPTED:
+        content = {"application/json": {"schema": components.ref(OperationDocument)}}
+        return {"description": _OTHER_ANSWERS[status], "content": content}
     if status in _OTHER_ANSWERS:
         return {"description": _OTHER_ANSWERS[status], "content": _contents(route, components)}
     if route.name == "ready" and status == 503 and route.answer is not None:

@@ -113,8 +113,17 @@ def matches_none(headers: Headers, etag: str) -> bool:
 
 def waits(headers: Headers) -> bool:
     """Return True if the client waits for the end of work that otherwise continues after the answer: `Prefer: wait`."""
+    return _prefers(headers, "wait")
+
+
+def responds_async(headers: Headers) -> bool:
+    """Return True if the client does not wait for the end of long work: `Prefer: respond-async`."""
+    return _prefers(headers, "respond-async") and not waits(headers)
+
+
+def _prefers(headers: Headers, name: str) -> bool:
     given = headers.get("prefer", "").lower().split(",")
-    return any(preference.partition(";")[0].partition("=")[0].strip() == "wait" for preference in given)
+    return any(preference.partition(";")[0].partition("=")[0].strip() == name for preference in given)
 
 
 def query_of(scope: Scope) -> dict[str, list[str]]:

@@ -60,7 +60,7 @@ ROUTES: tuple[Route, ...] = (
         limit="load",
         media_types=(MEDIA_TYPES["ndjson"],),
         writes=True,
-        statuses=(409,),
+        statuses=(202, 409),
     ),
     Route(
         name="loadArrow",
@@ -77,7 +77,7 @@ ROUTES: tuple[Route, ...] = (
         limit="load",
         media_types=(MEDIA_TYPES["arrow"],),
         writes=True,
-        statuses=(409,),
+        statuses=(202, 409),
     ),
     Route(
         name="loadFiles",
@@ -94,6 +94,6 @@ ROUTES: tuple[Route, ...] = (
         limit="load",
         media_types=("application/x-tar",),
         writes=True,
-        statuses=(409,),
+        statuses=(202, 409),
     ),
 )

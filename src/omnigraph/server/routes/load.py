@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import mmap
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError, RecordError
 from omnigraph.operations.load.load_result import LoadResult, Reject
-from omnigraph.server.answers import Answer
+from omnigraph.server.answers import Answer, Background
 from omnigraph.server.archives import unpacked
 from omnigraph.server.arrow_bodies import read_streams
 from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.server.caller import Caller
+from omnigraph.server.request import responds_async
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN
+from omnigraph.wire.document import Document
 from omnigraph.wire.loads import LoadTarget, RejectedRecordDocument, load_answer
 from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest
 
+ASYNC_BYTES = 32 * 1024 * 1024
+"""A larger body is loaded after the answer if the client sends `Prefer: respond-async`."""
 REJECTED_MAX = 10_000
 """Largest number of rejected records in an answer."""
 
@@ -36,31 +41,57 @@ def load(caller: Caller, body: LoadRequest) -> Answer:
     return _load_text(caller, body, body.from_)
 
 
-def load_ndjson(caller: Caller, body: LoadQuery) -> Answer:
+def load_ndjson(caller: Caller, body: LoadQuery) -> Answer | Background:
     """Load a body of JSON lines, each of which is exactly one record."""
-    assert caller.body is not None
     if body.type is not None:
         raise InputError("'type' belongs to an Arrow stream; a JSON line names its type", code="bad_member")
-    if caller.body.size:
-        _check_lines(caller.body.path)
-    return _load(caller, NamedPath(str(caller.body.path), "body.jsonl"), body, body.from_)
+
+    def work(spooled: SpooledBody) -> Answer:
+        if spooled.size:
+            _check_lines(spooled.path)
+        return _load(caller, NamedPath(str(spooled.path), "body.jsonl"), body, body.from_)
+
+    return _run(caller, work)
 
 
-def load_arrow(caller: Caller, body: LoadQuery) -> Answer:
+def load_arrow(caller: Caller, body: LoadQuery) -> Answer | Background:
     """Load a body of Arrow streams, one for each type."""
-    assert caller.body is not None
     bytes_max = caller.state.settings.limits.load_bytes
-    return _load(caller, read_streams(caller.body.path, body.type, bytes_max=bytes_max), body, body.from_)
+
+    def work(spooled: SpooledBody) -> Answer:
+        return _load(caller, read_streams(spooled.path, body.type, bytes_max=bytes_max), body, body.from_)
+
+    return _run(caller, work)
 
 
-def load_files(caller: Caller, body: LoadFilesQuery) -> Answer:
+def load_files(caller: Caller, body: LoadFilesQuery) -> Answer | Background:
     """Load the files of an archive, as a load of these files does."""
-    assert caller.body is not None
     if body.type is not None:
         raise InputError("'type' belongs to an Arrow stream; a file names its type", code="bad_member")
-    with unpacked(caller.body.path) as files:
-        caller.body.discard()
-        return _load(caller, files, body, body.from_, delimiter=body.delimiter)
+
+    def work(spooled: SpooledBody) -> Answer:
+        with unpacked(spooled.path) as files:
+            spooled.discard()
+            return _load(caller, files, body, body.from_, delimiter=body.delimiter)
+
+    return _run(caller, work)
+
+
+def _run(caller: Caller, work: Callable[[SpooledBody], Answer]) -> Answer | Background:
+    """Load a body; a large one after the answer, if the client does not wait. The work then owns the file."""
+    spooled = caller.body
+    assert spooled is not None
+    if spooled.size <= ASYNC_BYTES or not responds_async(caller.headers):
+        return work(spooled)
+    caller.body = None
+
+    def later() -> Document:
+        try:
+            return work(spooled).document
+        finally:
+            spooled.discard()
+
+    return Background(later)
 
 
 def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:

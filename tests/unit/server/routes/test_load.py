@@ -8,6 +8,7 @@ import json
 import os
 import tarfile
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.server.routes import load
 from support.server import Reply, ServerUnderTest, serving
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -298,3 +300,50 @@ def _target(number: str) -> str:
         return os.readlink(f"/proc/self/fd/{number}")  # noqa: PTH115
     except OSError:
         return ""
+
+
+def ended(server: ServerUnderTest, location: str) -> Any:
+    """Return an operation after its end."""
+    for _ in range(600):
+        found = server.get(location).json
+        if found["state"] not in ("queued", "running"):
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the operation did not end")
+
+
+def test_a_large_load_continues_after_its_answer(
+    server: ServerUnderTest, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "ASYNC_BYTES", 64)
+    prefer = {"Prefer": "respond-async"}
+    text = lines(person("cy"), person("di")).encode()
+    reply = server.post("/load/ndjson?mode=merge", text, headers={**NDJSON, **prefer})
+    assert (reply.status, reply.headers["preference-applied"]) == (202, "respond-async")
+    operation = ended(server, reply.headers["location"])
+    assert (operation["state"], operation["kind"]) == ("done", "loadNdjson")
+    assert operation["result"]["commit"]["graph_commit_id"] == graph.commits(limit=1)[0].id
+    assert count(graph) == 4
+
+    more = stream("Person", name=["ed", "flo"], age=[1, 2])
+    arrow = server.post("/load/arrow", more, headers={**ARROW, **prefer})
+    assert ended(server, arrow.headers["location"])["state"] == "done"
+    wrong = server.post("/load/ndjson", b"\n".join([b"{}"] * 99), headers={**NDJSON, **prefer})
+    failed = ended(server, wrong.headers["location"])
+    assert (failed["state"], failed["error"]["code"]) == ("failed", "bad_request")
+    assert count(graph) == 6
+    assert server.becomes_idle()
+    assert spooled() == []
+
+
+def test_a_load_is_awaited_if_it_is_small_or_the_client_waits(
+    server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = lines(person("cy")).encode()
+    small = server.post("/load/ndjson?mode=merge", text, headers={**NDJSON, "Prefer": "respond-async"})
+    assert small.status == 200
+    assert "preference-applied" not in small.headers
+    monkeypatch.setattr(load, "ASYNC_BYTES", 1)
+    for prefer in ("wait", "respond-async, wait=10", "handling=strict"):
+        reply = server.post("/load/ndjson?mode=merge", text, headers={**NDJSON, "Prefer": prefer})
+        assert reply.status == 200, prefer
