@@ -87,12 +87,13 @@ def request(body: object, path: str = "/query") -> bytes:
 
 
 @contextlib.contextmanager
-def serving(uri: str, *options: str) -> Iterator[tuple[int, int, float]]:
+def serving(uri: str, *options: str, log: str = "error") -> Iterator[tuple[int, int, float]]:
     """Serve a graph in a process; yields port, process id and the seconds until it was ready."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "omnigraph", "serve", uri, "--bind", "127.0.0.1:0", *options]
-    environ = {**os.environ, "OMNIGRAPH_LOG": "error"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
+    environ = {**os.environ, "OMNIGRAPH_LOG": log}
+    errors = subprocess.DEVNULL if log == "info" else None
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ)
     try:
         port = next(int(line.rsplit(":", 1)[1]) for line in process.stdout if line.startswith("OMNIGRAPH_LISTEN_ADDR"))
         yield port, process.pid, time.perf_counter() - started
@@ -309,6 +310,21 @@ def disconnect(graph: og.Graph) -> float:
         return time.perf_counter() - started
 
 
+def observation(graph: og.Graph, sent: list[bytes]) -> float:
+    """Microseconds that the log of requests and the metrics add to a lookup; both servers take turns."""
+    times: tuple[list[float], list[float]] = ([], [])
+    options = ("--metrics-bind", "127.0.0.1:0")
+    with serving(graph.uri) as plain, serving(graph.uri, *options, log="info") as observed:
+        clients = Client(plain[0]), Client(observed[0])
+        for number, prepared in enumerate(sent):
+            for client, taken in zip(clients, times, strict=True):
+                started = time.perf_counter()
+                client.send(prepared)
+                if number >= len(sent) // 10:
+                    taken.append(time.perf_counter() - started)
+    return (median(times[1]) - median(times[0])) * 1e6
+
+
 def figures(*, rows: int = ROWS) -> dict[str, float]:
     """Run everything; ratios compare with the embedded graph or the bare application in the same run."""
     found: dict[str, float] = {}
@@ -324,6 +340,7 @@ def figures(*, rows: int = ROWS) -> dict[str, float]:
             probe = Client(bare)
             found["bare application, p50 ms"] = latencies(lambda n: probe.send(sent[n]))[0]
             found["bare application, requests/s"] = throughput(bare, one)
+        found["log and metrics of a lookup, us"] = observation(graph, sent)
         with serving(graph.uri) as (port, _, ready_s):
             found["start to ready, s"] = ready_s
             client = Client(port)

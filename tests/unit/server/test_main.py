@@ -64,6 +64,17 @@ def test_a_server_serves_until_a_signal(graph, tmp_path):
     assert "EVERYBODY WHO REACHES 0.0.0.0:0 MAY READ AND CHANGE ALL SERVED GRAPHS" in warning["message"]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_log_line_is_lost_at_the_end(graph, tmp_path, workers):
+    variables = {"OMNIGRAPH_LOG_FORMAT": "json"}
+    with program(tmp_path, "kb.omni", "--workers", str(workers), **variables) as server:
+        for _ in range(50):
+            assert server.get("/snapshot").status == 200
+        assert server.stop() == 0
+        lines = [json.loads(line) for line in server.log.splitlines()]
+    assert sum(line["event"] == "request" and line["route"] == "/snapshot" for line in lines) == 50
+
+
 def test_single_user_mode_prints_a_token_and_a_command(graph, tmp_path):
     path = tmp_path / "og.sock"
     with program(tmp_path, "kb.omni", "--local", "--bind", f"unix:{path}", lines=3) as server:
