@@ -74,15 +74,17 @@ def cancelled(graph: Any) -> Any:
 def cancelled_writes(graph: Any) -> Any:
     stop = Cancellation()
     stop.cancel()
-    before = graph.head().commit_id
+    graph.branch_create("cw/1")
+    one = graph.on("cw/1")
+    before = one.head().commit_id
     calls = [
-        lambda: graph.mutate('query q() { insert City { name: "Lima" } }', cancel=stop),
-        lambda: graph.load([{"type": "City", "data": {"name": "Lima"}}], mode="merge", cancel=stop),
-        lambda: graph.merge("draft", resolve="ours", cancel=stop),
-        lambda: graph.revert("main", cancel=stop),
+        lambda: one.mutate('query q() { insert City { name: "Lima" } }', cancel=stop),
+        lambda: one.load([{"type": "City", "data": {"name": "Lima"}}], mode="merge", cancel=stop),
+        lambda: one.merge("draft", resolve="ours", cancel=stop),
+        lambda: one.revert("main", cancel=stop),
     ]
     found = [type(failure(call)).__name__ for call in calls]
-    return [found, graph.head().commit_id == before]
+    return [found, one.head().commit_id == before]
 
 
 BODIES = [parts, streams, cancelled, cancelled_writes]

@@ -88,6 +88,7 @@ class AsyncLoop:
 
     async def _write(self, request: Request, attempts: Attempts) -> Response:
         """Return the answer to a write; if it is cancelled, stop it and wait for its outcome."""
+        check(request.cancel)
         current = [Operation()]
 
         def attempt() -> Coroutine[Any, Any, Response]:
