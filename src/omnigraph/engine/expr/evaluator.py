@@ -99,6 +99,10 @@ class Evaluator:
             return self._compare_with_constant(left, op, stored_values(self.value(right, BindingTable()))[0], bindings)
         if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
             return self._is_in(right, self.constant(left), bindings)
+        if op == "matches":  # of a constant text with a pattern, which is always a constant
+            pattern = self.constant(cast(ir.Const, right))
+            found = matching(self.value(left, BindingTable()), pattern) if pattern is not None else None
+            return bool(found is not None and found[0].as_py())
         a, b = self.value(left, bindings), self.value(right, bindings)
         if _is_f32(left) or _is_f32(right):
             a, b = _rounded(a), _rounded(b)
