@@ -33,6 +33,8 @@ def normalized_url(url: str) -> str:
         raise _bad(url, "is not a valid address") from None
     if not host:
         raise _bad(url, "has no host")
+    if port == 0:
+        raise _bad(url, "has the port 0")
     if "@" in parts.netloc:
         raise _bad(url, "contains a user name or password", "give the token to 'omnigraph login NAME'")
     if "?" in url or "#" in url:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.client.remote_graph import RemoteGraph
 
 TOKEN_VARIABLE = "OMNIGRAPH_BEARER_TOKEN"  # noqa: S105 (the name of a variable)
-Verify = bool | str | ssl.SSLContext
+Verify = bool | str | os.PathLike[str] | ssl.SSLContext
 
 
 def connect(

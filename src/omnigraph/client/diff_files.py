@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
 from omnigraph.client.call import Stream
+from omnigraph.client.failures import unreadable
 from omnigraph.errors import InputError
 from omnigraph.pipeline.diff import SUMMARY, DiffResult
 from omnigraph.versioning.compare.diff import RowChange
 
 _OPS = ("insert", "update", "delete")
+_TABLE_KEY = re.compile(r"(?:node|edge):\w+", re.ASCII)
+"""The form of a table key, which is a part of a file name."""
 
 
 class DiffFiles:
@@ -43,6 +47,8 @@ class DiffFiles:
         """Write a change. The changes of a table follow each other."""
         counts = self._tables.get(change.table_key)
         if counts is None:
+            if _TABLE_KEY.fullmatch(change.table_key) is None:
+                raise unreadable(f"{change.table_key[:100]!r} is not the key of a table")
             counts = self._tables[change.table_key] = dict.fromkeys(_OPS, 0)
             self._open(f"{change.table_key.replace(':', '-')}.{len(self._names):05}.jsonl")
         counts[change.op] += 1

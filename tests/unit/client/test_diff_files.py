@@ -10,7 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.client.diff_files import DiffFiles
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, RemoteError
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import RowChange
 from support.server import ServerUnderTest, serving
 
@@ -69,3 +70,11 @@ def test_a_diff_is_written_on_this_machine_only(server: ServerUnderTest, tmp_pat
         with pytest.raises(InputError) as caught:
             graph.export_diff(1, None, "s3://bucket/diff")
     assert caught.value.code == "not_remote"
+
+
+@pytest.mark.parametrize("key", ["../evil", "{}/evil", "node:../evil", "node:a/../../evil", "node:", "node:a\0b"])
+def test_a_server_does_not_choose_the_folder(tmp_path: Path, key: str) -> None:
+    folder = tmp_path / "deep" / "out"
+    with pytest.raises(RemoteError, match="table"), files_in(folder) as files:
+        files.add(RowChange(TableKey(key.format(tmp_path)), "x", None, {}))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
