@@ -50,8 +50,9 @@ def _streamed_result(response: Response, rest: Iterator[bytes], again: Callable[
     resend = response.resend
     assert resend is not None, "a streamed answer can be requested again"
     schema, told = _without_answer(decoder.schema), decoder.schema.metadata
-    restart = partial(_restarted, resend, again(told[b"graph_commit_id"].decode()), schema)
-    rows = StreamedRows(schema, int(told[b"row_count"]), _arriving(decoder, batches, rest, schema), restart)
+    count = int(told[b"row_count"])
+    restart = partial(_restarted, resend, again(told[b"graph_commit_id"].decode()), schema, count)
+    rows = StreamedRows(schema, count, _arriving(decoder, batches, rest, schema, count), restart)
     return _result(rows, decoder.schema)
 
 
@@ -96,7 +97,7 @@ class StreamedRows:
                 yield self._kept[position]
                 position += 1
                 continue
-            batch = None if self._arriving is None else next(self._arriving, None)
+            batch = self._next()
             if batch is None:
                 self._arriving = None
                 return
@@ -105,30 +106,44 @@ class StreamedRows:
         rest = self._remaining(position)
         yield from rest
 
+    def _next(self) -> pa.RecordBatch | None:
+        """Return the next batch that arrives. If it is lost, a later pass continues here with the query repeated."""
+        if self._arriving is None:
+            return None
+        try:
+            return next(self._arriving, None)
+        except BaseException:
+            self._arriving = self._from(len(self._kept))
+            raise
+
+    def _from(self, position: int) -> Iterator[pa.RecordBatch]:
+        yield from islice(self._again(), position, None)
+
     def _remaining(self, position: int) -> Iterator[pa.RecordBatch]:
         """Return the batches from a position of a result that is too large to be kept."""
         kept, arriving = self._kept, self._arriving
         self._kept, self._arriving = [], None
         if arriving is None:
-            return islice(self._again(), position, None)
+            return self._from(position)
         return chain(kept[position:], arriving)
 
 
 def _arriving(
-    decoder: ArrowDecoder, batches: list[pa.RecordBatch], rest: Iterator[bytes], schema: pa.Schema
+    decoder: ArrowDecoder, batches: list[pa.RecordBatch], rest: Iterator[bytes], schema: pa.Schema, count: int
 ) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
+    found = 0
+    for batch in chain(batches, (batch for chunk in rest for batch in decoder.feed(chunk))):
+        found += batch.num_rows
         yield _plain(batch, schema)
-    for chunk in rest:
-        for batch in decoder.feed(chunk):
-            yield _plain(batch, schema)
     decoder.finish()
+    if found != count:
+        raise unreadable(f"it has {found} rows and states {count}")
 
 
 def _restarted(
-    resend: Callable[[Request], Iterator[bytes]], request: Request, schema: pa.Schema
+    resend: Callable[[Request], Iterator[bytes]], request: Request, schema: pa.Schema, count: int
 ) -> Iterator[pa.RecordBatch]:
-    return _arriving(ArrowDecoder(), [], resend(request), schema)
+    return _arriving(ArrowDecoder(), [], resend(request), schema, count)
 
 
 def _without_answer(schema: pa.Schema) -> pa.Schema:

@@ -10,7 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.client import rows
-from omnigraph.errors import RemoteError
+from omnigraph.client.transport import session
+from omnigraph.errors import InputError, RemoteError
 from support.scripted_server import answer, scripted
 from support.server import serving
 
@@ -110,3 +111,82 @@ def test_a_stream_that_is_cut_off():
         assert len(result) == 100_000
         with pytest.raises(RemoteError, match=r"connection to .* was lost"):
             result.to_arrow()
+
+
+def arrow_answer(rows: int = 10_000, batches: int = 10, count: int | None = None) -> bytes:
+    """Return the answer of a query with batches of numbers; `count` is the number of rows that the answer states."""
+    sink = pa.BufferOutputStream()
+    stated = rows * batches if count is None else count
+    schema = pa.schema([("p.n", pa.int64())], metadata={"graph_commit_id": "01A", "row_count": str(stated)})
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for _ in range(batches):
+            writer.write_batch(pa.record_batch([pa.array(range(rows))], schema=schema))
+    return answer(200, sink.getvalue().to_pybytes(), Content_Type="application/vnd.apache.arrow.stream")
+
+
+def test_results_that_are_dropped_unread_give_their_connections_back(monkeypatch):
+    monkeypatch.setattr(session, "CONNECTIONS_MAX", 2)
+    with scripted(lambda _: arrow_answer()) as server, og.connect(server.url, timeout_s=5) as graph:
+        for _ in range(5):
+            assert len(graph.query(ALL)) == 100_000
+            graph.to_batches("Person")
+            graph.export()
+            gc.collect()
+
+
+def test_open_results_that_hold_every_connection(monkeypatch):
+    monkeypatch.setattr(session, "CONNECTIONS_MAX", 2)
+    with scripted(lambda _: arrow_answer()) as server, og.connect(server.url, timeout_s=0.2) as graph:
+        held = [graph.query(ALL), graph.query(ALL)]
+        with pytest.raises(RemoteError, match="2 answers") as caught:
+            graph.query(ALL)
+        assert (caught.value.code, len(server.requests)) == ("no_free_connection", 2)
+        with pytest.raises(RemoteError, match="2 answers"):
+            graph.mutate('insert Person { name: "x" }')
+        assert len(held.pop().to_arrow()) == 100_000
+        assert len(graph.query(ALL)) == 100_000
+
+    async def scenario(url: str) -> None:
+        async with await og.aconnect(url, timeout_s=0.2) as graph:
+            open_streams = [graph.to_batches("Person"), graph.to_batches("Person")]
+            for stream in open_streams:
+                await anext(stream)
+            with pytest.raises(RemoteError, match="2 answers"):
+                await graph.query(ALL)
+            for stream in open_streams:
+                await stream.aclose()
+            assert len(await graph.query(ALL)) == 100_000
+
+    with scripted(lambda _: arrow_answer()) as server:
+        asyncio.run(scenario(server.url))
+
+
+def test_a_second_pass_after_a_lost_connection_is_complete():
+    whole = arrow_answer()
+    answers = [whole[:-100_000], whole]
+    with scripted(lambda _: answers.pop(0)) as server, og.connect(server.url, retries=0) as graph:
+        server.cut_after_answer = True
+        result = graph.query(ALL)
+        with pytest.raises(RemoteError, match="was lost"):
+            result.to_arrow()
+        assert len(result.to_arrow()) == len(result) == 100_000
+
+
+@pytest.mark.parametrize("count", [99_999, 100_001])
+def test_a_stated_count_that_is_wrong(count):
+    with scripted(lambda _: arrow_answer(count=count)) as server, og.connect(server.url, retries=0) as graph:
+        result = graph.query(ALL)
+        for _ in range(2):
+            with pytest.raises(RemoteError, match="100000 rows") as caught:
+                result.to_arrow()
+            assert caught.value.code == "incomplete_answer"
+
+
+def test_a_result_of_a_closed_graph():
+    with scripted(lambda _: arrow_answer()) as server:
+        with og.connect(server.url) as graph:
+            result = graph.query(ALL)
+        for _ in range(2):
+            with pytest.raises(InputError, match="closed") as caught:
+                result.to_arrow()
+            assert caught.value.code == "graph_closed"

@@ -13,7 +13,7 @@ from omnigraph.aio import WriteCancelled
 from omnigraph.client.call import Call, Stream
 from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
-from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts, Retry, network_failure
+from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts
 from omnigraph.client.transport.network import POLL_S, check
 from omnigraph.client.transport.session import Operation, Session
 from omnigraph.engine.exec.cancellation import Cancellation
@@ -147,13 +147,13 @@ class AsyncLoop:
         try:
             return await self._pool.handle_async_request(http_request)
         except NETWORK_ERRORS as error:
-            raise network_failure(error, self.session.settings, request) from error
+            raise self.session.failure(error, request) from error
 
     async def _body(self, request: Request, answer: httpcore2.Response) -> bytes:
         try:
             return joined([chunk async for chunk in answer.aiter_stream()])
         except NETWORK_ERRORS as error:
-            raise network_failure(error, self.session.settings, request) from error
+            raise self.session.failure(error, request) from error
         finally:
             await answer.aclose()
 
@@ -164,8 +164,7 @@ class AsyncLoop:
                 check(request.cancel)
                 yield chunk
         except NETWORK_ERRORS as error:
-            failure = network_failure(error, self.session.settings, request)
-            raise (failure.error if isinstance(failure, Retry) else failure) from error
+            raise self.session.stream_error(error, request) from error
         finally:
             await answer.aclose()
 

@@ -37,7 +37,7 @@ RETRY_AFTER_MAX_S = 60.0
 _REPEATED = frozenset({429, 502, 503, 504})
 _GATEWAY = frozenset({502, 504})
 """Statuses of a proxy that lost the answer of the server."""
-_UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError, httpcore2.PoolTimeout)
+_UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError)
 NETWORK_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, httpcore2.ProxyError)
 
 
@@ -161,6 +161,15 @@ def network_failure(error: Exception, settings: Settings, request: Request) -> R
         hint="repeat the call",
     )
     return Retry(lost, lost=True)
+
+
+def no_free_connection(settings: Settings, held: int) -> RemoteError:
+    """Return the error of a request that found every connection in use; it was not sent."""
+    return RemoteError(
+        f"no connection to {settings.address.url} became free within {settings.timeout_s} s: {held} answers are open",
+        code="no_free_connection",
+        hint="read results to their end, or drop them; use fewer threads or tasks",
+    )
 
 
 def _unreachable(error: Exception, url: str) -> Retry | OmniGraphError:

@@ -11,10 +11,16 @@ import httpcore2
 
 from omnigraph.client.messages import Chunks, Request, Response, path_of
 from omnigraph.client.transport.address import CONNECT_S, Settings
-from omnigraph.client.transport.attempts import answer_failure, read_timeout
+from omnigraph.client.transport.attempts import (
+    Retry,
+    answer_failure,
+    network_failure,
+    no_free_connection,
+    read_timeout,
+)
 from omnigraph.client.transport.network import check
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 
 CONNECTIONS_MAX = 100
@@ -65,7 +71,7 @@ class Session:
     def http_request(self, request: Request, body: Any, operation: Operation) -> httpcore2.Request:
         """Return the HTTP form of a request; its id is that of the operation."""
         if self.closed:
-            raise InputError("the graph was closed", code="graph_closed", hint="connect again with connect or aconnect")
+            raise _closed()
         self.write_sent = self.write_sent or request.key is not None
         address = self.settings.address
         path = address.graph_path if request.scope == "graph" else address.server_path
@@ -75,7 +81,11 @@ class Session:
             port=address.port,
             target=f"{path}{request.target}".encode("ascii"),
         )
-        timeouts = {"connect": CONNECT_S, "read": read_timeout(self.settings, request)}
+        timeouts = {
+            "connect": CONNECT_S,
+            "read": read_timeout(self.settings, request),
+            "pool": self.settings.timeout_s,
+        }
         headers = [*self._headers, *self._request_headers(request)]
         if request.key is not None:
             headers.append((b"X-Request-Id", operation.id.encode()))
@@ -98,6 +108,19 @@ class Session:
         elif request.method != "GET":
             found["Content-Length"] = "0"
         return [(name.encode(), _header_value(name, value)) for name, value in found.items()]
+
+    def failure(self, error: Exception, request: Request) -> Retry | OmniGraphError:
+        """Return the failure of a request without an answer."""
+        if isinstance(error, httpcore2.PoolTimeout):
+            return no_free_connection(self.settings, CONNECTIONS_MAX)
+        return network_failure(error, self.settings, request)
+
+    def stream_error(self, error: Exception, request: Request) -> OmniGraphError:
+        """Return the error of an answer whose begin was handed out, so that it is not repeated."""
+        if self.closed:
+            return _closed()
+        failure = network_failure(error, self.settings, request)
+        return failure.error if isinstance(failure, Retry) else failure
 
     def headers_of(self, answer: httpcore2.Response) -> dict[str, str]:
         """Return the headers of an answer by their names in lower case."""
@@ -131,6 +154,10 @@ class Session:
         address = self.settings.address
         found = getproxies().get(address.scheme)
         return None if found is None or proxy_bypass(address.host) else found
+
+
+def _closed() -> InputError:
+    return InputError("the graph was closed", code="graph_closed", hint="connect again with connect or aconnect")
 
 
 def _header_value(name: str, value: str) -> bytes:

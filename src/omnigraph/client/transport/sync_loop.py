@@ -12,7 +12,7 @@ import httpcore2
 from omnigraph.client.call import Call, Stream
 from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
-from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts, Retry, network_failure
+from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts
 from omnigraph.client.transport.network import CancellableBackend, cancelled_by
 from omnigraph.client.transport.session import Operation, Session
 from omnigraph.errors import NotFound, OmniGraphError, Overloaded, RemoteError
@@ -75,12 +75,12 @@ class SyncLoop:
             try:
                 answer = self._pool.handle_request(http_request)
             except NETWORK_ERRORS as error:
-                raise network_failure(error, self.session.settings, request) from error
+                raise self.session.failure(error, request) from error
             try:
                 response = self._read(request, answer)
             except NETWORK_ERRORS as error:
                 answer.close()
-                raise network_failure(error, self.session.settings, request) from error
+                raise self.session.failure(error, request) from error
             except BaseException:
                 answer.close()
                 raise
@@ -116,8 +116,7 @@ class SyncLoop:
                     return
                 yield chunk
         except NETWORK_ERRORS as error:
-            failure = network_failure(error, self.session.settings, request)
-            raise (failure.error if isinstance(failure, Retry) else failure) from error
+            raise self.session.stream_error(error, request) from error
         finally:
             answer.close()
 
