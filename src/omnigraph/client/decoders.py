@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pyarrow as pa
 
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 
 _PREFIX = 8
 """Bytes before the metadata of an Arrow message: the continuation marker and the length."""
@@ -47,6 +47,7 @@ class ArrowDecoder:
         self._ended = False
         self.schema: pa.Schema | None = None
 
+    @reading
     def feed(self, data: bytes) -> list[pa.RecordBatch]:
         """Return the batches that these bytes complete."""
         self._buffer.append(data)
@@ -93,6 +94,8 @@ class ArrowDecoder:
         if len(metadata) < length:
             return False
         self._kind, body = _message_head(metadata)
+        if body < 0:
+            raise unreadable("an Arrow message has a negative length")
         self._needed = _PREFIX + length + body
         return True
 
@@ -186,6 +189,7 @@ class LineDecoder(Generic[T]):
         self.metadata: dict[str, Any] | None = None
         self.end: dict[str, Any] | None = None
 
+    @reading
     def feed(self, data: bytes) -> list[T]:
         """Return the items that these bytes complete."""
         head, newline, tail = data.rpartition(b"\n")
@@ -198,10 +202,10 @@ class LineDecoder(Generic[T]):
 
     def _item(self, line: bytes) -> T | None:
         if self._enveloped and self.metadata is None:
-            self.metadata = msgspec.json.decode(line)
+            self.metadata = msgspec.json.decode(line, type=dict[str, Any])
             return None
         if self._enveloped and line.startswith(b'{"kind":"end"'):
-            self.end = msgspec.json.decode(line)
+            self.end = msgspec.json.decode(line, type=dict[str, Any])
             return None
         item: T = self._items.decode(line)
         return item

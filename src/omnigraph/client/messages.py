@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from omnigraph.client.failures import reading
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import InputError
 from omnigraph.wire.document import Document, encoder, plain
@@ -81,7 +82,8 @@ class Response:
 
     def document(self, kind: type[D]) -> D:
         """Return the body as a document."""
-        return msgspec.json.decode(self.body, type=kind)
+        with reading:
+            return msgspec.json.decode(self.body, type=kind)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the body as it arrives."""

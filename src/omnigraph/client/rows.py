@@ -9,7 +9,7 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from omnigraph.client.decoders import ArrowDecoder, read_arrow
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.messages import Request, Response
 from omnigraph.engine.result.result import Result
 
@@ -18,6 +18,7 @@ KEPT_BYTES = 64 * 1024 * 1024
 _METADATA = (b"query_name", b"graph_commit_id", b"next", b"row_count", b"elapsed_ms")
 
 
+@reading
 def result_of(response: Response, again: Callable[[str], Request]) -> Result:
     """Return the result of an answer; `again` returns the request of the same query at a commit."""
     if response.rest is None:

@@ -11,6 +11,7 @@ from omnigraph.client.call import Call, Stream
 from omnigraph.client.calls.branches import seconds
 from omnigraph.client.calls.handle import CallHandle
 from omnigraph.client.decoders import LineDecoder
+from omnigraph.client.failures import reading
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
 from omnigraph.client.results.changes import block_of, page_of
 from omnigraph.client.results.history import commit_of
@@ -179,6 +180,7 @@ class RecordDecoder(LineDecoder[dict[str, Any]]):
     def __init__(self) -> None:
         super().__init__(dict[str, Any], enveloped=False)
 
+    @reading
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """Return the records that these bytes complete."""
         return [untyped_value(record) for record in super().feed(data)]

@@ -15,7 +15,7 @@ from omnigraph.client.calls.commits import filter_of
 from omnigraph.client.calls.handle import CallHandle, at_text
 from omnigraph.client.decoders import LineDecoder
 from omnigraph.client.diff_files import DiffFiles
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
 from omnigraph.client.results.changes import given, row_change_of
@@ -140,6 +140,7 @@ class ChangeDecoder:
     def __init__(self) -> None:
         self._lines: LineDecoder[RowChangeDocument] = LineDecoder(RowChangeDocument)
 
+    @reading
     def feed(self, data: bytes) -> list[RowChange]:
         """Return the changes that these bytes complete."""
         return [row_change_of(document) for document in self._lines.feed(data)]

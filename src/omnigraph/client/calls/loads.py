@@ -12,6 +12,7 @@ from msgspec import UNSET
 from omnigraph.client.call import Call
 from omnigraph.client.calls.handle import if_match, new_key
 from omnigraph.client.calls.schemas import SchemaCalls
+from omnigraph.client.failures import reading
 from omnigraph.client.load_bodies import LoadBody, load_body, needs_catalog
 from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON, Request, path_of, query_of
@@ -166,6 +167,7 @@ def _known(delimiter: str | None) -> Any:
     return delimiter
 
 
+@reading
 def _result(document: LoadAnswerDocument, body: LoadBody) -> LoadResult:
     rejected = tuple(_reject(record, body) for record in document.rejected)
     mode: Any = document.mode

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from omnigraph.client.call import Call
 from omnigraph.client.calls.handle import CallHandle, at_text, if_match, new_key
 from omnigraph.client.calls.queries import checked_params
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON
 from omnigraph.client.query_texts import answered
@@ -128,7 +129,8 @@ class MutationCalls(CallHandle):
             key = new_key() if idempotency_key is None else idempotency_key
             request = replace(request, key=key, headers=if_match(if_commit))
         document = (yield request).document(AnalysisDocument)
-        assert not isinstance(document.tables_arrow, UnsetType), "typed answers contain the tables"
+        if isinstance(document.tables_arrow, UnsetType):
+            raise unreadable("it has no tables")
         tables = {name: _table(text) for name, text in document.tables_arrow.items()}
         found: Any = document.algorithm
         return Analysis(found, tables, document.stats, document.commit_id, document.rows_written)
@@ -169,6 +171,7 @@ def _returned_rows(document: ChangeDocument, commit_id: str | None) -> Result:
     )
 
 
+@reading
 def _table(text: str) -> pa.Table:
     with pa.ipc.open_stream(b64decode(text)) as reader:
         return reader.read_all()

@@ -13,8 +13,9 @@ from omnigraph.client.call import Call, Stream
 from omnigraph.client.calls.handle import at_text
 from omnigraph.client.calls.schemas import SchemaCalls
 from omnigraph.client.decoders import ArrowDecoder, LineDecoder, read_arrow
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import check_engine, local_parameter
-from omnigraph.client.messages import ARROW, NDJSON, OCTETS, TYPED_JSON, TYPED_NDJSON, Request
+from omnigraph.client.messages import ARROW, NDJSON, OCTETS, TYPED_JSON, TYPED_NDJSON, Request, Response
 from omnigraph.errors import InputError, NotFound, RemoteError
 from omnigraph.graph_tables import row_id
 from omnigraph.operations.export import chosen_types
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import At
 
 COMMIT_KEY = b"graph_commit_id"
+_PARTIAL = 206
 
 
 class TableCalls(SchemaCalls):
@@ -58,7 +60,8 @@ class TableCalls(SchemaCalls):
                 raise
             return None
         found = answer.document(EntityDocument)
-        return {"id": found.id, **{name: untyped_value(value) for name, value in found.data.items()}}
+        with reading:
+            return {"id": found.id, **{name: untyped_value(value) for name, value in found.data.items()}}
 
     def entity_at(self, type_name: str, id: str | int, at: At) -> Call[dict[str, Any] | None]:
         """Return one node or edge at a point in time, None if it did not exist."""
@@ -175,10 +178,12 @@ class TableCalls(SchemaCalls):
         except RemoteError:
             # The answer to HEAD has no body, and so no error.
             answer = yield replace(request, headers={"Range": "bytes=0-0"})
-        etag = answer.headers["etag"].strip('"')
-        commit_id = answer.headers["omnigraph-snapshot-id"]
+        with reading:
+            etag = answer.headers["etag"].strip('"')
+            commit_id = answer.headers["omnigraph-snapshot-id"]
+            size = _size_of(answer)
         fixed = self._get("blob", input=BlobQuery(**names, snapshot=commit_id), accept=OCTETS)
-        return BlobAddress(fixed, int(answer.headers["content-length"]), etag, commit_id)
+        return BlobAddress(fixed, size, etag, commit_id)
 
     def _table(
         self,
@@ -236,6 +241,8 @@ class BlobAddress:
         """Return the bytes of a range within the value."""
         headers = {"Range": f"bytes={offset}-{offset + length - 1}", "If-Match": f'"{self.etag}"'}
         answer = yield replace(self.request, headers=headers)
+        if len(answer.body) != length:
+            raise unreadable(f"it has {len(answer.body)} bytes of a range of {length}")
         return answer.body
 
 
@@ -247,6 +254,7 @@ class BatchDecoder:
         self._rows = rows
         self.schema: pa.Schema | None = None
 
+    @reading
     def feed(self, data: bytes) -> list[pa.RecordBatch]:
         """Return the batches that these bytes complete."""
         found = self._decoder.feed(data)
@@ -256,8 +264,10 @@ class BatchDecoder:
         return [part for batch in found for part in self._parts(batch)]
 
     def finish(self) -> None:
-        """Raise `RemoteError` if the end-of-stream marker is missing."""
+        """Raise `RemoteError` if the schema or the end-of-stream marker is missing."""
         self._decoder.finish()
+        if self.schema is None:
+            raise unreadable("the Arrow stream has no schema")
 
     def _parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         assert self.schema is not None, "the schema precedes the batches"
@@ -272,6 +282,7 @@ class RecordDecoder:
     def __init__(self) -> None:
         self._lines: LineDecoder[Any] = LineDecoder(enveloped=False)
 
+    @reading
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """Return the records that these bytes complete."""
         return [untyped_value(record) for record in self._lines.feed(data)]
@@ -320,6 +331,13 @@ def _kind(kind: TypeKind | None) -> TypeKind | None:
     if kind is not None and kind not in ("node", "edge"):
         raise InputError(f"there is no kind '{str(kind)[:40]}'", hint="the kinds are node and edge")
     return kind
+
+
+def _size_of(answer: Response) -> int:
+    """Return the size of the value whose head or first byte an answer has."""
+    if answer.status == _PARTIAL:
+        return int(answer.headers["content-range"].rpartition("/")[2])
+    return int(answer.headers["content-length"])
 
 
 def _table_of(body: bytes) -> pa.Table:

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from omnigraph.client.failures import reading
 from omnigraph.client.results.history import commit_of
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import RowChange
@@ -32,6 +33,7 @@ def row_change_of(document: RowChangeDocument) -> RowChange:
     )
 
 
+@reading
 def page_of(document: ChangesDocument) -> ChangePage:
     """Return a poll of the change feed."""
     return ChangePage(
@@ -43,6 +45,7 @@ def page_of(document: ChangesDocument) -> ChangePage:
     )
 
 
+@reading
 def block_of(document: CommitChangesAnswerDocument) -> CommitBlock:
     """Return the changes of one commit."""
     return _block(document, given(document.next_page_token))
@@ -67,6 +70,7 @@ def _row(id: str, image: ImageDocument | UnsetType) -> Row | None:
     return {"id": id, **ends, **properties}
 
 
+@reading
 def entity_change_of(document: RowVersionDocument) -> EntityChange:
     """Return one change of the history of a row."""
     return EntityChange(
@@ -77,6 +81,7 @@ def entity_change_of(document: RowVersionDocument) -> EntityChange:
     )
 
 
+@reading
 def blame_of(document: PropertyBlameDocument) -> Blame:
     """Return the commit that last set a property."""
     return Blame(document.property, untyped_value(document.value), commit_of(document.commit), document.known)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, convert
 
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import not_remote
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, Tag
 from omnigraph.versioning.model.snapshot_view import PinnedTable, SnapshotView
@@ -40,6 +40,7 @@ def commit_of(document: CommitDocument | UnsetType) -> Commit:
     )
 
 
+@reading
 def head_of(document: BranchDocument | UnsetType) -> Head:
     """Return the head of a branch."""
     if document is UNSET or document.details is UNSET:
@@ -62,6 +63,7 @@ def tag_of(document: TagDocument) -> Tag:
     return Tag(document.name, document.graph_commit_id, document.created_at, document.actor_id, document.message, pins)
 
 
+@reading
 def _pin(document: PinDocument | UnsetType) -> Pin:
     if document is UNSET:
         raise unreadable("it has no pinned table version")

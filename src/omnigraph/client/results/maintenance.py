@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from msgspec import UNSET, convert
 
+from omnigraph.client.failures import reading
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import Problem
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.wire.maintenance import CleanupDocument, OptimizeDocument, RecoverDocument, VerifyDocument
 
 
+@reading
 def table_stats_of(document: OptimizeDocument) -> list[TableStats]:
     """Return the statistics of a compaction or of the building of indexes."""
     members = [
@@ -40,6 +42,7 @@ def cleanup_stats_of(document: CleanupDocument) -> list[CleanupStats]:
     ]
 
 
+@reading
 def recovered_of(document: RecoverDocument) -> list[Recovered]:
     """Return the interrupted writes that were settled."""
     members = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.results.conflicts import conflict_of
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.merge.merge_preview import MergePreview, PreviewTable
@@ -32,6 +32,7 @@ def revert_result_of(document: RevertDocument) -> RevertResult:
     return RevertResult(document.reverted_commit_id, document.branch, document.commit_id)
 
 
+@reading
 def preview_of(document: MergePreviewDocument | RevertPreviewDocument) -> MergePreview:
     """Return the preview of a merge or a revert."""
     if document.source_commit is UNSET or document.renamed_tables is UNSET:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from omnigraph.client.failures import unreadable
+from omnigraph.client.failures import reading, unreadable
 from omnigraph.operations.migrate import SchemaApplyResult
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR
 from omnigraph.schema.migrate import SchemaPlan
@@ -12,6 +12,7 @@ from omnigraph.schema.step_parser import parse_step
 from omnigraph.wire.schemas import SchemaAppliedDocument, SchemaPlanDocument
 
 
+@reading
 def plan_of(document: SchemaPlanDocument) -> SchemaPlan:
     """Return the plan of a schema change."""
     if document.accepted is UNSET or document.desired is UNSET:
@@ -27,6 +28,7 @@ def plan_of(document: SchemaPlanDocument) -> SchemaPlan:
     )
 
 
+@reading
 def apply_result_of(document: SchemaAppliedDocument) -> SchemaApplyResult:
     """Return the result of a schema change."""
     return SchemaApplyResult(

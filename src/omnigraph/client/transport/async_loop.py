@@ -52,7 +52,7 @@ class AsyncLoop:
                     error.idempotency_key = request.key or error.idempotency_key
                     request = call.throw(error)
                 else:
-                    request = call.send(response)
+                    request = self.session.resume(call, request, response)
         except StopIteration as finished:
             value: R = finished.value
             return value

@@ -134,11 +134,17 @@ class Attempts:
         key = self._request.key
         if key is None or not self._lost:
             return failure.error
-        url = self._settings.address.url
-        return OutcomeUnknown(
-            f"the answer of {url} to a write was lost, and {self._count} attempts failed: {failure.error.message}",
-            hint=f"repeat the call with the idempotency key '{key}'; it writes at most once",
-        )
+        return outcome_unknown(self._settings, key, f"{self._count} attempts failed: {failure.error.message}")
+
+
+def outcome_unknown(settings: Settings, key: str, reason: str) -> OutcomeUnknown:
+    """Return the error of a write without an answer that tells its outcome."""
+    error = OutcomeUnknown(
+        f"the answer of {settings.address.url} to a write was lost: {reason}",
+        hint=f"repeat the call with the idempotency key '{key}'; it writes at most once",
+    )
+    error.idempotency_key = key
+    return error
 
 
 def network_failure(error: Exception, settings: Settings, request: Request) -> Retry | OmniGraphError:

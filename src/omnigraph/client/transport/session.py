@@ -9,6 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 
+from omnigraph.client.call import Call
 from omnigraph.client.messages import Chunks, Request, Response, path_of
 from omnigraph.client.transport.address import CONNECT_S, Settings
 from omnigraph.client.transport.attempts import (
@@ -16,11 +17,12 @@ from omnigraph.client.transport.attempts import (
     answer_failure,
     network_failure,
     no_free_connection,
+    outcome_unknown,
     read_timeout,
 )
 from omnigraph.client.transport.network import check
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.errors import InputError, OmniGraphError, RemoteError
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 
 CONNECTIONS_MAX = 100
@@ -108,6 +110,17 @@ class Session:
         elif request.method != "GET":
             found["Content-Length"] = "0"
         return [(name.encode(), _header_value(name, value)) for name, value in found.items()]
+
+    def resume(self, call: Call[Any], request: Request, response: Response) -> Request:
+        """Hand an answer to a call and return its next request; the outcome of a write without a readable answer is
+        not known.
+        """
+        try:
+            return call.send(response)
+        except RemoteError as error:
+            if request.key is None:
+                raise
+            raise outcome_unknown(self.settings, request.key, error.message) from error
 
     def failure(self, error: Exception, request: Request) -> Retry | OmniGraphError:
         """Return the failure of a request without an answer."""
