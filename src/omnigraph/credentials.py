@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.http_address import lies_under, normalized_url
 from omnigraph.operator_config import SERVER_NAME, home, read_operator, token_variable
 from omnigraph.text_files import read_text_file
@@ -109,7 +109,10 @@ def _read(path: Path) -> configparser.RawConfigParser:
         raise InputError(
             f"'{path}'{where} is not a credentials file",
             code="bad_credentials",
-            hint="it has sections '[SERVER]' with 'token = …'; 'omnigraph login SERVER' writes one",
+            hint=Hint(
+                "it has sections '[SERVER]' with 'token = …'",
+                cli="it has sections '[SERVER]' with 'token = …'; 'omnigraph login SERVER' writes one",
+            ),
         ) from None
     return parser
 

@@ -18,7 +18,6 @@ import omnigraph as og
 from omnigraph.errors import GraphExists
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import NAMES, arm
-from omnigraph.storage.lance import create_once
 from omnigraph.versioning.write.recovery import recovery_log
 from support.racing import acknowledged, on_many_branches, on_one_branch, race, racing
 from support.store import (
@@ -100,8 +99,10 @@ def test_a_creator_that_is_overtaken_replaces_nothing(tmp_path, monkeypatch, ste
             overtaken.append(True)
             new_graph(root, 1)
 
+    original = lance.fragment.write_fragments
+
     def write_fragments(*arguments: Any, **settings: Any) -> Any:
-        written = lance.fragment.write_fragments(*arguments, **settings)
+        written = original(*arguments, **settings)
         overtake()
         return written
 
@@ -109,7 +110,7 @@ def test_a_creator_that_is_overtaken_replaces_nothing(tmp_path, monkeypatch, ste
         if step in NAMES:
             stack.enter_context(arm(step, overtake))
         else:
-            monkeypatch.setattr(create_once, "write_fragments", write_fragments)
+            monkeypatch.setattr(lance.fragment, "write_fragments", write_fragments)
         with pytest.raises(GraphExists):
             og.init(root, SCHEMA)
     assert len(check_sound(og.open(root), seeds(1))) == 2

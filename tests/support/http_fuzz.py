@@ -61,7 +61,7 @@ _DICTIONARIES: Mapping[str, tuple[str, ...]] = {
 """Dictionary → the parameters and members whose values it gives."""
 
 
-@schemathesis.serializer("application/x-ndjson", "application/vnd.apache.arrow.stream")
+@schemathesis.serializer("application/x-ndjson", "application/vnd.apache.arrow.stream", "application/x-tar")
 def _body(_: Any, value: Any) -> Any:
     """Send the body of a load as it is generated."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")

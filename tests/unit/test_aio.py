@@ -279,8 +279,11 @@ def test_generated_key_does_not_limit_returned_rows(uri):
 
 
 def test_threads_end_when_the_graph_is_closed(uri):
+    before = set(threading.enumerate())
+
     def ours() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name.startswith("omnigraph_")]
+        new = set(threading.enumerate()) - before
+        return [thread.name for thread in new if thread.name.startswith("omnigraph_")]
 
     async def scenario():
         async with await og.aopen(uri, threads=2) as graph:

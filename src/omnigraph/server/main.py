@@ -84,7 +84,6 @@ def start_process(
 ) -> Lifecycle:
     """Return a process that is ready to serve: state built, and bound unless it is given the socket."""
     remove_abandoned_bodies()
-    _favour_the_loop()
     holder = make_holder(options)
     state = holder.current
     log.configure(state.settings.log.level, state.settings.log.format)
@@ -95,6 +94,7 @@ def start_process(
     gc.collect()
     gc.freeze()
     socket_ = listener or bind(state.settings)
+    _favour_the_loop()
     return Lifecycle(holder, app, app.server.execution, socket_, usage=app.server.connections, manager=manager)
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from random import SystemRandom
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -70,7 +70,7 @@ class Maintainer:
         """Inspect the graphs at intervals, until cancelled."""
         while True:
             every_s = self._settings.every_s
-            await asyncio.sleep(every_s * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+            await asyncio.sleep(every_s * SystemRandom().uniform(1 - _JITTER, 1 + _JITTER))
             if self._settings.enabled:
                 await self.inspect_all()
 

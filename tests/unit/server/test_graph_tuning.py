@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from omnigraph.graph_handle import cache_of, set_staleness
 from omnigraph.server.graph_tuning import caches_of, staleness_ms
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.settings import default_settings
-from support.server import WAIT_S, serving
+from support.server import serving
+from support.serving import wait_for
 from support.store import repository_of
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } }"
@@ -28,10 +28,7 @@ def test_the_caches_of_a_process_have_one_bound(graph: og.Graph, tmp_path: Path)
             assert server.post(f"/graphs/{graph_id}/query", {"query": PEOPLE}).status == 200
         caches = caches_of(server.holder.current.graphs.values())
         assert len(caches) == 2
-        deadline = time.monotonic() + WAIT_S
-        while sum(cache.bytes for cache in caches) > BOUND:
-            assert time.monotonic() < deadline, "the caches did not shrink"
-            time.sleep(0.01)
+        wait_for(lambda: sum(cache.bytes for cache in caches) <= BOUND, "the smaller caches")
         assert server.post("/graphs/people/query", {"query": PEOPLE}).json["row_count"] == 2
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,7 @@ from omnigraph.server import memory
 from omnigraph.server.memory import MemoryGuard, limit_of, total_memory, used_memory
 from omnigraph.server.settings import default_settings
 from support.server import WAIT_S, Reply, ServerUnderTest, serving
+from support.serving import wait_for
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } }"
 SLOW = """query slow() {
@@ -23,13 +22,6 @@ SLOW = """query slow() {
 }"""
 HIGH = 1 << 20
 """A limit that every process exceeds."""
-
-
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_a_supervisor_tells_when_all_workers_have_reloaded(manager, tmp_path):
             server.send(signal.SIGHUP)
             assert manager.receive()[0] == "RELOADING=1"
             assert manager.receive()[0] == "READY=1"
-            assert server.log.count("reload (SIGHUP)") == 2
+            wait_for(lambda: server.log.count("reload (SIGHUP)") == 2, "the reload of both workers")
             assert server.get("/readyz").status == 200
             assert server.stop() == 0
             assert manager.receive()[0] == "STOPPING=1"

@@ -29,6 +29,7 @@ from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.wire.branches import (
     BranchCreatedDocument,
+    BranchDocument,
     BranchListDocument,
     MergeDocument,
     MergePreviewDocument,
@@ -91,6 +92,8 @@ DOCUMENTS: dict[str, type[Document]] = {
     "analyze": AnalysisDocument,
     "branch create": BranchCreatedDocument,
     "branch list": BranchListDocument,
+    "branch show": BranchDocument,
+    "branch update": BranchDocument,
     "branch delete": RefDeletedDocument,
     "branch merge": MergeDocument,
     "branch merge --preview": MergePreviewDocument,
@@ -126,8 +129,8 @@ DOCUMENTS: dict[str, type[Document]] = {
     "version": VersionDocument,
 }
 """Command and option → document."""
-LOCAL = {"init"}
-"""Commands that only the command line has."""
+LOCAL = {"init", "blob"}
+"""Commands whose documents only the command line has."""
 
 
 def kind_of(command: str) -> str:

@@ -19,7 +19,6 @@ history does not depend on them.
 from __future__ import annotations
 
 import os
-import random
 import sys
 import time
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
+from omnigraph.storage.backoff import RANDOM
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import MANIFEST, manifest_file, manifest_name
@@ -482,7 +482,7 @@ class ManifestTable:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    time.sleep(random.uniform(0.0005, 0.002))  # noqa: S311
+                    time.sleep(RANDOM.uniform(0.0005, 0.002))
                 except OSError:
                     # NFS and FUSE mounts may not support locks (ENOLCK, ENOSYS, EOPNOTSUPP): continue without one.
                     break

@@ -34,7 +34,7 @@ if sys.platform != "win32":
 
 SCHEMA = "node Person { name: String @key age: I64? }"
 SLOW = """query slow() {
-    match { $a: Person $b: Person $c: Person $a.age < $b.age $b.age < $c.age } return { count($a) as n }
+    match { $a: Person $b: Person $c: Person $d: Person $a.age < $b.age $b.age < $c.age } return { count($d) as n }
 }"""
 BUSY = {"limits.rows_max": 10**13, "limits.query_bytes": "1000 TiB", "limits.query_s": 300}
 
@@ -173,7 +173,8 @@ class TerminalProgram:
         """Read the screen until a text appears after the last one."""
         deadline = time.monotonic() + WAIT_S
         while text not in self._unread:
-            assert time.monotonic() < deadline, f"{text!r} did not appear in {self._unread[-3000:]!r}"
+            if time.monotonic() > deadline:
+                pytest.fail(f"{text!r} did not appear in {self._unread[-3000:]!r}")
             self._read()
         self._unread = self._unread.partition(text)[2]
 

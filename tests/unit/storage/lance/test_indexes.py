@@ -11,7 +11,7 @@ from omnigraph.storage.lance import indexes as indexes_module
 from omnigraph.storage.lance.indexes import IndexSpec, index_names, stage_indexes, uncovered_rows
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
-from omnigraph.versioning.upkeep.maintenance import _maintain_table, _MaintenancePlan
+from omnigraph.versioning.upkeep.maintenance import _maintain_table, _Work
 from support.graphs import files_below, new_line
 
 WIDTH = 8
@@ -214,9 +214,9 @@ def with_deleted_rows(line, fragments):
 def test_optimize_after_delete_and_compaction_misses_no_result(line, fragments):
     """Compaction drops the record of deleted rows, so a search for ten finds fewer until the index is rebuilt."""
     left = with_deleted_rows(line, fragments)
-    plan = _MaintenancePlan()
-    _maintain_table(plan, "node:Doc", line.table, [ID, RANK, BODY, VEC], compact=True)
-    line.version = plan.tables["node:Doc"].version
+    work = _Work({"node:Doc": [ID, RANK, BODY, VEC]}, at_once=1, compact=True)
+    table, _ = _maintain_table("node:Doc", line.table, work)
+    line.version = table.version
     assert line.table.fragment_count == 1
     assert text_hits(line, "common") == sorted(f"d{number}" for number in left)
     for limit in (5, 10):

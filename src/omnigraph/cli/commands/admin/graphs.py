@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
@@ -31,4 +29,4 @@ def list_command(run: Invocation, as_json: Json = False) -> None:
         print_json(GraphListDocument(graphs))
         return
     for graph in graphs:
-        print(graph.graph_id if graph.uri is UNSET else f"{graph.graph_id}\t{graph.uri}")
+        print(f"{graph.graph_id}\t{graph.uri}" if graph.uri else graph.graph_id)
