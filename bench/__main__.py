@@ -1,6 +1,6 @@
 """Run the benchmarks named on the command line, or all of them, in their short form, and print one table.
 
-`python -m bench.storage --full`, and likewise `bench.write`, use the sizes the targets were set for.
+`python -m bench.storage --full`, and likewise `bench.write` and `bench.commit`, use the sizes the targets were set for.
 """
 
 from __future__ import annotations
@@ -8,12 +8,25 @@ from __future__ import annotations
 import platform
 import sys
 
-from bench import authenticate, compile_query, compile_schema, fairness, http, merge, pipeline, start, storage, write
+from bench import (
+    authenticate,
+    commit,
+    compile_query,
+    compile_schema,
+    fairness,
+    http,
+    merge,
+    pipeline,
+    start,
+    storage,
+    write,
+)
 from bench.read import side_by_side
 from bench.search import side_by_side as search
 
 BENCHMARKS = {
     "authenticate": authenticate.figures,
+    "commit": commit.figures,
     "compile_query": compile_query.figures,
     "compile_schema": compile_schema.figures,
     "fairness": fairness.figures,
