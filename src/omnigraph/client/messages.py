@@ -53,6 +53,8 @@ class Request:
     """True if a large answer is handed out while it arrives."""
     unlimited: bool = False
     """True if the answer may take longer than the time limit of reads, as an export does."""
+    urgent: bool = False
+    """True if the request is not repeated after the time that an overloaded server names."""
 
     @property
     def target(self) -> str:

@@ -17,7 +17,7 @@ from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts
 from omnigraph.client.transport.network import POLL_S, check
 from omnigraph.client.transport.session import Operation, Session
 from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.errors import Cancelled, NotFound, OmniGraphError, Overloaded, RemoteError
+from omnigraph.errors import Cancelled, NotFound, OmniGraphError, OutcomeUnknown, Overloaded, RemoteError
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -91,15 +91,20 @@ class AsyncLoop:
         check(request.cancel)
         current = [Operation()]
 
-        def attempt() -> Coroutine[Any, Any, Response]:
-            current[0] = Operation()
-            return self._attempt(request, current[0])
+        async def attempt() -> Response:
+            operation = current[0] = Operation()
+            try:
+                return await self._attempt(request, operation)
+            finally:
+                # Between two attempts there is no work to stop.
+                operation.sent = False
 
         task = asyncio.ensure_future(attempts.run_async(attempt))
         try:
             await self._finish(task, request.cancel, current)
         except asyncio.CancelledError:
-            return await self._cancelled(task, request, current)
+            attempts.stopped = True
+            return await self._cancelled(task, request, attempts, current)
         return task.result()
 
     async def _finish(
@@ -112,15 +117,18 @@ class AsyncLoop:
             await self._stop(current[0])
         await asyncio.wait([task])
 
-    async def _cancelled(self, task: asyncio.Future[Response], request: Request, current: list[Operation]) -> Response:
+    async def _cancelled(
+        self, task: asyncio.Future[Response], request: Request, attempts: Attempts, current: list[Operation]
+    ) -> Response:
         """Return the answer to a write whose caller was cancelled, or raise `WriteCancelled`."""
         name = request.path.strip("/")
-        if not current[0].sent:
+        if not current[0].sent and not task.done():
             task.cancel()
             await asyncio.wait([task])
-            raise WriteCancelled(name, request.key, settled=True) from None
+            raise WriteCancelled(name, request.key, settled=not attempts.lost) from None
         try:
-            await self._stop(current[0])
+            if not task.done():
+                await self._stop(current[0])
             await asyncio.wait([task])
         except asyncio.CancelledError:
             task.cancel()
@@ -129,6 +137,8 @@ class AsyncLoop:
             return task.result()
         except Cancelled:
             raise WriteCancelled(name, request.key, settled=True) from None
+        except OutcomeUnknown:
+            raise WriteCancelled(name, request.key, settled=False) from None
 
     async def _stop(self, operation: Operation) -> None:
         """Stop the work of a write; if the server does not know it, the answer of the write tells the outcome."""

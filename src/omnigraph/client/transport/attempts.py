@@ -6,10 +6,12 @@ writes twice. The delays have full jitter and are at least `Retry-After`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import httpcore2
 import stamina
@@ -17,11 +19,14 @@ import stamina
 from omnigraph.client.failures import add_retry_after, failure_of
 from omnigraph.client.messages import Request, Response
 from omnigraph.client.transport.address import CONNECT_S, Settings
+from omnigraph.client.transport.network import POLL_S, check
 from omnigraph.errors import (
     Cancelled,
+    Conflict,
     Hint,
     IncompatibleFormat,
     InputError,
+    NotFound,
     OmniGraphError,
     OutcomeUnknown,
     QueryTimeout,
@@ -37,6 +42,10 @@ RETRY_AFTER_MAX_S = 60.0
 _REPEATED = frozenset({429, 502, 503, 504})
 _GATEWAY = frozenset({502, 504})
 """Statuses of a proxy that lost the answer of the server."""
+_OUTCOMES = (InputError, NotFound, Conflict)
+"""Errors of a server that are the outcome of a write; others, such as an expired token, tell nothing about it."""
+_LOCAL_CODES = frozenset({"graph_closed", "unreadable_file"})
+"""Codes of errors that occur before a request is sent."""
 _UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError)
 NETWORK_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, httpcore2.ProxyError)
 
@@ -62,6 +71,15 @@ class Attempts:
         self._failed: Retry | None = None
         """The failure of the first attempt, which the loop counts as its own."""
         self._count = 0
+        self._delay_s = 0.0
+        """The delay before the next attempt."""
+        self.stopped = False
+        """True if no further attempt is made, because the call was cancelled."""
+
+    @property
+    def lost(self) -> bool:
+        """True if an attempt without an answer may have been carried out."""
+        return self._lost
 
     def run(self, attempt: Callable[[], Response]) -> Response:
         """Return the answer of the first attempt that succeeds.
@@ -82,8 +100,10 @@ class Attempts:
     def _repeat(self, attempt: Callable[[], Response]) -> Response:
         self._raise_first()
         try:
+            for pause in self._pauses():
+                time.sleep(pause)
             return attempt()
-        except (Retry, Cancelled) as failure:
+        except (Retry, OmniGraphError) as failure:
             raise self._repeated(failure) from failure.__cause__
 
     async def run_async(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
@@ -102,16 +122,32 @@ class Attempts:
     async def _repeat_async(self, attempt: Callable[[], Awaitable[Response]]) -> Response:
         self._raise_first()
         try:
+            for pause in self._pauses():
+                await asyncio.sleep(pause)
             return await attempt()
-        except (Retry, Cancelled) as failure:
+        except (Retry, OmniGraphError) as failure:
             raise self._repeated(failure) from failure.__cause__
 
-    def _repeated(self, failure: Retry | Cancelled) -> Exception:
-        """Return the failure of a repetition; a cancelled one leaves the outcome of a lost attempt open."""
-        if isinstance(failure, Cancelled):
-            return self._error(Retry(failure, lost=False))
-        self._note(failure)
-        return failure
+    def _repeated(self, failure: Retry | OmniGraphError) -> Exception:
+        """Return the failure of a repetition; one that is not about the write leaves the outcome of a lost one open."""
+        if isinstance(failure, Retry):
+            self._note(failure)
+            return failure
+        if isinstance(failure, _OUTCOMES) and failure.code not in _LOCAL_CODES:
+            return failure
+        return self._error(Retry(failure, lost=False))
+
+    def _pauses(self) -> Iterator[float]:
+        """Yield the parts of the delay before an attempt; raise `Cancelled` if the call is cancelled meanwhile."""
+        end = time.monotonic() + self._delay_s
+        while True:
+            if self.stopped:
+                raise Cancelled("the call was cancelled before the request was repeated")
+            check(self._request.cancel)
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            yield min(left, POLL_S)
 
     def _raise_first(self) -> None:
         failed, self._failed = self._failed, None
@@ -123,11 +159,12 @@ class Attempts:
         self._count += 1
 
     def _delay(self, failure: Exception) -> float | bool:
-        """Return the delay before the next attempt; False if the failure is not repeated."""
-        if not isinstance(failure, Retry):
+        """Note the delay before the next attempt, which waits itself; return False if the failure is not repeated."""
+        if not isinstance(failure, Retry) or (self._request.urgent and failure.after_s > 0):
             return False
         jitter = random.uniform(0, min(DELAY_MAX_S, FIRST_DELAY_S * 2 ** (self._count - 1)))  # noqa: S311
-        return max(jitter, min(failure.after_s, RETRY_AFTER_MAX_S))
+        self._delay_s = max(jitter, min(failure.after_s, RETRY_AFTER_MAX_S))
+        return 0.0
 
     def _error(self, failure: Retry) -> OmniGraphError:
         """Return the error after the last attempt."""

@@ -42,7 +42,7 @@ class Operation:
 
     def stop_request(self) -> Request:
         """Return the request that stops the work; a write whose publish has begun runs to its end."""
-        return Request(method="DELETE", path=path_of("operations", self.id), scope="server")
+        return Request(method="DELETE", path=path_of("operations", self.id), scope="server", urgent=True)
 
     def sending(self, body: bytes | Chunks | None, cancel: Cancellation | None) -> bytes | Iterator[bytes] | None:
         """Return the body of the request, which a cancellation cuts off."""

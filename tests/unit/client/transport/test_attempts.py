@@ -12,12 +12,14 @@ from omnigraph.client.transport import attempts
 from omnigraph.errors import (
     Cancelled,
     IncompatibleFormat,
+    KeyConflict,
     OmniGraphError,
     OutcomeUnknown,
     Overloaded,
     QueryTimeout,
     RemoteError,
     StorageError,
+    Unauthorized,
 )
 from omnigraph.wire.document import encoder
 from omnigraph.wire.errors import error_document
@@ -261,3 +263,86 @@ def test_a_lost_answer_writes_once(local, server):
     assert [commit.id for commit in local.commits("cut")][: -before or None] == [loaded.commit_id, result.commit_id]
     assert loaded.repeated
     assert cuts == []
+
+
+LATER = refused(busy(), 503, Retry_After="20")
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_cancellation_ends_the_delay_before_a_repetition(write):
+    with scripted(answering(LATER)) as server, og.connect(server.url) as graph:
+        cancel = og.Cancellation()
+        timer = threading.Timer(0.1, cancel.cancel)
+        timer.start()
+        with pytest.raises(Cancelled):
+            graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
+        assert len(server.requests) == 1
+
+
+def test_a_cancellation_after_a_lost_write():
+    cancel = og.Cancellation()
+    with scripted(lambda _: cancel.cancel()) as server, og.connect(server.url) as graph:
+        with pytest.raises(OutcomeUnknown) as caught:
+            graph.mutate(INSERT, {"name": "x"}, cancel=cancel)
+        assert caught.value.idempotency_key == server.requests[0].headers["idempotency-key"]
+        assert [request.method for request in server.requests].count("POST") == 1
+
+
+@pytest.mark.parametrize("by", ["task", "cancellation"])
+@pytest.mark.parametrize("write", [False, True])
+def test_an_asynchronous_cancellation_ends_the_delay(by, write):
+    async def scenario(url: str) -> None:
+        async with await og.aconnect(url) as graph:
+            cancel = og.Cancellation()
+            call = graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
+            task = asyncio.ensure_future(call)
+            await asyncio.sleep(0.2)
+            assert len(server.requests) == 1
+            if by == "task":
+                task.cancel()
+            else:
+                cancel.cancel()
+            with pytest.raises((Cancelled, asyncio.CancelledError)) as caught:
+                await task
+            if write and by == "task":
+                assert isinstance(caught.value, og.aio.WriteCancelled)
+                assert caught.value.settled
+            assert all(request.method == "DELETE" for request in server.requests[1:])
+
+    with scripted(answering(LATER)) as server:
+        asyncio.run(scenario(server.url))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        answer(500, b"oops"),
+        answer(404, b"<html>"),
+        answer(307, Location="/x"),
+        refused(Unauthorized("expired"), 401),
+        refused(IncompatibleFormat("too new"), 503),
+    ],
+)
+def test_a_write_whose_repetition_tells_no_outcome(second):
+    with scripted(answering(None, second)) as server, og.connect(server.url) as graph:
+        with pytest.raises(OutcomeUnknown) as caught:
+            graph.mutate(INSERT, {"name": "x"})
+        assert len(server.requests) == 2
+        assert caught.value.idempotency_key == server.requests[0].headers["idempotency-key"]
+
+
+def test_a_write_whose_repetition_is_refused():
+    """The server knows the key: an error of the write itself is its outcome."""
+    refusal = refused(KeyConflict("node:Person", "x", "taken"), 409)
+    with scripted(answering(None, refusal)) as server, og.connect(server.url) as graph, pytest.raises(KeyConflict):
+        graph.mutate(INSERT, {"name": "x"})
+
+
+def test_a_graph_that_is_closed_during_a_write():
+    def script(_):
+        graph.close()
+
+    with scripted(script) as server:
+        graph = og.connect(server.url)
+        with pytest.raises(OutcomeUnknown):
+            graph.mutate(INSERT, {"name": "x"})
