@@ -50,10 +50,10 @@ _THREADS = min(32, (os.cpu_count() or 1) + 4)
 class WriteCancelled(asyncio.CancelledError):
     """A write was cancelled.
 
-    `settled` is True if the write has stopped and nothing was written. It is False if the call was cancelled again while
-    it waited for that, or if the answer of a server was lost; the write may then still be published. It is safe to repeat the write with
-    `idempotency_key` (`job_id` of a load) in both cases. `cleanup` and
-    `recover` have no key; they are safe to repeat.
+    `settled` is True if the write has stopped and nothing was written. It is False if the call was cancelled again
+    while it waited for that, or if the answer of a server was lost; the write may then still be published. It is safe
+    to repeat the write with `idempotency_key` (`job_id` of a load) in both cases. `cleanup` and `recover` have no key;
+    they are safe to repeat.
     """
 
     def __init__(self, method: str, idempotency_key: str | None, *, settled: bool) -> None:
