@@ -162,9 +162,11 @@ def check_order(graph: Graph, entries: Iterable[Entry | Read], *, monotonic: boo
 
 def check_servers(servers: Servers) -> list[str]:
     """Check the exit codes and the logs of the servers, and the files that they leave."""
-    found = [f"exit: {name}" for name in servers.kills if name not in ("SIGKILL -9", "SIGTERM 0")]
+    found = []
     for slot in servers.slots:
         log = slot.log.read_text(encoding="utf-8")
+        for name in slot.exits.keys() - {"SIGKILL -9", "SIGTERM 0"}:
+            found.append(f"{slot.log.name}: exit {name}: {log[-3000:]}")
         if "Traceback" in log or "failed:" in log:
             found.append(f"{slot.log.name}: {log[-3000:]}")
     # The next start removes what killed processes left.
