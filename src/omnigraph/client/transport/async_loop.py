@@ -15,6 +15,7 @@ from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
 from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts
 from omnigraph.client.transport.network import POLL_S, check
+from omnigraph.client.transport.processes import renew_in_child
 from omnigraph.client.transport.session import Operation, Session
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import Cancelled, NotFound, OmniGraphError, OutcomeUnknown, Overloaded, RemoteError
@@ -28,13 +29,19 @@ class AsyncLoop:
 
     def __init__(self, settings: Settings) -> None:
         self.session = Session(settings)
+        self._pool = self._new_pool()
+        renew_in_child(self)
+
+    def _new_pool(self) -> httpcore2.AsyncConnectionPool:
         options = self.session.pool_options
         proxy = self.session.proxy
-        self._pool = (
-            httpcore2.AsyncConnectionPool(**options)
-            if proxy is None
-            else httpcore2.AsyncHTTPProxy(proxy_url=proxy, **options)
-        )
+        if proxy is None:
+            return httpcore2.AsyncConnectionPool(**options)
+        return httpcore2.AsyncHTTPProxy(proxy_url=proxy, **options)
+
+    def renew(self) -> None:
+        """Replace the connections that a process inherited from its parent."""
+        self._pool = self._new_pool()
 
     async def close(self) -> None:
         """Close the connections."""

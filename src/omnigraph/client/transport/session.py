@@ -69,6 +69,7 @@ class Session:
         self.write_sent = False
         """True if a write was sent, whether or not its answer arrived."""
         self._headers = settings.headers
+        self._ssl_context = settings.ssl_context()
 
     def http_request(self, request: Request, body: Any, operation: Operation) -> httpcore2.Request:
         """Return the HTTP form of a request; its id is that of the operation."""
@@ -155,7 +156,7 @@ class Session:
     def pool_options(self) -> dict[str, Any]:
         """The options of a pool of connections."""
         return {
-            "ssl_context": self.settings.ssl_context(),
+            "ssl_context": self._ssl_context,
             "max_connections": CONNECTIONS_MAX,
             "max_keepalive_connections": IDLE_CONNECTIONS_MAX,
             "keepalive_expiry": IDLE_S,

@@ -14,6 +14,7 @@ from omnigraph.client.messages import Request, Response, joined
 from omnigraph.client.transport.address import Settings
 from omnigraph.client.transport.attempts import NETWORK_ERRORS, Attempts
 from omnigraph.client.transport.network import CancellableBackend, cancelled_by
+from omnigraph.client.transport.processes import renew_in_child
 from omnigraph.client.transport.session import Operation, Session
 from omnigraph.errors import NotFound, OmniGraphError, Overloaded, RemoteError
 
@@ -29,11 +30,17 @@ class SyncLoop:
 
     def __init__(self, settings: Settings) -> None:
         self.session = Session(settings)
+        self._pool = self._new_pool()
+        renew_in_child(self)
+
+    def _new_pool(self) -> httpcore2.ConnectionPool:
         options: dict[str, Any] = {**self.session.pool_options, "network_backend": CancellableBackend()}
         proxy = self.session.proxy
-        self._pool = (
-            httpcore2.ConnectionPool(**options) if proxy is None else httpcore2.HTTPProxy(proxy_url=proxy, **options)
-        )
+        return httpcore2.ConnectionPool(**options) if proxy is None else httpcore2.HTTPProxy(proxy_url=proxy, **options)
+
+    def renew(self) -> None:
+        """Replace the connections that a process inherited from its parent."""
+        self._pool = self._new_pool()
 
     def close(self) -> None:
         """Close the connections."""
@@ -101,15 +108,18 @@ class SyncLoop:
             read.append(chunk)
             size += len(chunk)
             if request.streamed and size >= READ_AT_ONCE_BYTES and self.session.is_success(answer.status):
-                rest = self._rest(request, answer, chunks)
+                rest = self._rest(request, answer, chunks, self._pool)
                 return Response(answer.status, headers, joined(read), rest, self._resend)
         answer.close()
         return Response(answer.status, headers, joined(read))
 
-    def _rest(self, request: Request, answer: httpcore2.Response, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _rest(
+        self, request: Request, answer: httpcore2.Response, chunks: Iterator[bytes], owner: httpcore2.ConnectionPool
+    ) -> Iterator[bytes]:
         """Yield the rest of an answer; the connection is closed when the iterator ends or is dropped."""
         try:
             while True:
+                self._check_owner(owner)
                 with cancelled_by(request.cancel):
                     chunk = next(chunks, None)
                 if chunk is None:
@@ -118,7 +128,15 @@ class SyncLoop:
         except NETWORK_ERRORS as error:
             raise self.session.stream_error(error, request) from error
         finally:
-            answer.close()
+            if owner is self._pool:
+                answer.close()
+
+    def _check_owner(self, pool: httpcore2.ConnectionPool) -> None:
+        """Refuse to read an answer on a connection that a process inherited."""
+        if pool is not self._pool:
+            raise RemoteError(
+                "an answer is read by the process that requested it", code="connection_lost", hint="repeat the call"
+            )
 
 
 def _items(stream: Stream[T], response: Response) -> Iterator[T]:
