@@ -1,12 +1,18 @@
-"""A graph in a process that is made by fork: each process has its own connections."""
+"""A graph in a process that is made by fork: each process has its own connections.
+
+The scenarios fork a process of their own, in which no other test has loaded libraries that do not survive a fork.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,10 +22,6 @@ import omnigraph as og
 from omnigraph.errors import RemoteError
 from support.scripted_server import WAIT_S, answer, scripted
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
-]
 CALLS = 10
 
 
@@ -49,7 +51,7 @@ def ask(graph: og.RemoteGraph, name: str) -> None:
         assert str(graph.explain(f"{name}{number}")) == f"{name}{number}"
 
 
-def test_processes_do_not_share_connections() -> None:
+def processes_do_not_share_connections() -> None:
     barrier = threading.Barrier(2)
 
     def script(request: Any) -> bytes:
@@ -66,7 +68,7 @@ def test_processes_do_not_share_connections() -> None:
         assert exit_code(child) == 0
 
 
-def test_an_asynchronous_graph() -> None:
+def an_asynchronous_graph() -> None:
     async def use(graph: og.AsyncRemoteGraph) -> None:
         for number in range(CALLS):
             assert str(await graph.explain(f"q{number}")) == f"q{number}"
@@ -82,7 +84,7 @@ def test_an_asynchronous_graph() -> None:
         assert asyncio.run(scenario(server.url)) == 0
 
 
-def test_a_result_is_read_by_the_process_that_requested_it() -> None:
+def a_result_is_read_by_the_process_that_requested_it() -> None:
     sink = pa.BufferOutputStream()
     schema = pa.schema([("n", pa.int64())], metadata={"graph_commit_id": "01A", "row_count": "100000"})
     with pa.ipc.new_stream(sink, schema) as writer:
@@ -99,3 +101,29 @@ def test_a_result_is_read_by_the_process_that_requested_it() -> None:
 
         assert exit_code(in_child(read)) == 0
         assert len(result.to_arrow()) == 100_000
+
+
+SCENARIOS: dict[str, Callable[[], None]] = {
+    scenario.__name__: scenario
+    for scenario in (
+        processes_do_not_share_connections,
+        an_asynchronous_graph,
+        a_result_is_read_by_the_process_that_requested_it,
+    )
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_forked_processes(scenario: str) -> None:
+    tests = str(Path(__file__).parents[3])
+    paths = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, __file__, scenario]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__":
+    SCENARIOS[sys.argv[1]]()
