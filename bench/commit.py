@@ -97,7 +97,7 @@ class Report:
         self.row("what", "measured", "target", "floor or peer")
 
     def row(self, what: str, measured: str, target: str = "", floor: str = "") -> None:
-        print(f"{what:<66} {measured:<44} {target:<12} {floor}".rstrip(), flush=True)
+        print(f"{what:<66} {measured:<48} {target:<12} {floor}".rstrip(), flush=True)
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
         if self.trace:
@@ -299,9 +299,10 @@ def on_branches(report: Report, sizes: Sizes) -> None:
     """CPU of a commit and of a new branch among many branches."""
     with folder() as root:
         found = among_branches(root, sizes.branches, sizes.rounds // 2, sizes.branches_s)
-    for one in found:
+    for wanted, one in zip(sizes.branches, found, strict=True):
+        of = f" of {wanted:,}" if one.branches < wanted else ""
         made = f", created in {one.created_in_s:.0f} s" if one.branches else ""
-        title = f"20 tables, {one.branches:,} branches{made}"
+        title = f"20 tables, {one.branches:,}{of} branches{made}"
         for what, cost, alone in (("commit", one.commit, one.alone), ("branch create", one.create, one.create_alone)):
             report.row(
                 f"CPU of a {what}, {title}",
