@@ -9,6 +9,7 @@ import typer
 
 from omnigraph.cli.io.colours import colours
 from omnigraph.cli.io.output import print_json
+from omnigraph.cli.io.terminal_text import visible
 from omnigraph.errors import CompileError, OmniGraphError, PreconditionFailed, hint_for
 from omnigraph.suggestions import did_you_mean
 
@@ -34,7 +35,7 @@ def report(error: OmniGraphError, *, as_json: bool) -> int:
     else:
         hint = hint_for(error.hint, "cli")
         text = error.message + (f"\nhint: {hint}" if hint else "")
-    print(colours(sys.stderr).diagnostic(f"error: {text}"), file=sys.stderr)
+    print(colours(sys.stderr).diagnostic(visible(f"error: {text}")), file=sys.stderr)
     if as_json:
         from omnigraph.wire.errors import printed_error
 

@@ -36,6 +36,7 @@ from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, repor
 from omnigraph.cli.help import Program, use_command_class
 from omnigraph.cli.invocation import Actor_, Config_, GlobalOptions, Quiet_, Yes_
 from omnigraph.cli.io.progress_log import log_long_operations
+from omnigraph.cli.io.terminal_text import visible
 from omnigraph.cli.process_settings import apply_process_settings
 from omnigraph.errors import OmniGraphError
 
@@ -186,17 +187,22 @@ def _debugging() -> bool:
 
 
 class _Stdout:
-    """Wrapper of stdout that ends the program silently when the reader closes the pipe."""
+    """Wrapper of stdout that ends the program silently when the reader closes the pipe.
+
+    On a terminal, control characters in the output have no effect.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.filters = stream.isatty()
+        """True if control characters are replaced."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         try:
-            return self._stream.write(text)
+            return self._stream.write(visible(text) if self.filters else text)
         except BrokenPipeError:
             raise SystemExit(BROKEN_PIPE) from None
 

@@ -16,7 +16,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.cli.io.colours import Colours, colours
-from omnigraph.cli.main import run
+from omnigraph.cli.io.terminal_text import drawing, visible
+from omnigraph.cli.main import _Stdout, run
+from support.scripted_server import answer, scripted
 
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\n"
 
@@ -148,3 +150,42 @@ def test_help_is_not_truncated(capsys):
     assert run(["--help"]) == 0
     text = capsys.readouterr().out
     assert "..." not in text.replace("[ARGS]...", "")
+
+
+EVIL = "a\x1b]0;title\x07\x1b[2J\x9b1A\rb\u202ec\x7f"
+SHOWN = r"a\x1b]0;title\x07\x1b[2J\x9b1A\rb\u202ec\x7f"
+
+
+def test_control_characters_have_no_effect_on_a_terminal(monkeypatch):
+    assert visible(EVIL) == SHOWN
+    assert visible("\x1b[31mred\x1b[0m\tä\n") == "\x1b[31mred\x1b[0m\tä\n"
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        print(EVIL, file=_Stdout(stream))
+    assert (terminal.getvalue(), pipe.getvalue()) == (f"{SHOWN}\n", f"{EVIL}\n")
+    screen = _Stdout(Terminal())
+    monkeypatch.setattr(sys, "stdout", screen)
+    with drawing():
+        sys.stdout.write("\x1b[2J")
+    sys.stdout.write("\x1b[2J")
+    assert screen.getvalue() == "\x1b[2J" + r"\x1b[2J"
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_errors_of_a_server(status, capsys, clean_environment):
+    """The text of an error comes from the server."""
+    body = {"error": EVIL, "code": "bad_request", "reason": "x", "hint": EVIL} if status == 400 else EVIL.encode()
+    with scripted(lambda _: answer(status, body)) as server:
+        assert run(["branch", "list", "--server", server.url]) == 1
+    printed = capsys.readouterr().err
+    assert SHOWN in printed
+    assert "\x1b" not in printed
+
+
+def test_names_of_a_server(capsys, clean_environment, monkeypatch):
+    with scripted(lambda _: answer(200, {"branches": [EVIL]})) as server:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert run(["branch", "list", "--server", server.url]) == 0
+    printed = capsys.readouterr().out
+    assert SHOWN in printed
+    assert "\x1b]" not in printed

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.io.colours import colours
+from omnigraph.cli.io.terminal_text import visible
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -28,7 +29,7 @@ def print_json(document: Any) -> None:
 
 def remark(kind: str, text: str) -> None:
     """Print a line such as `note: …` or `warning: …` on stderr."""
-    print(colours(sys.stderr).diagnostic(f"{kind}: {text}"), file=sys.stderr)
+    print(colours(sys.stderr).diagnostic(visible(f"{kind}: {text}")), file=sys.stderr)
 
 
 def plural(count: int, word: str, plural_form: str | None = None) -> str:

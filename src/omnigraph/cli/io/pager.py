@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from omnigraph.cli.io.terminal_text import visible
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -52,7 +54,7 @@ def _page(command: list[str], lines: Iterable[str], environ: Mapping[str, str]) 
         assert pager.stdin is not None
         try:
             for line in lines:
-                pager.stdin.write(line.encode() + b"\n")
+                pager.stdin.write(visible(line).encode() + b"\n")
             pager.stdin.close()
         except BrokenPipeError:
             # The user quit the pager before the end of the output.

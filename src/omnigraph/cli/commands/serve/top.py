@@ -68,9 +68,11 @@ def _print(status: ServerStatusDocument) -> None:
     from rich.console import Console
 
     from omnigraph.cli.io.status_screen import status_screen
+    from omnigraph.cli.io.terminal_text import drawing
 
     console = Console(file=sys.stdout, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 240)
-    console.print(status_screen(status))
+    with drawing():
+        console.print(status_screen(status))
 
 
 @dataclass
@@ -90,9 +92,10 @@ class _Screen:
         from rich.live import Live
 
         from omnigraph.cli.io.keys import terminal_keys
+        from omnigraph.cli.io.terminal_text import drawing
 
         try:
-            with terminal_keys() as read_key, Live(screen=True, auto_refresh=False) as live:
+            with drawing(), terminal_keys() as read_key, Live(screen=True, auto_refresh=False) as live:
                 while True:
                     self._refresh()
                     self._draw(live)
