@@ -96,7 +96,8 @@ class Client:
         self, name: str, graphs: Sequence[RemoteGraph], request: Request, log: Log, ended: threading.Event
     ) -> None:
         self.name = name
-        self._graphs = graphs
+        # A connection sees its own writes; another one may read a state that is a little older, unless reads are monotonic.
+        self._graphs = graphs if request.monotonic else graphs[:1]
         self._shared = request.shared
         self._log = log
         self._ended = ended
@@ -124,7 +125,8 @@ class Client:
 
     @property
     def _graph(self) -> RemoteGraph:
-        return self._graphs[0] if self._chance.random() < 0.7 else self._chance.choice(self._graphs[1:])
+        balancer, *servers = self._graphs
+        return balancer if not servers or self._chance.random() < 0.7 else self._chance.choice(servers)
 
     # -- reads -------------------------------------------------------------------------------------
 
