@@ -96,7 +96,7 @@ class Client:
         self, name: str, graphs: Sequence[RemoteGraph], request: Request, log: Log, ended: threading.Event
     ) -> None:
         self.name = name
-        # A connection sees its own writes; another one may read a state that is a little older, unless reads are monotonic.
+        # A connection sees its own writes. Another one may be a little behind, unless reads are monotonic.
         self._graphs = graphs if request.monotonic else graphs[:1]
         self._shared = request.shared
         self._log = log
