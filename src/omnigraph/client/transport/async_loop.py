@@ -34,10 +34,8 @@ class AsyncLoop:
 
     def _new_pool(self) -> httpcore2.AsyncConnectionPool:
         options = self.session.pool_options
-        proxy = self.session.proxy
-        if proxy is None:
-            return httpcore2.AsyncConnectionPool(**options)
-        return httpcore2.AsyncHTTPProxy(proxy_url=proxy, **options)
+        proxy = self.session.proxy_options
+        return httpcore2.AsyncHTTPProxy(**proxy, **options) if proxy else httpcore2.AsyncConnectionPool(**options)
 
     def renew(self) -> None:
         """Replace the connections that a process inherited from its parent."""

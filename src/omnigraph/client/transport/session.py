@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 
@@ -21,6 +20,7 @@ from omnigraph.client.transport.attempts import (
     read_timeout,
 )
 from omnigraph.client.transport.network import check
+from omnigraph.client.transport.proxy import proxy_options
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import InputError, OmniGraphError, RemoteError
 from omnigraph.versioning.model.ids import new_ulid, system_clock
@@ -163,11 +163,9 @@ class Session:
         }
 
     @property
-    def proxy(self) -> str | None:
-        """The proxy that the environment names for the server."""
-        address = self.settings.address
-        found = getproxies().get(address.scheme)
-        return None if found is None or proxy_bypass(address.host) else found
+    def proxy_options(self) -> dict[str, Any]:
+        """The options of a pool of connections to a proxy; {} without one."""
+        return proxy_options(self.settings.address)
 
 
 def _closed() -> InputError:

@@ -35,8 +35,8 @@ class SyncLoop:
 
     def _new_pool(self) -> httpcore2.ConnectionPool:
         options: dict[str, Any] = {**self.session.pool_options, "network_backend": CancellableBackend()}
-        proxy = self.session.proxy
-        return httpcore2.ConnectionPool(**options) if proxy is None else httpcore2.HTTPProxy(proxy_url=proxy, **options)
+        proxy = self.session.proxy_options
+        return httpcore2.HTTPProxy(**proxy, **options) if proxy else httpcore2.ConnectionPool(**options)
 
     def renew(self) -> None:
         """Replace the connections that a process inherited from its parent."""
