@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.client.transport import session
 from omnigraph.errors import Conflict, InputError, NotFound, OmniGraphError, OutcomeUnknown, Overloaded, RemoteError
 from support.scripted_server import answer, scripted
 
@@ -177,3 +178,27 @@ def test_the_size_of_a_blob_behind_a_proxy_without_head() -> None:
     with scripted(script) as server, og.connect(server.url, retries=0) as graph:
         blob = graph.blob("Person", "x", "photo")
         assert (blob.size, blob.read()) == (10, b"0123456789")
+
+
+ENDLESS = b"HTTP/1.1 %d X\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65_536 + b"\r\n"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_answers_without_an_end(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """The server sends a part of its answer and keeps the connection open."""
+    monkeypatch.setattr(session, "ERROR_BYTES_MAX", 20_000)
+    monkeypatch.setattr(session, "DOCUMENT_BYTES_MAX", 20_000)
+
+    async def scenario(url: str) -> None:
+        async with await og.aconnect(url, retries=0) as graph:
+            with pytest.raises(RemoteError):
+                await graph.commits()
+
+    with scripted(lambda _: ENDLESS % status) as server:
+        with og.connect(server.url, retries=0) as graph:
+            with pytest.raises(RemoteError) as caught:
+                graph.commits()
+            assert caught.value.status == status
+            with pytest.raises(OutcomeUnknown if status == 200 else RemoteError):
+                graph.mutate(INSERT)
+        asyncio.run(scenario(server.url))

@@ -165,8 +165,16 @@ class AsyncLoop:
             raise self.session.failure(error, request) from error
 
     async def _body(self, request: Request, answer: httpcore2.Response) -> bytes:
+        read: list[bytes] = []
+        size = 0
         try:
-            return joined([chunk async for chunk in answer.aiter_stream()])
+            async with aclosing(_stream(answer)) as chunks:
+                async for chunk in chunks:
+                    read.append(chunk)
+                    size += len(chunk)
+                    if self.session.has_enough(request, answer.status, size):
+                        break
+            return joined(read)
         except NETWORK_ERRORS as error:
             raise self.session.failure(error, request) from error
         finally:
@@ -182,6 +190,11 @@ class AsyncLoop:
             raise self.session.stream_error(error, request) from error
         finally:
             await answer.aclose()
+
+
+async def _stream(answer: httpcore2.Response) -> AsyncGenerator[bytes, None]:
+    async for chunk in answer.aiter_stream():
+        yield chunk
 
 
 async def _sent(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -9,7 +9,8 @@ from typing import Any
 import httpcore2
 
 from omnigraph.client.call import Call
-from omnigraph.client.messages import Chunks, Request, Response, path_of
+from omnigraph.client.failures import unreadable
+from omnigraph.client.messages import JSON, Chunks, Request, Response, path_of
 from omnigraph.client.transport.address import CONNECT_S, Settings
 from omnigraph.client.transport.attempts import (
     Retry,
@@ -30,6 +31,10 @@ IDLE_CONNECTIONS_MAX = 20
 IDLE_S = 60.0
 """Seconds after which an idle connection is closed, less than the 75 s of the server."""
 _SUCCESS = range(200, 300)
+ERROR_BYTES_MAX = 16 * 1024 * 1024
+"""The part of an answer that is read if it is not a success."""
+DOCUMENT_BYTES_MAX = 1024 * 1024 * 1024
+"""The largest JSON document; tables, Blob values and streams have no limit."""
 
 
 @dataclass
@@ -119,9 +124,11 @@ class Session:
         try:
             return call.send(response)
         except RemoteError as error:
-            if request.key is None:
-                raise
-            raise outcome_unknown(self.settings, request.key, error.message) from error
+            raise self._unread(request, error) from error.__cause__
+
+    def _unread(self, request: Request, error: RemoteError) -> OmniGraphError:
+        """Return the error of a success that cannot be read."""
+        return error if request.key is None else outcome_unknown(self.settings, request.key, error.message)
 
     def failure(self, error: Exception, request: Request) -> Retry | OmniGraphError:
         """Return the failure of a request without an answer."""
@@ -143,6 +150,14 @@ class Session:
     def is_success(self, status: int) -> bool:
         """Return True if an answer is a success."""
         return status in _SUCCESS
+
+    def has_enough(self, request: Request, status: int, size: int) -> bool:
+        """Return True if no more of an answer is read; raise `RemoteError` if a document is too large."""
+        if not self.is_success(status):
+            return size >= ERROR_BYTES_MAX
+        if size > DOCUMENT_BYTES_MAX and request.accept.startswith(JSON):
+            raise self._unread(request, unreadable(f"the document has more than {DOCUMENT_BYTES_MAX} bytes"))
+        return False
 
     def completed(self, request: Request, response: Response) -> Response:
         """Return a complete answer; raise the failure that it describes."""

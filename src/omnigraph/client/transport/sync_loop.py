@@ -110,6 +110,8 @@ class SyncLoop:
             if request.streamed and size >= READ_AT_ONCE_BYTES and self.session.is_success(answer.status):
                 rest = self._rest(request, answer, chunks, self._pool)
                 return Response(answer.status, headers, joined(read), rest, self._resend)
+            if self.session.has_enough(request, answer.status, size):
+                break
         answer.close()
         return Response(answer.status, headers, joined(read))
 
