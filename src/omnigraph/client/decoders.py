@@ -28,9 +28,39 @@ def read_arrow(body: bytes) -> pa.Table:
         raise unreadable("the Arrow stream ends before its end marker")
     try:
         with pa.ipc.open_stream(body) as reader:
-            return reader.read_all()
+            return checked(reader.read_all())
     except (pa.ArrowException, OSError, EOFError) as error:
         raise unreadable(f"the Arrow stream is not valid ({error})") from None
+
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+
+
+def checked(rows: Rows) -> Rows:
+    """Return rows whose offsets and texts are valid. Arrow trusts them, and wrong ones end the process."""
+    rows.validate()
+    for column in rows.columns:
+        numbers = _without_days(column.type)
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+            (chunk if numbers == chunk.type else chunk.view(numbers)).validate(full=True)
+    return rows
+
+
+def _without_days(kind: pa.DataType) -> pa.DataType:
+    """Return a type with integers for `date64`: a `DateTime` is one, and Arrow permits only whole days in it."""
+    if pa.types.is_date64(kind):
+        return pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_days(field.type)) for field in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_item(kind), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_item(kind))
+    return pa.list_(_item(kind)) if pa.types.is_list(kind) else kind
+
+
+def _item(kind: pa.DataType) -> pa.Field:
+    return kind.value_field.with_type(_without_days(kind.value_type))
 
 
 class ArrowDecoder:
@@ -58,7 +88,7 @@ class ArrowDecoder:
                 self.schema = self._reader.schema
             elif self._kind == _RECORD_BATCH:
                 assert self._reader is not None
-                batches.append(self._reader.read_next_batch())
+                batches.append(checked(self._reader.read_next_batch()))
             else:
                 # The reader takes a dictionary together with the batch that follows it.
                 self._scanned += self._needed

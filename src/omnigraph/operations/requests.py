@@ -124,3 +124,5 @@ def check_seconds(timeout: Any) -> None:
         raise InputError(
             f"a timeout is a number of seconds, not {type(timeout).__name__}", hint="write timeout=2.5, for example"
         )
+    if timeout != timeout:
+        raise InputError("a timeout is a number of seconds, not NaN", hint="omit it for no time limit")

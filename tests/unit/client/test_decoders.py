@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from itertools import pairwise
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.client.decoders import ArrowDecoder, LineDecoder
+from omnigraph.client.decoders import ArrowDecoder, LineDecoder, read_arrow
 from omnigraph.errors import RemoteError
 
 TABLE = pa.table(
@@ -83,3 +84,34 @@ def test_cut_lines(body):
     decoder.feed(body)
     with pytest.raises(RemoteError, match="last line"):
         decoder.finish()
+
+
+@pytest.mark.parametrize("offsets", [(0, 10**8, 2 * 10**9, 6), (0, 5, 3, 6), (-9, 3, 5, 6), (0, 3, 5, 2**31 - 1)])
+def test_offsets_beyond_the_values(offsets):
+    table = pa.table({"t": ["abc", "de", "f"]})
+    valid = struct.pack("<4i", 0, 3, 5, 6)
+    body = arrow_body(table)
+    assert body.count(valid) == 1
+    damaged = body.replace(valid, struct.pack("<4i", *offsets))
+    with pytest.raises(RemoteError):
+        read_arrow(damaged)
+    with pytest.raises(RemoteError):
+        ArrowDecoder().feed(damaged)
+
+
+def test_texts_that_are_not_utf8():
+    damaged = arrow_body(pa.table({"t": ["abc", "de", "f"]})).replace(b"abcdef", b"ab\xff\xfeef")
+    with pytest.raises(RemoteError, match="UTF"):
+        read_arrow(damaged)
+
+
+def test_times_are_valid():
+    """A `DateTime` is a date64 with milliseconds."""
+    times = pa.array([1_769_862_600_001, None]).view(pa.date64())
+    lists = pa.ListArray.from_arrays([0, 1, 2], times)
+    fixed = pa.FixedSizeListArray.from_arrays(times, 1)
+    nested = pa.StructArray.from_arrays([lists, times], ["l", "t"])
+    table = pa.table({"t": times, "l": lists, "f": fixed, "s": nested})
+    assert read_arrow(arrow_body(table)).equals(table)
+    assert pa.Table.from_batches(ArrowDecoder().feed(arrow_body(table))).equals(table)
+    assert read_arrow(arrow_body(table.slice(1))).equals(table.slice(1))

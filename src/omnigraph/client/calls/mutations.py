@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from omnigraph.client.call import Call
 from omnigraph.client.calls.handle import CallHandle, at_text, if_match, new_key
 from omnigraph.client.calls.queries import checked_params
+from omnigraph.client.decoders import read_arrow
 from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON
@@ -173,5 +174,4 @@ def _returned_rows(document: ChangeDocument, commit_id: str | None) -> Result:
 
 @reading
 def _table(text: str) -> pa.Table:
-    with pa.ipc.open_stream(b64decode(text)) as reader:
-        return reader.read_all()
+    return read_arrow(b64decode(text))

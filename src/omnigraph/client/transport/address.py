@@ -18,7 +18,7 @@ from omnigraph.version import __version__
 CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
 _GRAPH = re.compile(r"/graphs/[^/]+$")
-_TIMEOUT_MAX_S = 30 * 86_400
+TIMEOUT_MAX_S = 30 * 86_400
 _RETRIES_MAX = 1_000
 
 Verify = bool | str | os.PathLike[str] | ssl.SSLContext
@@ -125,8 +125,8 @@ def _check_token(token: Any) -> None:
 def _check_timeout(seconds: Any) -> None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or math.isnan(seconds):
         raise InputError(f"timeout_s is a number of seconds (got {seconds!r})")
-    if not 0 < seconds <= _TIMEOUT_MAX_S:
-        raise InputError(f"timeout_s must be positive and at most {_TIMEOUT_MAX_S} (got {seconds})")
+    if not 0 < seconds <= TIMEOUT_MAX_S:
+        raise InputError(f"timeout_s must be positive and at most {TIMEOUT_MAX_S} (got {seconds})")
 
 
 def _check_retries(retries: Any) -> None:

@@ -18,7 +18,7 @@ import stamina
 
 from omnigraph.client.failures import add_retry_after, failure_of
 from omnigraph.client.messages import Request, Response
-from omnigraph.client.transport.address import CONNECT_S, Settings
+from omnigraph.client.transport.address import CONNECT_S, TIMEOUT_MAX_S, Settings
 from omnigraph.client.transport.network import POLL_S, check
 from omnigraph.errors import (
     Cancelled,
@@ -251,4 +251,4 @@ def read_timeout(settings: Settings, request: Request) -> float | None:
         return None
     if request.timeout is None:
         return settings.timeout_s
-    return max(settings.timeout_s, request.timeout + CONNECT_S)
+    return max(settings.timeout_s, min(request.timeout, TIMEOUT_MAX_S) + CONNECT_S)

@@ -11,7 +11,7 @@ import httpcore2
 from omnigraph.client.call import Call
 from omnigraph.client.failures import unreadable
 from omnigraph.client.messages import JSON, Chunks, Request, Response, path_of
-from omnigraph.client.transport.address import CONNECT_S, Settings
+from omnigraph.client.transport.address import CONNECT_S, TIMEOUT_MAX_S, Settings
 from omnigraph.client.transport.attempts import (
     Retry,
     answer_failure,
@@ -104,7 +104,7 @@ class Session:
         if request.key is not None:
             found["Idempotency-Key"] = request.key
         if request.timeout is not None:
-            found["Omnigraph-Timeout-Ms"] = str(max(1, round(request.timeout * 1000)))
+            found["Omnigraph-Timeout-Ms"] = str(max(1, round(min(request.timeout, TIMEOUT_MAX_S) * 1000)))
         if self.min_commit is not None and request.scope == "graph":
             found["Omnigraph-Min-Commit"] = self.min_commit
         if isinstance(request.body, bytes):
@@ -188,6 +188,8 @@ def _closed() -> InputError:
 
 
 def _header_value(name: str, value: str) -> bytes:
+    if not isinstance(value, str):
+        raise InputError(f"the value of {name} is a str, not {type(value).__name__}", code="bad_http_request")
     try:
         return value.encode("ascii")
     except UnicodeEncodeError:
