@@ -33,3 +33,27 @@ def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def validate_fully(column: pa.Array | pa.ChunkedArray) -> None:
+    """Raise `ArrowInvalid` if the buffers of a column are wrong; a `date64` may have a time of day, as a `DateTime`."""
+    numbers = _without_days(column.type)
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+        (chunk if numbers == chunk.type else chunk.view(numbers)).validate(full=True)
+
+
+def _without_days(kind: pa.DataType) -> pa.DataType:
+    """Return a type with integers for `date64`, in which Arrow permits only whole days."""
+    if pa.types.is_date64(kind):
+        return pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_days(field.type)) for field in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_item(kind), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_item(kind))
+    return pa.list_(_item(kind)) if pa.types.is_list(kind) else kind
+
+
+def _item(kind: pa.DataType) -> pa.Field:
+    return kind.value_field.with_type(_without_days(kind.value_type))

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pyarrow as pa
 
+from omnigraph.arrays import validate_fully
 from omnigraph.client.failures import reading, unreadable
 
 _PREFIX = 8
@@ -40,27 +41,8 @@ def checked(rows: Rows) -> Rows:
     """Return rows whose offsets and texts are valid. Arrow trusts them, and wrong ones end the process."""
     rows.validate()
     for column in rows.columns:
-        numbers = _without_days(column.type)
-        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
-            (chunk if numbers == chunk.type else chunk.view(numbers)).validate(full=True)
+        validate_fully(column)
     return rows
-
-
-def _without_days(kind: pa.DataType) -> pa.DataType:
-    """Return a type with integers for `date64`: a `DateTime` is one, and Arrow permits only whole days in it."""
-    if pa.types.is_date64(kind):
-        return pa.int64()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_days(field.type)) for field in kind])
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_item(kind), kind.list_size)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(_item(kind))
-    return pa.list_(_item(kind)) if pa.types.is_list(kind) else kind
-
-
-def _item(kind: pa.DataType) -> pa.Field:
-    return kind.value_field.with_type(_without_days(kind.value_type))
 
 
 class ArrowDecoder:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import one_array, validate_fully
 from omnigraph.errors import InputError
 from omnigraph.scalar_types.describe import InvalidText
 
@@ -110,8 +110,7 @@ def _validated(table: pa.Table, source: str | None) -> ArrowInput:
         table = table.select(names)
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
-            # A DateTime is a `date64` with a time of day, which full validation refuses.
-            column.validate(full=not _contains(column.type, pa.date64()))
+            validate_fully(column)
         except pa.ArrowInvalid:
             values[name] = _decoded_values(column, name, source)
     if values:
@@ -119,10 +118,6 @@ def _validated(table: pa.Table, source: str | None) -> ArrowInput:
         kept = [pa.nulls(table.num_rows) if name in values else column for name, column in named]
         table = pa.Table.from_arrays(kept, names=table.column_names)
     return ArrowInput(table, values)
-
-
-def _contains(type_: pa.DataType, wanted: pa.DataType) -> bool:
-    return type_ == wanted or any(_contains(type_.field(n).type, wanted) for n in range(type_.num_fields))
 
 
 def _decoded_values(column: pa.ChunkedArray, name: str, source: str | None) -> list[Any]:

@@ -9,6 +9,7 @@ import os
 import tarfile
 import tempfile
 import time
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,21 @@ def test_arrow_streams(server: ServerUnderTest, graph: og.Graph) -> None:
         "/load/arrow?type=Person&rejects=true", stream(None, name=["gus", None], age=[1, 2]), headers=ARROW
     ).json["rejected"]
     assert [reject["line"] for reject in rejected] == [2]
+
+
+def test_arrow_streams_of_date_times(tmp_path: Path) -> None:
+    """A `DateTime` is read as a `date64` with a time of day, and a stream of it is loaded again."""
+    graph = og.init(tmp_path / "g.omni", "node Event { name: String @key at: DateTime? days: [DateTime]? }", sync=False)
+    at = datetime(2026, 1, 2, 3, 4, 5)
+    graph.load([{"type": "Event", "data": {"name": "a", "at": at.isoformat(), "days": [at.isoformat()]}}], mode="merge")
+    rows = graph.to_arrow("Event")
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    with serving(graph.uri) as running:
+        reply = running.post("/load/arrow?type=Event&mode=overwrite", sink.getvalue(), headers=ARROW)
+    assert reply.status == 200, reply.body
+    assert graph.to_arrow("Event").equals(rows)
 
 
 def test_wrong_arrow_streams_are_refused(server: ServerUnderTest, graph: og.Graph) -> None:
