@@ -1,9 +1,10 @@
-"""Catalog cache: the catalog of each stored schema, built once."""
+"""Catalog cache: the catalog and the integrity rules of each stored schema, built once."""
 
 from __future__ import annotations
 
 from threading import Lock
 
+from omnigraph.engine.write.constraints import RuleSet
 from omnigraph.operations.create import read_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -14,6 +15,7 @@ class CatalogCache:
 
     def __init__(self) -> None:
         self._known: dict[str, Catalog] = {}
+        self._rules: dict[str, RuleSet] = {}
         self._lock = Lock()
 
     def of(self, snapshot: Snapshot) -> Catalog:
@@ -24,4 +26,14 @@ class CatalogCache:
             known = read_catalog(snapshot.schema)
             with self._lock:
                 self._known[snapshot.schema_hash] = known
+        return known
+
+    def rules(self, snapshot: Snapshot) -> RuleSet:
+        """Return the integrity rules of a snapshot's schema."""
+        with self._lock:
+            known = self._rules.get(snapshot.schema_hash)
+        if known is None:
+            known = RuleSet(self.of(snapshot))
+            with self._lock:
+                self._rules[snapshot.schema_hash] = known
         return known

@@ -13,23 +13,21 @@ import pyarrow as pa
 
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import ResultGraph, result_graph_of
-from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
-from omnigraph.errors import Hint, InputError
+from omnigraph.errors import InputError
 from omnigraph.observer import current
 from omnigraph.operations.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import MutationRequest, QueryText
-from omnigraph.query.compile import compile_query, pick_query
-from omnigraph.query.inline import inline_params
+from omnigraph.query.compile import pick_query
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.plan_hash import plan_hash
 from omnigraph.query.syntax.parser import parse_queries
-from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Commit
+from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import GeneratedKey
 from omnigraph.versioning.write.transaction import Transaction, write
 
@@ -116,14 +114,15 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     def prepare(transaction: Transaction) -> None:
         nonlocal done
         catalog = context.catalogs.of(transaction.snapshot)
-        plan = _observed_compile(catalog, query)
+        plan = _plan(context, transaction.snapshot, query)
         compiled = time.perf_counter()
         bound = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
         run = MutationRun(plan, catalog, transaction.snapshot, bound.values, services)
         overlay = run.run()
-        check_delta(catalog, overlay.delta())
+        # A statement that deletes nodes deletes their edges.
+        context.catalogs.rules(transaction.snapshot).check(overlay.delta(cascaded=True))
         if observer is not None:
             observer.phase("run", compiled, time.perf_counter())
         for table in overlay.changed_tables():
@@ -151,25 +150,14 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
 
 
-def _observed_compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
-    """Compile a mutation and report its plan."""
+def _plan(context: GraphContext, snapshot: Snapshot, query: QueryText) -> ir.MutationIR:
+    """Return the plan of a mutation, compiled or reused, and report it."""
     observer = current()
     started = time.perf_counter()
-    plan = _compile(catalog, query)
+    plan = context.plans.get_mutation(snapshot, query)
     if observer is not None:
         observer.phase("compile", started, time.perf_counter())
         observer.planned(plan.name, lambda: plan_hash(plan), None)
-    return plan
-
-
-def _compile(catalog: Catalog, query: QueryText) -> ir.MutationIR:
-    declared = inline_params(query.text, query.params)
-    plan = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
-    if not isinstance(plan, ir.MutationIR):
-        raise InputError(
-            f"query '{plan.name}' reads and changes nothing",
-            hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
-        )
     return plan
 
 

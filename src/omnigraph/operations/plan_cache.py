@@ -17,6 +17,8 @@ from omnigraph.query.syntax.ast import Param
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _PLANS_MAX = 512
+_TEXT_MAX = 65_536
+"""Plans of longer texts are not kept. They are usually generated and run once."""
 _Key = tuple[str, str, str | None, tuple[Param, ...]]
 """Schema hash, text, query name, parameters of a query without a head."""
 
@@ -53,6 +55,8 @@ class PlanCache:
         catalog = self._catalogs.of(snapshot)
         plan = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
         made = prepare(plan, catalog) if isinstance(plan, ir.QueryIR) else plan
+        if len(query.text) > _TEXT_MAX:
+            return made
         with self._lock:
             self._known[key] = made
             while len(self._known) > _PLANS_MAX:
@@ -71,3 +75,13 @@ class PlanCache:
                 hint=Hint("run it with mutate", cli="run it with 'omnigraph change'"),
             )
         return prepared
+
+    def get_mutation(self, snapshot: Snapshot, query: QueryText) -> ir.MutationIR:
+        """Return the plan of a mutation; a read raises `InputError`."""
+        plan = self.get(snapshot, query)
+        if isinstance(plan, PreparedQuery):
+            raise InputError(
+                f"query '{plan.plan.name}' reads and changes nothing",
+                hint=Hint("run it with query", cli="run it with 'omnigraph read'"),
+            )
+        return plan

@@ -9,7 +9,7 @@ import pytest
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.operations.requests import QueryText
-from support.writes import new_graph, node
+from support.writes import ids_of, new_graph, node
 
 SCHEMA = "node P { name: String @key  n: I64? }\nedge Knows: P -> P\n"
 NAMES = "query names() { match { $p: P } return { $p.name } }"
@@ -46,3 +46,22 @@ def test_plan_cache_evicts_the_least_recently_used(graph):
         plans.get(snapshot, QueryText(NAMES + " " * (number + 1)))
     assert plans.get(snapshot, QueryText(NAMES)) is not first
     assert len(plans._known) == 512
+
+
+def test_plans_of_mutations_are_cached(graph):
+    plans = graph._context.plans
+    insert = "query add($n: String) { insert P { name: $n } }"
+    for number in range(3):
+        graph.mutate(insert, params={"n": f"x{number}"})
+    assert (plans.hits, plans.misses) == (2, 1)
+    graph.apply_schema(SCHEMA.replace("n: I64?", "n: I64?  m: I64?"))
+    graph.mutate(insert, params={"n": "x3"})
+    assert (plans.hits, plans.misses) == (2, 2)
+    assert ids_of(graph, "P") == ["a", "x0", "x1", "x2", "x3"]
+
+
+def test_plans_of_long_texts_are_not_kept(graph):
+    plans = graph._context.plans
+    statements = " ".join(f'insert P {{ name: "{"n" * 100}{number}" }}' for number in range(600))
+    assert graph.mutate(statements).affected_nodes == 600
+    assert len(plans) == 0

@@ -57,16 +57,35 @@ def rules_of(catalog: Catalog) -> list[IntegrityRule]:
     return rules
 
 
+class RuleSet:
+    """The rules of a schema, built once, and the tables whose changes each rule examines."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._rules = [
+            (rule, frozenset(part.written for step in rule.steps for part in step)) for rule in rules_of(catalog)
+        ]
+
+    def violations(self, delta: Delta) -> Iterator[Violation]:
+        """Yield all violations, in order."""
+        changed = delta.tables.keys()
+        for rule, written in checked(self._rules):
+            if not written.isdisjoint(changed):
+                yield from rule(delta)
+
+    def check(self, delta: Delta) -> None:
+        """Raise the first violation."""
+        for violation in self.violations(delta):
+            raise violation.error()
+
+
 def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
     """Yield all violations, in order."""
-    for rule in checked(rules_of(catalog)):
-        yield from rule(delta)
+    yield from RuleSet(catalog).violations(delta)
 
 
 def check_delta(catalog: Catalog, delta: Delta) -> None:
     """Raise the first violation."""
-    for violation in violations(catalog, delta):
-        raise violation.error()
+    RuleSet(catalog).check(delta)
 
 
 # -- values ------------------------------------------------------------------------------------------
@@ -137,7 +156,9 @@ def _key_rule(node: NodeType) -> IntegrityRule:
 
     def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(node.table_key)
-        if table is None or pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
+        if table is None or table.rows.num_rows <= 1:
+            return
+        if pc.count_distinct(table.rows["id"]).as_py() == table.rows.num_rows:
             return
         for position, id_ in _repeats(table.rows["id"].to_pylist()):
             message = f"@unique violation on {node.name}.{where}: the key '{_short(id_)}' is written twice"
@@ -161,7 +182,7 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Integr
 
     def repeated(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
-        if table is None or not table.rows.num_rows:
+        if table is None or table.rows.num_rows <= 1:
             return
         new = tuples_of(table.rows, columns)
         # Rows are examined only if Arrow finds a repetition.
@@ -311,7 +332,7 @@ def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) ->
 
 def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
     table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
-    if nodes is None or (table is not None and table.replaces):
+    if nodes is None or delta.cascaded or (table is not None and table.replaces):
         return
     if nodes.replaces:
         edges = without(delta.surviving(edge.table_key, ["id", column]), column, one_array(nodes.rows["id"]))

@@ -88,6 +88,8 @@ class Delta:
 
     tables: Mapping[str, TableDelta]
     committed: Committed
+    cascaded: bool = field(default=False, kw_only=True)
+    """True if the write deletes all edges of the nodes that it deletes."""
 
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None

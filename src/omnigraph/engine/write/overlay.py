@@ -21,6 +21,9 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
 
+_KNOWN_IDS_MAX = 1_024
+"""Ids of rows that are put together, up to which they are also kept in a set."""
+
 
 class CommittedRows:
     """Committed rows of one snapshot, read on demand."""
@@ -52,6 +55,8 @@ class CommittedRows:
         if not len(values):
             return table.schema.empty_table().select(wanted)
         if len(values) <= tuning.current.in_list_max:
+            if pa.types.is_string(values.type):
+                return table.rows_with(column, values.drop_null().to_pylist(), wanted)
             return table.read(wanted, filter=sql_in(column, values))
         rows = table.read(wanted if column in wanted else [*wanted, column])
         return rows.filter(pc.is_in(rows[column], value_set=values)).select(wanted)
@@ -67,11 +72,21 @@ class TableOverlay:
     def __init__(self, key: str, committed: Table) -> None:
         self.key = key
         self.committed = committed
-        self.schema = pa.schema([field.remove_metadata() for field in committed.schema])
-        self.rows: pa.Table = self.schema.empty_table()
-        self.deleted: pa.Array = pa.array([], pa.utf8())
+        self.schema = committed.schema
+        self.deleted: pa.Array = pa.nulls(0, pa.utf8())
+        self._parts: list[pa.Table] = []
+        """The rows of the write, in parts; ids are distinct."""
+        self._ids: set[str] | None = set()
+        """The ids of the rows; None after many rows were put at once."""
         self._fresh: list[str] = []
         """Ids added by this write that the committed table does not have."""
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows of the write."""
+        if len(self._parts) != 1:
+            self._parts = [pa.concat_tables(self._parts) if self._parts else self.schema.empty_table()]
+        return self._parts[0]
 
     def put(self, rows: pa.Table, *, fresh: bool = False) -> None:
         """Put rows. A row replaces an earlier one with the same id, and undoes its deletion.
@@ -79,63 +94,113 @@ class TableOverlay:
         `fresh` asserts that no visible row has one of the ids; ids that were deleted before can still be in the
         committed table.
         """
+        ids = one_array(rows["id"])
         if fresh:
-            stored = pc.is_in(rows["id"], value_set=self.deleted)
-            self._fresh += rows["id"].filter(pc.invert(stored)).to_pylist()
+            new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted))) if len(self.deleted) else ids
+            self._fresh += new.to_pylist()
         if len(self.deleted):
-            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=one_array(rows["id"]))))
-        kept = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=one_array(rows["id"]))))
-        self.rows = pa.concat_tables([kept, rows.select(self.schema.names).cast(self.schema)])
+            self.deleted = self.deleted.filter(pc.invert(pc.is_in(self.deleted, value_set=ids)))
+        self._remove(ids)
+        if self._ids is not None:
+            self._ids = self._ids.union(ids.to_pylist()) if len(ids) <= _KNOWN_IDS_MAX else None
+        self._parts.append(_with_schema(rows, self.schema))
+
+    def _remove(self, ids: pa.Array) -> None:
+        """Remove rows of this write."""
+        known = self._ids
+        if not self._parts or (known is not None and len(ids) <= _KNOWN_IDS_MAX and known.isdisjoint(ids.to_pylist())):
+            return
+        rows = self.rows
+        if rows.num_rows:
+            self._parts = [rows.filter(pc.invert(pc.is_in(rows["id"], value_set=ids)))]
 
     def delete(self, ids: pa.Array) -> int:
         """Delete rows, including rows of this write; return the number of rows that were not yet deleted."""
-        if self.rows.num_rows:
-            self.rows = self.rows.filter(pc.invert(pc.is_in(self.rows["id"], value_set=ids)))
-        new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted)))
+        if not len(ids):
+            return 0
+        self._remove(ids)
+        new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted))) if len(self.deleted) else ids
         self.deleted = pa.concat_arrays([self.deleted, new])
         return len(new)
+
+    def by_id(self, id_: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the visible row with an id, or an empty table."""
+        wanted = [*columns] if columns is not None else self.schema.names
+        if self._ids is None or id_ in self._ids:
+            own = self.rows.filter(pc.equal(self.rows["id"], id_)).select(wanted)
+            if own.num_rows:
+                return own
+        if len(self.deleted) and pc.index(self.deleted, id_).as_py() >= 0:
+            return self.schema.empty_table().select(wanted)
+        return self.committed.rows_with("id", [id_], wanted)
 
     def matching(self, condition: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the visible rows that satisfy a condition."""
         selection = Selection((condition,)) if isinstance(condition, Test) else condition
         wanted = [*columns] if columns is not None else self.schema.names
         needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
-        stored = self._visible(self.committed.read(needed, filter=selection.sql()))
+        stored = selection.of_stored(self._visible(self._stored(selection, needed))).select(wanted)
+        if not self._parts:
+            return stored
         own = selection.of_all(self.rows).select(wanted)
-        return pa.concat_tables([selection.of_stored(stored).select(wanted).cast(own.schema), own])
+        return pa.concat_tables([_with_schema(stored, own.schema), own])
+
+    def _stored(self, selection: Selection, columns: Sequence[str]) -> pa.Table:
+        """Return the committed rows that satisfy the tests of a condition."""
+        lookup = selection.lookup()
+        if lookup is None:
+            return self.committed.read(columns, filter=selection.sql())
+        name, value, tests = lookup
+        tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+        rows = self.committed.rows_with(name, [value], tested)
+        for test in tests if rows.num_rows else ():
+            rows = rows.filter(test.mask(rows[test.column]))
+        return rows if len(tested) == len(columns) else rows.select([*columns])
 
     def ids_with(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
         """Return the ids of visible rows with one of `values` in one of the columns."""
         if not len(values) or not columns:
-            return pa.array([], pa.utf8())
+            return pa.nulls(0, pa.utf8())
         if len(values) <= tuning.current.in_list_max:
-            rows = self.committed.read(["id"], filter=" OR ".join(sql_in(column, values) for column in columns))
+            texts = values.to_pylist()
+            found = [self.committed.rows_with(column, texts, ["id"]) for column in columns]
+            rows = found[0] if len(found) == 1 else pa.table({"id": pc.unique(pa.concat_tables(found)["id"])})
         else:
             rows = self.committed.read(["id", *columns])
             hits = [pc.is_in(rows[column], value_set=values) for column in columns]
             rows = rows.filter(reduce(pc.or_, hits))
+        stored = one_array(self._visible(rows)["id"])
+        if not self._parts:
+            return stored
         own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
-        return pa.concat_arrays([one_array(self._visible(rows)["id"]), one_array(own["id"])])
+        return pa.concat_arrays([stored, one_array(own["id"])])
 
     def _visible(self, stored: pa.Table) -> pa.Table:
-        hidden = pa.concat_arrays([self.deleted, one_array(self.rows["id"])])
-        if not len(hidden) or not stored.num_rows:
+        if not stored.num_rows or self.is_empty:
             return stored
+        hidden = pa.concat_arrays([self.deleted, one_array(self.rows["id"])])
         return stored.filter(pc.invert(pc.is_in(stored["id"], value_set=hidden)))
 
     @property
     def is_empty(self) -> bool:
         """True if the table has no changes."""
-        return not self.rows.num_rows and not len(self.deleted)
+        return not len(self.deleted) and not any(part.num_rows for part in self._parts)
 
     def change(self) -> TableWrite:
         """Return the changes to stage."""
-        fresh = pc.is_in(self.rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
-        return TableWrite(
-            append=self.rows.filter(fresh),
-            upsert=self.rows.filter(pc.invert(fresh)),
-            delete=self.deleted.to_pylist(),
-        )
+        rows = self.rows
+        deleted = self.deleted.to_pylist()
+        if not self._fresh:
+            return TableWrite(upsert=rows, delete=deleted)
+        fresh = pc.is_in(rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
+        if pc.all(fresh).as_py():
+            return TableWrite(append=rows, delete=deleted)
+        return TableWrite(append=rows.filter(fresh), upsert=rows.filter(pc.invert(fresh)), delete=deleted)
+
+
+def _with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows with the columns and types of a schema."""
+    return rows if rows.schema.equals(schema, check_metadata=True) else rows.select(schema.names).cast(schema)
 
 
 class WriteOverlay:
@@ -155,7 +220,7 @@ class WriteOverlay:
         """Return the tables with changes."""
         return [table for table in self._tables.values() if not table.is_empty]
 
-    def delta(self) -> Delta:
-        """Return the write as input of the integrity rules."""
+    def delta(self, *, cascaded: bool = False) -> Delta:
+        """Return the write as input of the integrity rules; `cascaded` is as in `Delta`."""
         tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.changed_tables()}
-        return Delta(tables, CommittedRows(self._snapshot))
+        return Delta(tables, CommittedRows(self._snapshot), cascaded=cascaded)

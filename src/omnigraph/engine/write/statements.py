@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.exec.binding_table import BindingTable
-from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
-from omnigraph.engine.write.where import bindings_of, row_evaluator, select
+from omnigraph.engine.write.where import Selection, bindings_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
 from omnigraph.scalar_types.columns import holds_values_of, stored_values
@@ -127,7 +126,7 @@ class MutationRun:
 
     def _by_id(self, node: NodeType, id_: str, columns: list[str] | None = None) -> pa.Table:
         """Return the visible node with this id, if any."""
-        return self.overlay.table(node.table_key).matching(make_test("id", _ID, "=", id_), columns)
+        return self.overlay.table(node.table_key).by_id(id_, columns)
 
     def _key_id(self, node: NodeType, row: Mapping[str, Any]) -> str:
         """Return the id that the key of a row gives."""
@@ -161,11 +160,9 @@ class MutationRun:
         return row
 
     def _table(self, type_: NodeType | EdgeType, row: Mapping[str, Any]) -> pa.Table:
+        """Return a table of one row; required values may be null until `_required` tests them."""
         schema = self.overlay.table(type_.table_key).schema
-        relaxed = pa.schema([field.with_nullable(True) for field in schema])
-        return pa.table(
-            {name: pa.array([row[name]], relaxed.field(name).type) for name in schema.names}, schema=relaxed
-        )
+        return pa.Table.from_arrays([pa.array([row[field.name]], field.type) for field in schema], schema=schema)
 
     def _required(self, type_: NodeType | EdgeType, rows: pa.Table) -> None:
         for property_ in type_.properties.values():
@@ -180,7 +177,7 @@ class MutationRun:
     def _update(self, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
         types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
         type_ = types[op.type_name]
-        rows = self.overlay.table(type_.table_key).matching(select(op.where, self._evaluator))
+        rows = self.overlay.table(type_.table_key).matching(self._select(type_, op.where))
         return self._set(type_, rows, op.values) if rows.num_rows else rows
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
@@ -223,7 +220,10 @@ class MutationRun:
         """Return the rows that a statement deletes: ids, and for a named statement all properties except Blobs."""
         whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
         columns = ["id", *(whole if op.name is not None else ())]
-        return self.overlay.table(type_.table_key).matching(select(op.where, self._evaluator), columns)
+        return self.overlay.table(type_.table_key).matching(self._select(type_, op.where), columns)
+
+    def _select(self, type_: NodeType | EdgeType, where: ir.Condition) -> Selection:
+        return select(where, self._evaluator, type_.key if isinstance(type_, NodeType) else ())
 
     def _delete_nodes(self, op: ir.DeleteNodes) -> pa.Table:
         node = self.catalog.nodes[op.type_name]

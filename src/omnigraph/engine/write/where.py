@@ -6,19 +6,25 @@ the remaining conjuncts are evaluated on the rows that it returns, by the evalua
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.cache.id_index import id_of_key
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
+from omnigraph.types import PropertyType
+
+_ID = PropertyType("String")
+_IDENTIFYING = ("id", "src", "dst")
+"""Columns that identify a row or few rows, the most selective first."""
 
 
 def bindings_of(rows: pa.Table) -> BindingTable:
@@ -43,6 +49,17 @@ class Selection:
         """Return the filter that is pushed down to the table; None if there is none."""
         return " AND ".join(f"({test.sql()})" for test in self.tests) or None
 
+    def lookup(self) -> tuple[str, str, tuple[Test, ...]] | None:
+        """Return the column and the value of a test that identifies rows, and the other tests; None if there is none.
+
+        The id of a node comes first, then the ends of an edge.
+        """
+        for column in _IDENTIFYING:
+            for test in self.tests:
+                if test.column == column and test.op == "=" and test.always is None:
+                    return column, test.value, tuple(other for other in self.tests if other is not test)
+        return None
+
     def of_stored(self, rows: pa.Table) -> pa.Table:
         """Filter rows that already passed the pushed-down filter."""
         for condition in self.rest:
@@ -62,8 +79,8 @@ def row_evaluator(catalog: Catalog, params: Mapping[str, Any], *, strict: bool =
     return Evaluator(catalog, params, Searcher(catalog, params, None, {}), {}, strict=strict)
 
 
-def select(where: ir.Condition, evaluator: Evaluator) -> Selection:
-    """Split a condition into conjuncts for the table and conjuncts for the evaluator."""
+def select(where: ir.Condition, evaluator: Evaluator, key: Sequence[str] = ()) -> Selection:
+    """Split a condition into conjuncts for the table and conjuncts for the evaluator; `key` is the key of the table."""
     tests: list[Test] = []
     rest: list[ir.Condition] = []
     for condition in ir.conjuncts_of(where):
@@ -71,8 +88,16 @@ def select(where: ir.Condition, evaluator: Evaluator) -> Selection:
         if test is None:
             rest.append(condition)
         else:
-            tests.append(test)
+            tests.append(_by_id(test) if len(key) == 1 and test.column == key[0] else test)
     return Selection(tuple(tests), tuple(rest), evaluator)
+
+
+def _by_id(test: Test) -> Test:
+    """Return the test on `id` with the same result as a test on the only key column, if there is one."""
+    if test.op != "=" or test.always is not None:
+        return test
+    id_ = id_of_key(test.value, test.type)
+    return test if id_ is None else Test("id", _ID, "=", id_)
 
 
 def _test(condition: ir.Condition, evaluator: Evaluator) -> Test | None:

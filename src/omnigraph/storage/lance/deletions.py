@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Damaged
 from omnigraph.storage.lance.lance_module import lance
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance.tables import Table
 
 Offsets = np.ndarray[Any, Any]
 """Row offsets within a fragment, ascending, as 64-bit integers."""
@@ -55,6 +58,15 @@ class DeletionCache:
                 while self._bytes > self._bytes_max:
                     self._bytes -= self._known.popitem(last=False)[1].nbytes
         return offsets
+
+
+def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
+    """Return the offsets of the deleted rows of a fragment, ascending."""
+    file = fragment.metadata.deletion_file
+    if file is None:
+        return NO_OFFSETS
+    name = file.path(fragment.fragment_id)
+    return table.store.deletions.get(f"{table.folder}/{name}", lambda: parse_deletions(table.read_file(name), file))
 
 
 def parse_deletions(data: bytes, file: lance.fragment.DeletionFile) -> Offsets:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +31,7 @@ from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.value_lookup import LookupCache, find_rows
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
@@ -56,6 +58,8 @@ _INDEX_CACHE_BYTES = 256 * 1024 * 1024
 gigabytes.
 """
 _TAKE_ROWS = 10_000
+_SMALL_FRAGMENT_ROWS = 64
+"""Fragments of at most this many rows are read faster by row number than by a scan."""
 
 
 class TableStore:
@@ -66,6 +70,7 @@ class TableStore:
         self.sync = sync
         self.objects: ObjectStore = object_store(location, sync=False)
         self.deletions = DeletionCache()
+        self.lookups = LookupCache()
         self._session = _new_session()
         self._options = location.storage_options
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
@@ -117,6 +122,7 @@ class TableStore:
             self._handles.clear()
             self._session = _new_session()
             self.deletions = DeletionCache()
+            self.lookups = LookupCache()
 
     @timed("storage", "table_open")
     def load(self, folder: str, version: int) -> lance.LanceDataset:
@@ -294,6 +300,18 @@ class Table:
                 for start in range(0, batch.num_rows, batch_rows):
                     yield batch.slice(start, batch_rows)
 
+    def read_all_rows(self, columns: Sequence[str], fragment: int) -> pa.Table:
+        """Return columns of a fragment at all offsets, including deleted rows, in order."""
+        with self.reading():
+            chosen = self.dataset.get_fragments()[fragment]
+            _, rows, gone = self.fragments[fragment]
+            if not gone and rows <= _SMALL_FRAGMENT_ROWS:
+                return chosen.take(list(range(rows)), columns=[*columns])
+            scanner = self.dataset.scanner(
+                [*columns], fragments=[chosen], with_row_id=bool(gone), include_deleted_rows=bool(gone)
+            )
+            return scanner.to_table().select([*columns])
+
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""
         with self.reading():
@@ -304,16 +322,20 @@ class Table:
     @cached_property
     def fragments(self) -> tuple[FragmentKey, ...]:
         """The fragments of the version in row order. Equal keys in any two versions mean equal rows."""
-        return tuple(_fragment_key(fragment) for fragment in self.dataset.get_fragments())
+        return tuple(map(_fragment_key, self._metadata))
+
+    @cached_property
+    def _metadata(self) -> tuple[lance.fragment.FragmentMetadata, ...]:
+        """The metadata of the fragments, in row order."""
+        return tuple(fragment.metadata for fragment in self.dataset.get_fragments())
 
     @cached_property
     def files(self) -> frozenset[str]:
         """The data and deletion files of the version, relative to the table's folder."""
         found: set[str] = set()
         with self.reading():
-            for fragment in self.dataset.get_fragments():
-                metadata = fragment.metadata
-                found.update(f"data/{file.path}" for file in metadata.files)
+            for metadata in self._metadata:
+                found.update(f"data/{path_of(file)}" for file in metadata.files)
                 if metadata.deletion_file is not None:
                     found.add(metadata.deletion_file.path(metadata.id))
         return frozenset(found)
@@ -322,8 +344,7 @@ class Table:
     def stored_bytes(self) -> int:
         """The size of the data files of the version, as far as their sizes are recorded."""
         with self.reading():
-            fragments = self.dataset.get_fragments()
-            return sum(file.file_size_bytes or 0 for fragment in fragments for file in fragment.metadata.files)
+            return sum(file.file_size_bytes or 0 for metadata in self._metadata for file in metadata.files)
 
     @cached_property
     def field_ids(self) -> dict[str, int]:
@@ -357,7 +378,20 @@ class Table:
             return table.filter(pc.is_in(table["id"], value_set=pa.array(ids, pa.utf8()))).select(wanted)
         if not ids:
             return self.schema.empty_table().select([name for name in wanted if name in self.schema.names])
-        return self.read(wanted, filter=f"id IN ({', '.join(sql_text(i) for i in ids)})")
+        return self.rows_with("id", ids, wanted)
+
+    def rows_with(self, column: str, values: Sequence[str], columns: Sequence[str]) -> pa.Table:
+        """Return the rows whose text `column` is one of `values`, in no guaranteed order.
+
+        The index of the column serves few values; else the table is scanned with a filter.
+        """
+        found = find_rows(self, column, values, columns)
+        if found is not None:
+            return found
+        started = time.perf_counter()
+        rows = self.read(columns, filter=f"`{column}` IN ({', '.join(sql_text(value) for value in values)})")
+        self.store.lookups.record_scan(self, column, time.perf_counter() - started)
+        return rows
 
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -457,14 +491,23 @@ def files_of(fragment: lance.LanceFragment) -> str:
 
     The fragment id does not identify them: two branches give the same id to different rows.
     """
-    return "|".join(file.path for file in fragment.metadata.files)
+    return _files_of(fragment.metadata)
 
 
-def _fragment_key(fragment: lance.LanceFragment) -> FragmentKey:
+def path_of(file: lance.fragment.DataFile) -> str:
+    """Return the path of a data file. `DataFile.path` makes a class on every access."""
+    return str(file._path)
+
+
+def _files_of(metadata: lance.fragment.FragmentMetadata) -> str:
+    files = metadata.files
+    return path_of(files[0]) if len(files) == 1 else "|".join(map(path_of, files))
+
+
+def _fragment_key(metadata: lance.fragment.FragmentMetadata) -> FragmentKey:
     """Return the key of a fragment: its files, its number of rows and its deletion file."""
-    metadata = fragment.metadata
     gone = metadata.deletion_file.json() if metadata.deletion_file is not None else ""
-    return files_of(fragment), metadata.physical_rows, gone
+    return _files_of(metadata), metadata.physical_rows, gone
 
 
 def stored_field(field: pa.Field) -> pa.Field:

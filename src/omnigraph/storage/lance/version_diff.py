@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checked
-from omnigraph.storage.lance.deletions import NO_OFFSETS, Offsets, parse_deletions
+from omnigraph.storage.lance.deletions import Offsets, deleted_offsets
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import IO_BYTES, Table, files_of, sql_text
 
@@ -194,15 +194,6 @@ def live_offsets(table: Table, number: int) -> Offsets:
         fragment = table.dataset.get_fragments()[number]
         every = np.arange(fragment.metadata.physical_rows)
     return np.delete(every, deleted_offsets(table, fragment))
-
-
-def deleted_offsets(table: Table, fragment: lance.LanceFragment) -> Offsets:
-    """Return the offsets of the deleted rows of a fragment, ascending."""
-    file = fragment.metadata.deletion_file
-    if file is None:
-        return NO_OFFSETS
-    name = file.path(fragment.fragment_id)
-    return table.store.deletions.get(f"{table.folder}/{name}", lambda: parse_deletions(table.read_file(name), file))
 
 
 def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:

@@ -126,11 +126,16 @@ def test_missing_column_is_absent_from_all_records(graph, tmp_path, form):
 
 def test_only_absent_columns_are_read(graph, monkeypatch):
     seen: set[str] = set()
-    read = Table.read
+    read, rows_with = Table.read, Table.rows_with
     monkeypatch.setattr(
         Table,
         "read",
         lambda self, columns=None, **more: (seen.update(columns or ["*"]), read(self, columns, **more))[1],
+    )
+    monkeypatch.setattr(
+        Table,
+        "rows_with",
+        lambda self, column, values, columns: (seen.update(columns), rows_with(self, column, values, columns))[1],
     )
     graph.load([node("P", k="x", must="m", a=2, nick="n2")], mode="merge")
     assert "b" in seen

@@ -1,0 +1,185 @@
+"""Lookup of rows by value: equal to a filtered scan, for every version, and bounded."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.graph import Graph
+from omnigraph.storage.lance import value_lookup
+from omnigraph.storage.lance.tables import Table, sql_text
+from omnigraph.storage.lance.value_lookup import LookupCache, find_rows
+from support.writes import SHELVES as SCHEMA
+from support.writes import beside, new_graph, shelf
+
+SHELF, BESIDE = "node:Shelf", "edge:Beside"
+DICTS = {"dict_rows_max": 1_000}
+HASHES = {"dict_rows_max": 0}
+COLUMNS = (["id"], ["id", "_rowaddr"], ["id", "_rowid", "_rowaddr"], ["note", "cap"])
+
+
+@pytest.fixture
+def graph(tmp_path):
+    records = [shelf(f"s{number}", note=f"n{number % 3}", cap=number) for number in range(20)]
+    edges = [beside(f"s{number}", f"s{number % 4}", id_=f"e{number}") for number in range(20)]
+    return new_graph(tmp_path, SCHEMA, *records, *edges)
+
+
+def lookups(graph: Graph, **sizes: Any) -> LookupCache:
+    """Replace the indexes of a graph by empty ones."""
+    graph._repository.tables.lookups = LookupCache(**sizes)
+    return graph._repository.tables.lookups
+
+
+def scanned(table: Table, column: str, values: list[str], columns: list[str]) -> list[dict[str, Any]]:
+    return table.read(columns, filter=f"{column} IN ({', '.join(map(sql_text, values))})").to_pylist()
+
+
+def check(table: Table, column: str, values: list[str], columns: list[str]) -> None:
+    found = find_rows(table, column, values, columns)
+    assert found is not None
+    assert found.column_names == columns
+    assert found.to_pylist() == scanned(table, column, values, columns)
+
+
+@pytest.mark.parametrize("sizes", [DICTS, HASHES])
+@pytest.mark.parametrize("same_hash", [False, True])
+def test_lookup_equals_a_scan_in_every_version(graph, sizes, same_hash, monkeypatch):
+    if same_hash:
+        monkeypatch.setattr(value_lookup, "hash_texts", lambda texts: np.zeros(len(texts), np.uint64))
+    lookups(graph, **sizes)
+    choice = random.Random(7)
+    for step in range(25):
+        name = f"s{choice.randrange(30)}"
+        branch = choice.choice(["main", "other"]) if step > 5 else "main"
+        if step == 5:
+            graph.branch_create("other")
+        graph.mutate(
+            choice.choice(
+                [
+                    "query q($n: String) { upsert Shelf { code: $n, cap: 1 } }",
+                    "query q($n: String) { delete Shelf where code = $n }",
+                    "query q($n: String) { update Shelf set { note: $n } where code = $n }",
+                    "query q($n: String) { delete Beside where from = $n }",
+                ]
+            ),
+            params={"n": name},
+            branch=branch,
+        )
+        if step == 15:
+            graph.optimize()
+        snapshot = graph.snapshot(branch)
+        for columns in COLUMNS:
+            check(snapshot.table(SHELF), "id", [f"s{number}" for number in range(0, 30, 4)], columns)
+        check(snapshot.table(SHELF), "id", [name], ["id"])
+        check(snapshot.table(SHELF), "id", ["absent"], ["id", "_rowid"])
+        check(snapshot.table(SHELF), "note", ["n1", name], ["id", "note"])
+        check(snapshot.table(BESIDE), "src", [name, "s1"], ["id", "src"])
+        check(snapshot.table(BESIDE), "dst", ["s1"], ["id"])
+
+
+def test_a_commit_indexes_only_its_fragment(graph, monkeypatch):
+    lookups(graph)
+    insert = "query q($n: String) { insert Shelf { code: $n } }"
+    graph.mutate(insert, params={"n": "first"})
+    read: list[tuple[str, int]] = []
+    real = Table.read_all_rows
+
+    def counted(table: Table, columns: Any, fragment: int) -> Any:
+        read.append((table.folder, table.fragments[fragment][1]))
+        return real(table, columns, fragment)
+
+    monkeypatch.setattr(Table, "read_all_rows", counted)
+    monkeypatch.setattr(Table, "read", None)
+    for number in range(3):
+        graph.mutate(insert, params={"n": f"new{number}"})
+    assert [rows for _, rows in read] == [1, 1, 1]
+
+
+def test_large_fragments_are_indexed_when_scans_took_as_long(graph):
+    cache = lookups(graph, direct_rows_max=5)
+    table = graph.snapshot().table(SHELF)
+    assert find_rows(table, "id", ["s1"], ["id"]) is None
+    assert table.rows_with("id", ["s1"], ["id"]).to_pylist() == [{"id": "s1"}]
+    cache.record_scan(table, "id", 10.0)
+    check(table, "id", ["s1"], ["id"])
+    assert cache.nbytes
+
+
+def test_indexes_are_bounded(graph):
+    cache = lookups(graph, bytes_max=1_000)
+    table = graph.snapshot().table(SHELF)
+    for column in ("id", "note", "code"):
+        check(table, column, ["s1", "n1"], ["id"])
+    assert len(cache._columns) == 1
+    cache = lookups(graph, bytes_max=100, direct_rows_max=5)
+    cache.record_scan(table, "id", 10.0)
+    assert find_rows(table, "id", ["s1"], ["id"]) is None, "the index is larger than the bound"
+
+
+def test_indexes_of_dropped_fragments_are_removed(graph, monkeypatch):
+    monkeypatch.setattr(value_lookup, "_STALE_MAX", 2)
+    cache = lookups(graph)
+    for number in range(12):
+        graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": f"new{number}"})
+        if number % 3 == 2:
+            graph.optimize()
+        table = graph.snapshot().table(SHELF)
+        check(table, "id", ["s1", f"new{number}"], ["id"])
+        column = cache._columns[table.folder, table.field_ids["id"]]
+        assert len(column.by_files) <= len(table.fragments) + 4
+        assert column.nbytes == sum(index.nbytes for index in column.by_files.values())
+
+
+def test_many_values_and_many_rows_are_scanned(graph, monkeypatch):
+    table = graph.snapshot().table(SHELF)
+    assert find_rows(table, "id", [str(number) for number in range(1_000)], ["id"]) is None
+    assert find_rows(table, "cap", ["1"], ["id"]) is None, "not a text"
+    monkeypatch.setattr(value_lookup, "_CANDIDATES_MAX", 3)
+    assert find_rows(table, "note", ["n1"], ["id"]) is None
+    assert table.rows_with("note", ["n1"], ["id"]).num_rows == 7
+
+
+def test_a_value_in_quotes_is_found(graph):
+    graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": "o'brien"})
+    check(graph.snapshot().table(SHELF), "id", ["o'brien"], ["id"])
+    lookups(graph, direct_rows_max=0)
+    assert graph.snapshot().table(SHELF).rows_with("id", ["o'brien"], ["id"]).num_rows == 1
+
+
+def test_renamed_and_added_columns(graph):
+    lookups(graph)
+    check(graph.snapshot().table(SHELF), "note", ["n1"], ["id"])
+    renamed = SCHEMA.replace("note: String?", 'label: String? @rename_from("note")')
+    graph.apply_schema(renamed)
+    graph.apply_schema(renamed.replace("cap:", "note: String?  cap:"))
+    table = graph.snapshot().table(SHELF)
+    check(table, "label", ["n1"], ["id", "label"])
+    check(table, "note", ["n1"], ["id", "note"])
+    assert find_rows(table, "note", ["n1"], ["id"]).num_rows == 0
+    graph.mutate('update Shelf set { note: "n1" } where code = "s1"')
+    check(graph.snapshot().table(SHELF), "note", ["n1"], ["id", "label"])
+
+
+def test_a_restored_folder_shows_its_own_rows(graph, tmp_path: Path):
+    place = tmp_path / "g"
+    shutil.copytree(place, tmp_path / "copy")
+    insert = "query q($n: String, $c: I32) { insert Shelf { code: $n, cap: $c } }"
+    graph.mutate(insert, params={"n": "lost", "c": 1})
+    graph.mutate(insert, params={"n": "other", "c": 1})
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "copy", place)
+    other = og.open(place, sync=False, environ={})
+    other.mutate(insert, params={"n": "kept", "c": 2})
+    other.mutate(insert, params={"n": "other", "c": 2})
+    with pytest.raises(og.errors.KeyConflict):
+        graph.mutate(insert, params={"n": "kept", "c": 3})
+    assert graph.mutate(insert, params={"n": "lost", "c": 4}).affected_nodes == 1
+    caps = {row["id"]: row["cap"] for row in graph.snapshot().table(SHELF).read(["id", "cap"]).to_pylist()}
+    assert (caps["kept"], caps["other"], caps["lost"]) == (2, 2, 4)
