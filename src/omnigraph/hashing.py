@@ -56,6 +56,23 @@ def hash_texts(texts: pa.Array) -> NDArray[np.uint64]:
     return hashes
 
 
+def hash_text(text: str) -> int:
+    """Return the hash of one text, equal to that of `hash_texts`."""
+    data = text.encode()
+    size = len(data)
+    hashed = _mixed_one(size * _C1 & _MASK, int.from_bytes(data[:8], "little"))
+    hashed = _mixed_one(hashed, int.from_bytes(data[max(size - 8, 0) :], "little"))
+    for offset in range(8, min(size - 8, _HASHED_BYTES), 8):
+        hashed = _mixed_one(hashed, int.from_bytes(data[offset : offset + 8], "little"))
+    hashed = hashed * _C3 & _MASK
+    return hashed ^ hashed >> 32
+
+
+def _mixed_one(hashed: int, word: int) -> int:
+    hashed = (hashed ^ word) * _C2 & _MASK
+    return hashed ^ hashed >> 29
+
+
 def _mixed(hashes: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     hashes = (hashes ^ words) * np.uint64(_C2)
     hashes ^= hashes >> np.uint64(29)

@@ -7,7 +7,7 @@ from zlib import crc32
 import pyarrow as pa
 import pytest
 
-from omnigraph.hashing import crc32_texts, hash_texts
+from omnigraph.hashing import crc32_texts, hash_text, hash_texts
 
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
 
@@ -22,3 +22,9 @@ def test_columns_without_bytes():
     assert crc32_texts(pa.array([""]), 64).tolist() == [crc32(b"")]
     assert crc32_texts(pa.array([], pa.utf8()), 64).tolist() == []
     assert len(hash_texts(pa.array(["", ""]))) == 2
+
+
+def test_hash_of_one_text_equals_that_of_a_column():
+    texts = ["", "a", "1234567", "12345678", "123456789", "x" * 15, "x" * 16, "x" * 17, "y" * 24, "ü" * 300, "z" * 2000]
+    texts += ["z" * length for length in range(515, 540)]
+    assert [hash_text(text) for text in texts] == hash_texts(pa.array(texts)).tolist()

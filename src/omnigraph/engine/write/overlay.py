@@ -132,7 +132,10 @@ class TableOverlay:
                 return own
         if len(self.deleted) and pc.index(self.deleted, id_).as_py() >= 0:
             return self.schema.empty_table().select(wanted)
-        return self.committed.rows_with("id", [id_], wanted)
+        # An existence test changes nothing; other rows are changed by the statement.
+        if wanted == ["id"]:
+            return self.committed.rows_with("id", [id_], wanted)
+        return self.committed.locate(["id"], [id_], wanted)
 
     def matching(self, condition: Selection | Test, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the visible rows that satisfy a condition."""
@@ -152,7 +155,7 @@ class TableOverlay:
             return self.committed.read(columns, filter=selection.sql())
         name, value, tests = lookup
         tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
-        rows = self.committed.rows_with(name, [value], tested)
+        rows = self.committed.locate([name], [value], tested)
         for test in tests if rows.num_rows else ():
             rows = rows.filter(test.mask(rows[test.column]))
         return rows if len(tested) == len(columns) else rows.select([*columns])
@@ -162,9 +165,7 @@ class TableOverlay:
         if not len(values) or not columns:
             return pa.nulls(0, pa.utf8())
         if len(values) <= tuning.current.in_list_max:
-            texts = values.to_pylist()
-            found = [self.committed.rows_with(column, texts, ["id"]) for column in columns]
-            rows = found[0] if len(found) == 1 else pa.table({"id": pc.unique(pa.concat_tables(found)["id"])})
+            rows = self.committed.locate(columns, values.to_pylist(), ["id"])
         else:
             rows = self.committed.read(["id", *columns])
             hits = [pc.is_in(rows[column], value_set=values) for column in columns]

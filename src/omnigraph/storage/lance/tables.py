@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -31,7 +30,7 @@ from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.value_lookup import LookupCache, find_rows
+from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, LookupCache, find_rows
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
@@ -58,6 +57,9 @@ _INDEX_CACHE_BYTES = 256 * 1024 * 1024
 gigabytes.
 """
 _TAKE_ROWS = 10_000
+_LOCATED_MAX = 10_000
+"""Rows of a version whose places are kept."""
+_PLACE = frozenset({"id", ROW_ID, ADDRESS})
 _SMALL_FRAGMENT_ROWS = 64
 """Fragments of at most this many rows are read faster by row number than by a scan."""
 
@@ -197,6 +199,7 @@ class Table:
         self.folder = folder
         self.dataset = dataset
         self.version: int = dataset.version
+        self._located = _LocatedRows()
 
     @cached_property
     def transaction(self) -> str:
@@ -264,12 +267,29 @@ class Table:
         return found
 
     def read(
-        self, columns: Sequence[str] | None = None, *, filter: str | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: str | None = None,
+        limit: int | None = None,
+        fragments: Sequence[int] | None = None,
     ) -> pa.Table:
-        """Return rows as one Arrow table; `filter` is SQL over the columns."""
+        """Return rows as one Arrow table; `filter` is SQL over the columns, `fragments` are given by position."""
         with self.reading():
-            reader = self._scanner(columns, filter=filter, limit=limit).to_reader()
+            chosen = None if fragments is None else self._fragments(fragments)
+            reader = self._scanner(columns, filter=filter, limit=limit, fragments=chosen).to_reader()
             return pa.Table.from_batches(list(checked(reader)), reader.schema)
+
+    def read_with(
+        self, by: Sequence[str], values: Sequence[str], columns: Sequence[str], fragments: Sequence[int] | None = None
+    ) -> pa.Table:
+        """Return the rows with one of `values` in one of the text columns `by`, by a scan; `fragments` as in `read`."""
+        listed = ", ".join(map(sql_text, values))
+        return self.read(columns, filter=" OR ".join(f"`{name}` IN ({listed})" for name in by), fragments=fragments)
+
+    def _fragments(self, positions: Sequence[int]) -> list[lance.LanceFragment]:
+        every = self.dataset.get_fragments()
+        return [every[position] for position in positions]
 
     def batches(
         self, columns: Sequence[str] | None = None, *, filter: str | None = None, fragments: Sequence[int] | None = None
@@ -311,6 +331,18 @@ class Table:
                 [*columns], fragments=[chosen], with_row_id=bool(gone), include_deleted_rows=bool(gone)
             )
             return scanner.to_table().select([*columns])
+
+    def read_fragments(self, columns: Sequence[str], fragments: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
+        """Yield columns of some fragments without deleted rows, each with its position, by one scan."""
+        if not fragments:
+            return
+        with self.reading():
+            rows = self.dataset.scanner([*columns], fragments=self._fragments(fragments)).to_table()
+        start = 0
+        for position in fragments:
+            count = self.fragments[position][1]
+            yield position, rows.slice(start, count)
+            start += count
 
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""
@@ -378,20 +410,21 @@ class Table:
             return table.filter(pc.is_in(table["id"], value_set=pa.array(ids, pa.utf8()))).select(wanted)
         if not ids:
             return self.schema.empty_table().select([name for name in wanted if name in self.schema.names])
-        return self.rows_with("id", ids, wanted)
+        known = self._located.rows(ids) if _PLACE.issuperset(wanted) else None
+        return known.select(wanted) if known is not None else find_rows(self, ["id"], ids, wanted)
 
     def rows_with(self, column: str, values: Sequence[str], columns: Sequence[str]) -> pa.Table:
-        """Return the rows whose text `column` is one of `values`, in no guaranteed order.
+        """Return the rows whose text `column` is one of `values`, in no guaranteed order."""
+        return find_rows(self, [column], values, columns)
 
-        The index of the column serves few values; else the table is scanned with a filter.
+    def locate(self, by: Sequence[str], values: Sequence[str], columns: Sequence[str]) -> pa.Table:
+        """Return the rows with one of `values` in one of the text columns `by`, to change them.
+
+        Their places are kept, so a later `rows_of` reads nothing.
         """
-        found = find_rows(self, column, values, columns)
-        if found is not None:
-            return found
-        started = time.perf_counter()
-        rows = self.read(columns, filter=f"`{column}` IN ({', '.join(sql_text(value) for value in values)})")
-        self.store.lookups.record_scan(self, column, time.perf_counter() - started)
-        return rows
+        rows = find_rows(self, by, values, list(dict.fromkeys([*columns, "id", ROW_ID, ADDRESS])))
+        self._located.add(rows)
+        return rows.select([*columns])
 
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -403,10 +436,21 @@ class Table:
         known = [name for name in columns if name in self.schema.names]
         return pa.concat_tables(parts) if parts else self.schema.empty_table().select(known)
 
-    def _scanner(self, columns: Sequence[str] | None, *, filter: str | None, limit: int | None) -> lance.LanceScanner:
+    def _scanner(
+        self,
+        columns: Sequence[str] | None,
+        *,
+        filter: str | None,
+        limit: int | None,
+        fragments: list[lance.LanceFragment] | None = None,
+    ) -> lance.LanceScanner:
         wanted = [*columns] if columns is not None else self.schema.names
         return self.dataset.scanner(
-            columns=wanted, filter=filter, limit=limit, blob_handling=self.blob_handling(wanted)
+            columns=wanted,
+            filter=filter,
+            limit=limit,
+            fragments=fragments,
+            blob_handling=self.blob_handling(wanted),
         )
 
     def blob_handling(self, columns: Iterable[str]) -> Literal["all_binary"] | None:
@@ -421,6 +465,33 @@ class Table:
         """Return rows with the columns, column order and types of the table."""
         aligned = rows.select(self.schema.names).cast(self.schema).combine_chunks()
         return aligned.cast(pa.schema([stored_field(field) for field in self.schema])) if self.blobs else aligned
+
+
+class _LocatedRows:
+    """The places of rows of one version that were read to be changed, by id."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Keep the places of some rows."""
+        if len(self._places) + rows.num_rows <= _LOCATED_MAX:
+            places = zip(rows[ROW_ID].to_pylist(), rows[ADDRESS].to_pylist(), strict=True)
+            self._places.update(zip(rows["id"].to_pylist(), places, strict=True))
+
+    def rows(self, ids: Sequence[str]) -> pa.Table | None:
+        """Return the places of some rows; None if one is not known."""
+        known = self._places
+        if not known or not all(id_ in known for id_ in ids):
+            return None
+        row_ids, addresses = zip(*(known[id_] for id_ in ids), strict=True)
+        return pa.table(
+            {
+                "id": pa.array(ids, pa.utf8()),
+                ROW_ID: pa.array(row_ids, pa.uint64()),
+                ADDRESS: pa.array(addresses, pa.uint64()),
+            }
+        )
 
 
 class _Reading(AbstractContextManager[None]):

@@ -1,18 +1,21 @@
-"""Lookup of rows by the values of a text column, through a hash index per fragment.
+"""Lookup of rows by the values of text columns, through a hash index per fragment.
 
 The data files of a fragment are immutable, so an index of their values stays valid for every version and branch that
 shares the fragment; a commit adds one small fragment. An index covers all rows of the files. Whether a row is deleted
 depends on the version and is tested by the lookup.
 
-A small fragment is indexed on first use. Large fragments are indexed after scans have taken about as long as the
-construction would, so a process that looks up a few values never reads a whole column.
+A small fragment is indexed on first use. A large fragment is scanned, which is fast if Lance has an index of the
+column, and is indexed here after its scans have taken about as long as the construction would. A process that looks up
+a few values never reads a whole column.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +25,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
-from omnigraph.hashing import hash_texts
+from omnigraph.hashing import hash_text, hash_texts
 from omnigraph.storage.lance.deletions import deleted_offsets
 
 if TYPE_CHECKING:
@@ -30,18 +33,23 @@ if TYPE_CHECKING:
 
 _DICT_ROWS_MAX = 1_024
 _DICT_ENTRY_BYTES = 200
-_DIRECT_ROWS_MAX = 16_384
+_SMALL_ROWS_MAX = 4_096
 _BUILD_S_PER_ROW = 2e-7
 """Approximate time to read and index a row."""
+_LOOKUP_S, _LOOKUP_S_PER_ROW = 2.5e-4, 1e-4
+"""Approximate time of a lookup by an index, and for each row that it finds."""
 _VALUES_MAX = 256
 """More values are found faster by a scan."""
 _CANDIDATES_MAX = 4_096
 """More rows are read faster by a scan."""
+_SINGLE_READS_MAX = 4
+"""More small fragments are read by one scan."""
 _STALE_MAX = 256
 """Indexes of fragments that the version does not have, before the oldest are dropped."""
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
-_ADDRESS, _ROW_ID = "_rowaddr", "_rowid"
+ADDRESS, ROW_ID = "_rowaddr", "_rowid"
+"""Columns of Lance: the fragment id and the offset of a row, and its id, which never changes."""
 
 
 class FragmentRows(NamedTuple):
@@ -61,7 +69,11 @@ class _ValueDict:
         for offset, value in enumerate(values.to_pylist()):
             if value is not None:
                 self._offsets.setdefault(value, []).append(offset)
+        self._count = len(values)
         self.nbytes = _DICT_ENTRY_BYTES * (1 + len(values))
+
+    def __len__(self) -> int:
+        return self._count
 
     def candidates(self, values: _Values) -> list[int]:
         """Return the offsets of the rows that have one of the values."""
@@ -83,6 +95,9 @@ class _HashArray:
         packed.sort()
         self._packed = packed
         self.nbytes = int(packed.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._packed)
 
     def candidates(self, values: _Values) -> list[int]:
         """Return the offsets of the rows whose value has the hash of one of the values."""
@@ -115,7 +130,10 @@ class _Values:
     def hashes(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """The hash of each value, in the high half; equal hashes once."""
         if self._hashes is None:
-            self._hashes = np.unique(hash_texts(self.array) & _HIGH)
+            if len(self.texts) == 1:
+                self._hashes = np.array([hash_text(self.texts[0])], np.uint64) & _HIGH
+            else:
+                self._hashes = np.unique(hash_texts(self.array) & _HIGH)
         return self._hashes
 
 
@@ -135,12 +153,12 @@ class LookupCache:
     def __init__(
         self,
         bytes_max: int = 256 * 1024**2,
-        direct_rows_max: int = _DIRECT_ROWS_MAX,
+        small_rows_max: int = _SMALL_ROWS_MAX,
         dict_rows_max: int = _DICT_ROWS_MAX,
     ) -> None:
         self.bytes_max = bytes_max
-        self.direct_rows_max = direct_rows_max
-        """Up to this many rows are indexed on first use: about the time of one scan."""
+        self.small_rows_max = small_rows_max
+        """Fragments of at most this many rows are indexed on first use."""
         self.dict_rows_max = dict_rows_max
         """Up to this many rows, an index is a dict of the values; above, an array of hashes."""
         self._columns: OrderedDict[tuple[str, int], _ColumnIndexes] = OrderedDict()
@@ -153,26 +171,26 @@ class LookupCache:
         """The size of all indexes in memory."""
         return self._bytes
 
-    def known(self, table: Table, column: str) -> dict[str, _FragmentIndex] | None:
-        """Return the indexes of a column by files, those of all fragments of the version; None if a scan is better."""
+    def of(self, table: Table, column: str) -> dict[str, _FragmentIndex]:
+        """Return the indexes of a column by the files of the fragment; large fragments may be absent."""
         key = (table.folder, table.field_ids[column])
         indexes = self._get(key).by_files
         missing = [at for at, (files, _, _) in enumerate(table.fragments) if files not in indexes]
         if not missing:
             return indexes
-        rows = sum(table.fragments[at][1] for at in missing)
-        if not self._pays(key, rows, sum(rows for _, rows, _ in table.fragments)):
-            return None
+        small = [at for at in missing if table.fragments[at][1] <= self.small_rows_max]
+        if small:
+            self._build_small(table, column, small)
+        large = [at for at in missing if table.fragments[at][1] > self.small_rows_max]
         # One thread builds; others scan meanwhile.
-        if not self._building.acquire(blocking=rows <= self.direct_rows_max):
-            return None
-        try:
-            for at in missing:
-                self._build(table, column, at)
-        finally:
-            self._building.release()
-        indexes = self._get(key).by_files
-        return indexes if all(files in indexes for files, _, _ in table.fragments) else None
+        if large and self._pays(table, key, large) and self._building.acquire(blocking=False):
+            try:
+                for at in large:
+                    checkpoint()
+                    self._add(table, at, [column], table.read_all_rows([column], at))
+            finally:
+                self._building.release()
+        return self._get(key).by_files
 
     def _get(self, key: tuple[str, int]) -> _ColumnIndexes:
         with self._lock:
@@ -182,23 +200,30 @@ class LookupCache:
             self._columns.move_to_end(key)
             return found
 
-    def _pays(self, key: tuple[str, int], rows: int, all_rows: int) -> bool:
-        if rows <= self.direct_rows_max:
-            return True
-        return self._get(key).scanned_s >= rows * _BUILD_S_PER_ROW and 8 * all_rows <= self.bytes_max // 2
+    def _pays(self, table: Table, key: tuple[str, int], large: Sequence[int]) -> bool:
+        rows = sum(table.fragments[at][1] for at in large)
+        every = sum(rows for _, rows, _ in table.fragments)
+        return self._get(key).scanned_s >= rows * _BUILD_S_PER_ROW and 8 * every <= self.bytes_max // 2
 
-    def record_scan(self, table: Table, column: str, seconds: float) -> None:
-        """Record the time of a scan for values of a column."""
-        self._get((table.folder, table.field_ids[column])).scanned_s += seconds
+    def record_scan(self, table: Table, column: str, seconds: float, found: int) -> None:
+        """Record the time of a scan that an index would have saved, and the number of rows that it found."""
+        saved = seconds - _LOOKUP_S - found * _LOOKUP_S_PER_ROW
+        self._get((table.folder, table.field_ids[column])).scanned_s += max(saved, 0.0)
 
-    def _build(self, table: Table, column: str, at: int) -> None:
-        """Index a fragment; the columns that identify rows and ends are indexed together if it is small."""
-        files, rows, _ = table.fragments[at]
-        names = ["id", "src", "dst"] if rows <= self.dict_rows_max else []
+    def _build_small(self, table: Table, column: str, small: Sequence[int]) -> None:
+        """Index small fragments, by the columns that identify rows and ends and by the requested one."""
         # The requested column comes last: it is dropped last.
-        names = [*(name for name in names if name != column and name in table.field_ids), column]
-        values = table.read_all_rows(names, at)
-        checkpoint()
+        names = [*(name for name in ("id", "src", "dst") if name != column and name in table.field_ids), column]
+        together = [at for at in small if not table.fragments[at][2]] if len(small) > _SINGLE_READS_MAX else []
+        for at, rows in table.read_fragments(names, together):
+            self._add(table, at, names, rows)
+        for at in small:
+            if at not in together:
+                self._add(table, at, names, table.read_all_rows(names, at))
+
+    def _add(self, table: Table, at: int, names: Sequence[str], values: pa.Table) -> None:
+        """Index columns of a fragment, given the values of all its rows."""
+        files, rows, _ = table.fragments[at]
         for name in names:
             array = one_array(values[name])
             index = _ValueDict(array) if rows <= self.dict_rows_max else _HashArray(array)
@@ -209,7 +234,7 @@ class LookupCache:
         with self._lock:
             if files in column.by_files:
                 return
-            if index.exact is False:
+            if len(index) > self.small_rows_max:
                 column.scanned_s = 0.0
             column.by_files = {**self._current(column, table), files: index}
             before, column.nbytes = column.nbytes, sum(one.nbytes for one in column.by_files.values())
@@ -233,51 +258,79 @@ class LookupCache:
                 self._bytes -= self._columns.pop(key).nbytes
 
 
-def find_rows(table: Table, column: str, values: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
-    """Return columns of the live rows whose text `column` is one of `values`, in row order.
-
-    The result is None if a scan is better: the column is not indexed yet, or there are many values or rows.
-    """
-    if len(values) > _VALUES_MAX or not pa.types.is_string(table.schema.field(column).type):
-        return None
+def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Return columns of the live rows with one of `values` in one of the text columns `by`, in no guaranteed order."""
+    if len(values) > _VALUES_MAX or not all(pa.types.is_string(table.schema.field(name).type) for name in by):
+        return table.read_with(by, values, columns)
     with table.reading():
-        indexes = table.store.lookups.known(table, column)
-        if indexes is None:
-            return None
+        indexes = [table.store.lookups.of(table, name) for name in by]
         wanted = _Values(values)
         found: list[FragmentRows] = []
+        unindexed: list[int] = []
         exact, total = True, 0
         for position, (files, _, gone) in enumerate(table.fragments):
-            index = indexes[files]
-            offsets = index.candidates(wanted)
-            if not offsets:
-                continue
-            total += len(offsets)
-            if total > _CANDIDATES_MAX:
-                return None
-            if gone:
-                fragment = table.dataset.get_fragments()[position]
-                offsets = np.setdiff1d(np.array(offsets), deleted_offsets(table, fragment)).tolist()
-            elif len(offsets) > 1:
-                offsets = sorted(offsets)
-            exact = exact and index.exact
-            if offsets:
-                found.append(FragmentRows(position, offsets))
-        if exact and list(columns) == [column] and len(wanted.texts) == 1:
-            return _repeated(table, column, wanted.texts[0], sum(len(rows.offsets) for rows in found))
-        needed = [*columns] if exact or column in columns else [*columns, column]
-        rows = _read(table, found, needed)
-        if not exact:
-            rows = rows.filter(pc.is_in(rows[column], value_set=wanted.array))
-        return rows if needed == [*columns] else rows.select([*columns])
+            here = [known.get(files) for known in indexes]
+            offsets: list[int] = []
+            for index in here:
+                if index is None:
+                    unindexed.append(position)
+                    break
+                offsets += index.candidates(wanted)
+            else:
+                if not offsets:
+                    continue
+                total += len(offsets)
+                exact = exact and all(index is not None and index.exact for index in here)
+                left = _live(table, position, gone, offsets)
+                if left:
+                    found.append(FragmentRows(position, left))
+        if total > _CANDIDATES_MAX:
+            return table.read_with(by, values, columns)
+        rows = _found(table, by, wanted, columns, found, exact=exact)
+        if not unindexed:
+            return rows
+    started = time.perf_counter()
+    scanned = table.read_with(by, values, columns, unindexed)
+    spent = (time.perf_counter() - started) / len(by)
+    for name in by:
+        table.store.lookups.record_scan(table, name, spent, scanned.num_rows)
+    scanned = _conformed(scanned, rows.schema)
+    return pa.concat_tables([scanned, rows]) if rows.num_rows else scanned
 
 
-def _repeated(table: Table, column: str, text: str, count: int) -> pa.Table:
-    return pa.Table.from_arrays([pa.array([text] * count, pa.utf8())], schema=_schema(table, [column]))
+def _live(table: Table, position: int, gone: str, offsets: list[int]) -> list[int]:
+    """Return the offsets of rows that are not deleted, ascending and distinct."""
+    if gone:
+        fragment = table.dataset.get_fragments()[position]
+        left: list[int] = np.setdiff1d(np.array(offsets), deleted_offsets(table, fragment)).tolist()
+        return left
+    return sorted(set(offsets)) if len(offsets) > 1 else offsets
+
+
+def _found(
+    table: Table,
+    by: Sequence[str],
+    wanted: _Values,
+    columns: Sequence[str],
+    found: Sequence[FragmentRows],
+    *,
+    exact: bool,
+) -> pa.Table:
+    """Read the rows that the indexes found, without those whose value only has the same hash."""
+    if exact and len(wanted.texts) == 1 and [*columns] == [*by]:
+        texts = pa.array(wanted.texts * sum(len(rows.offsets) for rows in found), pa.utf8())
+        return pa.Table.from_arrays([texts], schema=_schema(table, columns))
+    if exact:
+        return _read(table, found, columns)
+    needed = list(dict.fromkeys([*columns, *by]))
+    rows = _read(table, found, needed)
+    if rows.num_rows:
+        rows = rows.filter(reduce(pc.or_, [pc.is_in(rows[name], value_set=wanted.array) for name in by]))
+    return rows if len(needed) == len(columns) else rows.select([*columns])
 
 
 def _schema(table: Table, columns: Sequence[str]) -> pa.Schema:
-    virtual = (_ADDRESS, _ROW_ID)
+    virtual = (ADDRESS, ROW_ID)
     return pa.schema([pa.field(name, pa.uint64()) if name in virtual else table.schema.field(name) for name in columns])
 
 
@@ -287,25 +340,25 @@ def _read(table: Table, found: Sequence[FragmentRows], columns: Sequence[str]) -
     if not found:
         return schema.empty_table()
     fragments = table.dataset.get_fragments()
-    if _ROW_ID in columns or table.blobs.intersection(columns):
+    if ROW_ID in columns or table.blobs.intersection(columns):
         addresses = [(fragments[rows.position].fragment_id << 32) | offset for rows in found for offset in rows.offsets]
         scanner = table.dataset.scanner(
             columns=[*columns],
             fragments=[fragments[rows.position] for rows in found],
-            filter=f"{_ADDRESS} IN ({', '.join(map(str, addresses))})",
+            filter=f"{ADDRESS} IN ({', '.join(map(str, addresses))})",
             blob_handling=table.blob_handling(columns),
         )
         return _conformed(scanner.to_table(), schema)
-    stored = [name for name in columns if name != _ADDRESS]
+    stored = [name for name in columns if name != ADDRESS]
     parts: list[pa.Table] = []
     for position, offsets in found:
         fragment = fragments[position]
         places = np.array(offsets)
         live = places - np.searchsorted(deleted_offsets(table, fragment), places)
         rows = fragment.take(live.tolist(), columns=stored)
-        if _ADDRESS in columns:
+        if ADDRESS in columns:
             address = pa.array((fragment.fragment_id << 32) | places.astype(np.uint64), pa.uint64())
-            rows = rows.append_column(_ADDRESS, address).select([*columns])
+            rows = rows.append_column(ADDRESS, address).select([*columns])
         parts.append(_conformed(rows, schema))
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.storage.lance import value_lookup
-from omnigraph.storage.lance.tables import Table, sql_text
+from omnigraph.storage.lance import tables, value_lookup
+from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.value_lookup import LookupCache, find_rows
 from support.writes import SHELVES as SCHEMA
 from support.writes import beside, new_graph, shelf
@@ -37,15 +40,23 @@ def lookups(graph: Graph, **sizes: Any) -> LookupCache:
     return graph._repository.tables.lookups
 
 
-def scanned(table: Table, column: str, values: list[str], columns: list[str]) -> list[dict[str, Any]]:
-    return table.read(columns, filter=f"{column} IN ({', '.join(map(sql_text, values))})").to_pylist()
+def check(table: Table, by: str | list[str], values: list[str], columns: list[str]) -> None:
+    by = [by] if isinstance(by, str) else by
+    found = find_rows(table, by, values, columns)
+    scanned = table.read_with(by, values, columns)
+    assert found.schema.equals(pa.schema([field.remove_metadata() for field in scanned.schema]))
+    assert ordered(found) == ordered(scanned)
 
 
-def check(table: Table, column: str, values: list[str], columns: list[str]) -> None:
-    found = find_rows(table, column, values, columns)
-    assert found is not None
-    assert found.column_names == columns
-    assert found.to_pylist() == scanned(table, column, values, columns)
+def ordered(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows.to_pylist(), key=repr)
+
+
+@contextmanager
+def no_scans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "read", None)
+        yield
 
 
 @pytest.mark.parametrize("sizes", [DICTS, HASHES])
@@ -53,6 +64,7 @@ def check(table: Table, column: str, values: list[str], columns: list[str]) -> N
 def test_lookup_equals_a_scan_in_every_version(graph, sizes, same_hash, monkeypatch):
     if same_hash:
         monkeypatch.setattr(value_lookup, "hash_texts", lambda texts: np.zeros(len(texts), np.uint64))
+        monkeypatch.setattr(value_lookup, "hash_text", lambda _: 0)
     lookups(graph, **sizes)
     choice = random.Random(7)
     for step in range(25):
@@ -82,34 +94,61 @@ def test_lookup_equals_a_scan_in_every_version(graph, sizes, same_hash, monkeypa
         check(snapshot.table(SHELF), "note", ["n1", name], ["id", "note"])
         check(snapshot.table(BESIDE), "src", [name, "s1"], ["id", "src"])
         check(snapshot.table(BESIDE), "dst", ["s1"], ["id"])
+        check(snapshot.table(BESIDE), ["src", "dst"], [name, "s3"], ["id", "_rowid"])
 
 
 def test_a_commit_indexes_only_its_fragment(graph, monkeypatch):
     lookups(graph)
     insert = "query q($n: String) { insert Shelf { code: $n } }"
     graph.mutate(insert, params={"n": "first"})
-    read: list[tuple[str, int]] = []
+    read: list[int] = []
     real = Table.read_all_rows
 
     def counted(table: Table, columns: Any, fragment: int) -> Any:
-        read.append((table.folder, table.fragments[fragment][1]))
+        read.append(table.fragments[fragment][1])
         return real(table, columns, fragment)
 
     monkeypatch.setattr(Table, "read_all_rows", counted)
-    monkeypatch.setattr(Table, "read", None)
-    for number in range(3):
-        graph.mutate(insert, params={"n": f"new{number}"})
-    assert [rows for _, rows in read] == [1, 1, 1]
+    with no_scans(monkeypatch):
+        for number in range(3):
+            graph.mutate(insert, params={"n": f"new{number}"})
+    assert read == [1, 1, 1]
 
 
-def test_large_fragments_are_indexed_when_scans_took_as_long(graph):
-    cache = lookups(graph, direct_rows_max=5)
+def test_many_small_fragments_are_read_by_one_scan(graph, monkeypatch):
+    for number in range(8):
+        graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": f"new{number}"})
+    graph.mutate('delete Shelf where code = "s3"')
+    lookups(graph)
     table = graph.snapshot().table(SHELF)
-    assert find_rows(table, "id", ["s1"], ["id"]) is None
-    assert table.rows_with("id", ["s1"], ["id"]).to_pylist() == [{"id": "s1"}]
-    cache.record_scan(table, "id", 10.0)
+    read: list[int] = []
+    real = Table.read_all_rows
+    monkeypatch.setattr(Table, "read_all_rows", lambda self, columns, at: (read.append(at), real(self, columns, at))[1])
+    check(table, "id", ["s3", "s4", "new0", "new7"], ["id", "cap"])
+    assert len(read) == 1, "the fragment with a deleted row"
+
+
+def test_large_fragments_are_indexed_when_scans_took_as_long(graph, monkeypatch):
+    monkeypatch.setattr(value_lookup, "_BUILD_S_PER_ROW", 100.0)
+    cache = lookups(graph, small_rows_max=5)
+    graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": "small"})
+    table = graph.snapshot().table(SHELF)
+    check(table, "id", ["s1", "small", "absent"], ["id", "_rowid"])
+    assert [len(index) for index in cache.of(table, "id").values()] == [1]
+    cache.record_scan(table, "id", 5_000.0, 0)
     check(table, "id", ["s1"], ["id"])
-    assert cache.nbytes
+    with no_scans(monkeypatch):
+        assert find_rows(table, ["id"], ["s1"], ["cap"]).to_pylist() == [{"cap": 1}]
+    assert sorted(len(index) for index in cache.of(table, "id").values()) == [1, 20]
+
+
+def test_scans_as_fast_as_a_lookup_build_nothing(graph):
+    cache = lookups(graph, small_rows_max=5)
+    table = graph.snapshot().table(SHELF)
+    for _ in range(100):
+        cache.record_scan(table, "id", 1e-4, 0)
+        cache.record_scan(table, "id", 1e-2, 1_000)
+    assert cache.of(table, "id") == {}
 
 
 def test_indexes_are_bounded(graph):
@@ -118,9 +157,20 @@ def test_indexes_are_bounded(graph):
     for column in ("id", "note", "code"):
         check(table, column, ["s1", "n1"], ["id"])
     assert len(cache._columns) == 1
-    cache = lookups(graph, bytes_max=100, direct_rows_max=5)
-    cache.record_scan(table, "id", 10.0)
-    assert find_rows(table, "id", ["s1"], ["id"]) is None, "the index is larger than the bound"
+    cache = lookups(graph, bytes_max=100, small_rows_max=5)
+    cache.record_scan(table, "id", 10.0, 0)
+    assert cache.of(table, "id") == {}, "the index is larger than the bound"
+
+
+def test_a_located_row_is_not_looked_up_again(graph, monkeypatch):
+    table = graph.snapshot().table(BESIDE)
+    place = ["id", "_rowid", "_rowaddr"]
+    expected = ordered(table.read_with(["id"], ["e1", "e5"], place))
+    ids = table.locate(["src", "dst"], ["s1", "s5"], ["id"])["id"].to_pylist()
+    assert sorted(ids) == ["e1", "e13", "e17", "e5", "e9"]
+    monkeypatch.setattr(tables, "find_rows", None)
+    assert ordered(table.rows_of(["e1", "e5"], place)) == expected
+    assert table.rows_of(["e5"], ["_rowaddr"]).num_rows == 1
 
 
 def test_indexes_of_dropped_fragments_are_removed(graph, monkeypatch):
@@ -138,19 +188,20 @@ def test_indexes_of_dropped_fragments_are_removed(graph, monkeypatch):
 
 
 def test_many_values_and_many_rows_are_scanned(graph, monkeypatch):
+    cache = lookups(graph)
     table = graph.snapshot().table(SHELF)
-    assert find_rows(table, "id", [str(number) for number in range(1_000)], ["id"]) is None
-    assert find_rows(table, "cap", ["1"], ["id"]) is None, "not a text"
+    check(table, "id", [f"s{number}" for number in range(1_000)], ["id"])
+    assert table.rows_with("code", [f"s{number}" for number in range(1_000)], ["id"]).num_rows == 20
+    assert not cache.nbytes
     monkeypatch.setattr(value_lookup, "_CANDIDATES_MAX", 3)
-    assert find_rows(table, "note", ["n1"], ["id"]) is None
-    assert table.rows_with("note", ["n1"], ["id"]).num_rows == 7
+    check(table, "note", ["n1"], ["id"])
 
 
 def test_a_value_in_quotes_is_found(graph):
     graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": "o'brien"})
-    check(graph.snapshot().table(SHELF), "id", ["o'brien"], ["id"])
-    lookups(graph, direct_rows_max=0)
-    assert graph.snapshot().table(SHELF).rows_with("id", ["o'brien"], ["id"]).num_rows == 1
+    for small in (100, 0):
+        lookups(graph, small_rows_max=small)
+        check(graph.snapshot().table(SHELF), "id", ["o'brien"], ["id"])
 
 
 def test_renamed_and_added_columns(graph):
@@ -162,7 +213,7 @@ def test_renamed_and_added_columns(graph):
     table = graph.snapshot().table(SHELF)
     check(table, "label", ["n1"], ["id", "label"])
     check(table, "note", ["n1"], ["id", "note"])
-    assert find_rows(table, "note", ["n1"], ["id"]).num_rows == 0
+    assert table.rows_with("note", ["n1"], ["id"]).num_rows == 0
     graph.mutate('update Shelf set { note: "n1" } where code = "s1"')
     check(graph.snapshot().table(SHELF), "note", ["n1"], ["id", "label"])
 
