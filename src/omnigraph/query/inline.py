@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import PurePath
 from typing import Any
@@ -28,6 +29,8 @@ from omnigraph.scalar_types.registry import LITERAL_CALLS
 from omnigraph.scalar_types.written_value import WrittenValue
 from omnigraph.types import INTEGER_RANGES
 
+_KEPT_TEXT_MAX = 65_536
+"""The vector parameters of longer texts are found again by every call."""
 _I64_MAX = INTEGER_RANGES["I64"][1]
 
 
@@ -40,12 +43,22 @@ def is_bare(text: str) -> bool:
 
 def inline_params(text: str, given: Any) -> tuple[Param, ...]:
     """Return the parameters of a query without a head, typed by the values; none for any other text."""
-    if not isinstance(given, dict) or not given or not is_bare(text):
+    if not isinstance(given, dict) or not given or text.startswith("query"):
+        return ()
+    vectors = (_kept_vectors if len(text) <= _KEPT_TEXT_MAX else _vectors_of)(text)
+    if vectors is None:
         return ()
     for name in given:
         _refuse_dollar(name)
-    vectors = _compared_vectors(text)
     return tuple(_param(str(name), value, str(name) in vectors) for name, value in given.items())
+
+
+def _vectors_of(text: str) -> frozenset[str] | None:
+    """Return the vector parameters of a query without a head; None for any other text."""
+    return frozenset(_compared_vectors(text)) if is_bare(text) else None
+
+
+_kept_vectors = lru_cache(maxsize=512)(_vectors_of)
 
 
 def _refuse_dollar(name: Any) -> None:

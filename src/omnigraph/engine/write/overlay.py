@@ -193,9 +193,9 @@ class TableOverlay:
         deleted = self.deleted.to_pylist()
         if not self._fresh:
             return TableWrite(upsert=rows, delete=deleted)
-        fresh = pc.is_in(rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
-        if pc.all(fresh).as_py():
+        if len(self._fresh) == rows.num_rows == 1 and rows["id"][0].as_py() == self._fresh[0]:
             return TableWrite(append=rows, delete=deleted)
+        fresh = pc.is_in(rows["id"], value_set=pa.array(self._fresh, pa.utf8()))
         return TableWrite(append=rows.filter(fresh), upsert=rows.filter(pc.invert(fresh)), delete=deleted)
 
 

@@ -57,8 +57,8 @@ _INDEX_CACHE_BYTES = 256 * 1024 * 1024
 gigabytes.
 """
 _TAKE_ROWS = 10_000
-_LOCATED_MAX = 10_000
-"""Rows of a version whose places are kept."""
+_KEPT_MAX = 4_096
+"""Rows of a version whose places or ids are kept."""
 _PLACE = frozenset({"id", ROW_ID, ADDRESS})
 _SMALL_FRAGMENT_ROWS = 64
 """Fragments of at most this many rows are read faster by row number than by a scan."""
@@ -200,6 +200,8 @@ class Table:
         self.dataset = dataset
         self.version: int = dataset.version
         self._located = _LocatedRows()
+        self._known_ids: set[str] = set()
+        """Ids that were found to exist."""
 
     @cached_property
     def transaction(self) -> str:
@@ -367,7 +369,7 @@ class Table:
         found: set[str] = set()
         with self.reading():
             for metadata in self._metadata:
-                found.update(f"data/{path_of(file)}" for file in metadata.files)
+                found.update(f"data/{data_path(file)}" for file in metadata.files)
                 if metadata.deletion_file is not None:
                     found.add(metadata.deletion_file.path(metadata.id))
         return frozenset(found)
@@ -410,12 +412,28 @@ class Table:
             return table.filter(pc.is_in(table["id"], value_set=pa.array(ids, pa.utf8()))).select(wanted)
         if not ids:
             return self.schema.empty_table().select([name for name in wanted if name in self.schema.names])
-        known = self._located.rows(ids) if _PLACE.issuperset(wanted) else None
+        known = self._located.pop(ids) if _PLACE.issuperset(wanted) else None
         return known.select(wanted) if known is not None else find_rows(self, ["id"], ids, wanted)
 
     def rows_with(self, column: str, values: Sequence[str], columns: Sequence[str]) -> pa.Table:
         """Return the rows whose text `column` is one of `values`, in no guaranteed order."""
+        if column == "id" and [*columns] == ["id"] and len(values) <= _KEPT_MAX:
+            return self._existing(values)
         return find_rows(self, [column], values, columns)
+
+    def _existing(self, ids: Sequence[str]) -> pa.Table:
+        """Return the ids that exist. They are kept: edges often end at the same nodes."""
+        known = self._known_ids
+        found = [id_ for id_ in dict.fromkeys(ids) if id_ in known]
+        if len(found) < len(ids):
+            rows = find_rows(self, ["id"], [id_ for id_ in ids if id_ not in known], ["id"])
+            if len(known) + rows.num_rows > _KEPT_MAX:
+                self._known_ids = known = set()
+            known.update(rows["id"].to_pylist())
+            if not found:
+                return rows
+            found += rows["id"].to_pylist()
+        return pa.Table.from_arrays([pa.array(found, pa.utf8())], ["id"])
 
     def locate(self, by: Sequence[str], values: Sequence[str], columns: Sequence[str]) -> pa.Table:
         """Return the rows with one of `values` in one of the text columns `by`, to change them.
@@ -425,6 +443,11 @@ class Table:
         rows = find_rows(self, by, values, list(dict.fromkeys([*columns, "id", ROW_ID, ADDRESS])))
         self._located.add(rows)
         return rows.select([*columns])
+
+    def remember_written(self, fragments: Iterable[lance.fragment.FragmentMetadata], rows: pa.Table) -> None:
+        """Index new fragments of a change of this version from the rows that were written to them, in order."""
+        written = ((_files_of(metadata), metadata.physical_rows) for metadata in fragments)
+        self.store.lookups.remember(self, written, rows)
 
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -468,30 +491,30 @@ class Table:
 
 
 class _LocatedRows:
-    """The places of rows of one version that were read to be changed, by id."""
+    """The places of rows of one version that were read to be changed, by id; they are used once."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[int, int]] = {}
 
     def add(self, rows: pa.Table) -> None:
         """Keep the places of some rows."""
-        if len(self._places) + rows.num_rows <= _LOCATED_MAX:
-            places = zip(rows[ROW_ID].to_pylist(), rows[ADDRESS].to_pylist(), strict=True)
-            self._places.update(zip(rows["id"].to_pylist(), places, strict=True))
+        if rows.num_rows > _KEPT_MAX:
+            return
+        if len(self._places) + rows.num_rows > _KEPT_MAX:
+            self._places = {}
+        places = zip(rows[ROW_ID].to_pylist(), rows[ADDRESS].to_pylist(), strict=True)
+        self._places.update(zip(rows["id"].to_pylist(), places, strict=True))
 
-    def rows(self, ids: Sequence[str]) -> pa.Table | None:
-        """Return the places of some rows; None if one is not known."""
+    def pop(self, ids: Sequence[str]) -> pa.Table | None:
+        """Return the places of some rows, and forget all; None if one is not known."""
         known = self._places
-        if not known or not all(id_ in known for id_ in ids):
+        found = {id_: known[id_] for id_ in ids if id_ in known}
+        if not known or not all(id_ in found for id_ in ids):
             return None
-        row_ids, addresses = zip(*(known[id_] for id_ in ids), strict=True)
-        return pa.table(
-            {
-                "id": pa.array(ids, pa.utf8()),
-                ROW_ID: pa.array(row_ids, pa.uint64()),
-                ADDRESS: pa.array(addresses, pa.uint64()),
-            }
-        )
+        self._places = {}
+        row_ids, addresses = zip(*found.values(), strict=True)
+        columns = [pa.array(found, pa.utf8()), pa.array(row_ids, pa.uint64()), pa.array(addresses, pa.uint64())]
+        return pa.Table.from_arrays(columns, ["id", ROW_ID, ADDRESS])
 
 
 class _Reading(AbstractContextManager[None]):
@@ -565,14 +588,14 @@ def files_of(fragment: lance.LanceFragment) -> str:
     return _files_of(fragment.metadata)
 
 
-def path_of(file: lance.fragment.DataFile) -> str:
+def data_path(file: lance.fragment.DataFile) -> str:
     """Return the path of a data file. `DataFile.path` makes a class on every access."""
     return str(file._path)
 
 
 def _files_of(metadata: lance.fragment.FragmentMetadata) -> str:
     files = metadata.files
-    return path_of(files[0]) if len(files) == 1 else "|".join(map(path_of, files))
+    return data_path(files[0]) if len(files) == 1 else "|".join(map(data_path, files))
 
 
 def _fragment_key(metadata: lance.fragment.FragmentMetadata) -> FragmentKey:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from threading import Lock
@@ -52,7 +52,7 @@ ADDRESS, ROW_ID = "_rowaddr", "_rowid"
 """Columns of Lance: the fragment id and the offset of a row, and its id, which never changes."""
 
 
-class FragmentRows(NamedTuple):
+class _FoundRows(NamedTuple):
     """Rows of one fragment: its position, and the offsets of the rows, ascending."""
 
     position: int
@@ -64,7 +64,7 @@ class _ValueDict:
 
     exact = True
 
-    def __init__(self, values: pa.Array) -> None:
+    def __init__(self, values: pa.Array | pa.ChunkedArray) -> None:
         self._offsets: dict[str, list[int]] = {}
         for offset, value in enumerate(values.to_pylist()):
             if value is not None:
@@ -192,6 +192,21 @@ class LookupCache:
                 self._building.release()
         return self._get(key).by_files
 
+    def remember(self, table: Table, written: Iterable[tuple[str, int]], rows: pa.Table) -> None:
+        """Index new fragments, given as files and number of rows, from the rows that were written to them, in order.
+
+        Nothing is read. Large fragments are left to the first lookup.
+        """
+        if rows.num_rows > min(self.dict_rows_max, self.small_rows_max):
+            return
+        names = [name for name in ("id", "src", "dst") if name in table.field_ids]
+        start = 0
+        for files, count in written:
+            for name in names:
+                index = _ValueDict(rows[name].slice(start, count))
+                self._put((table.folder, table.field_ids[name]), files, index, table)
+            start += count
+
     def _get(self, key: tuple[str, int]) -> _ColumnIndexes:
         with self._lock:
             found = self._columns.get(key)
@@ -251,12 +266,6 @@ class LookupCache:
         dropped = set(stale[: len(stale) // 2])
         return {files: index for files, index in column.by_files.items() if files not in dropped}
 
-    def forget(self, folder: str) -> None:
-        """Drop the indexes of a table."""
-        with self._lock:
-            for key in [key for key in self._columns if key[0] == folder]:
-                self._bytes -= self._columns.pop(key).nbytes
-
 
 def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: Sequence[str]) -> pa.Table:
     """Return columns of the live rows with one of `values` in one of the text columns `by`, in no guaranteed order."""
@@ -265,7 +274,7 @@ def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: S
     with table.reading():
         indexes = [table.store.lookups.of(table, name) for name in by]
         wanted = _Values(values)
-        found: list[FragmentRows] = []
+        found: list[_FoundRows] = []
         unindexed: list[int] = []
         exact, total = True, 0
         for position, (files, _, gone) in enumerate(table.fragments):
@@ -283,7 +292,7 @@ def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: S
                 exact = exact and all(index is not None and index.exact for index in here)
                 left = _live(table, position, gone, offsets)
                 if left:
-                    found.append(FragmentRows(position, left))
+                    found.append(_FoundRows(position, left))
         if total > _CANDIDATES_MAX:
             return table.read_with(by, values, columns)
         rows = _found(table, by, wanted, columns, found, exact=exact)
@@ -312,7 +321,7 @@ def _found(
     by: Sequence[str],
     wanted: _Values,
     columns: Sequence[str],
-    found: Sequence[FragmentRows],
+    found: Sequence[_FoundRows],
     *,
     exact: bool,
 ) -> pa.Table:
@@ -334,7 +343,7 @@ def _schema(table: Table, columns: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(name, pa.uint64()) if name in virtual else table.schema.field(name) for name in columns])
 
 
-def _read(table: Table, found: Sequence[FragmentRows], columns: Sequence[str]) -> pa.Table:
+def _read(table: Table, found: Sequence[_FoundRows], columns: Sequence[str]) -> pa.Table:
     """Read columns of rows, in row order."""
     schema = _schema(table, columns)
     if not found:

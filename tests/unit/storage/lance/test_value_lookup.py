@@ -97,6 +97,23 @@ def test_lookup_equals_a_scan_in_every_version(graph, sizes, same_hash, monkeypa
         check(snapshot.table(BESIDE), ["src", "dst"], [name, "s3"], ["id", "_rowid"])
 
 
+@pytest.mark.parametrize("small", [0, 3])
+def test_fragments_without_an_index_are_scanned(graph, small):
+    graph.ensure_indices()
+    for number in range(4):
+        graph.mutate("query q($n: String) { insert Shelf { code: $n, cap: 1 } }", params={"n": f"new{number}"})
+        graph.mutate("query q($n: String) { update Shelf set { cap: 2 } where code = $n }", params={"n": f"s{number}"})
+        graph.mutate("query q($n: String) { delete Shelf where code = $n }", params={"n": f"s{10 + number}"})
+    lookups(graph, small_rows_max=small)
+    for key, column in ((SHELF, "id"), (BESIDE, "src"), (BESIDE, "dst")):
+        table = graph.snapshot().table(key)
+        columns = list(dict.fromkeys(["id", column, "_rowaddr"]))
+        every = table.read(columns).to_pylist()
+        for value in ("s1", "s9", "s11", "new2", "absent"):
+            found = find_rows(table, [column], [value], columns)
+            assert ordered(found) == sorted((row for row in every if row[column] == value), key=repr)
+
+
 def test_a_commit_indexes_only_its_fragment(graph, monkeypatch):
     lookups(graph)
     insert = "query q($n: String) { insert Shelf { code: $n } }"
@@ -126,6 +143,23 @@ def test_many_small_fragments_are_read_by_one_scan(graph, monkeypatch):
     monkeypatch.setattr(Table, "read_all_rows", lambda self, columns, at: (read.append(at), real(self, columns, at))[1])
     check(table, "id", ["s3", "s4", "new0", "new7"], ["id", "cap"])
     assert len(read) == 1, "the fragment with a deleted row"
+
+
+def test_written_rows_are_indexed_without_a_read(graph, monkeypatch):
+    before = graph.snapshot().table(SHELF)
+    graph.load([shelf("x"), shelf("y")], mode="append")
+    after = graph.snapshot().table(SHELF)
+    cache = lookups(graph)
+    check(before, "id", ["s1"], ["id"])
+    metadata = [fragment.metadata for fragment in after.dataset.get_fragments()[before.fragment_count :]]
+    written = after.read_with(["id"], ["x", "y"], after.schema.names)
+    monkeypatch.setattr(Table, "read_all_rows", None)
+    before.remember_written(metadata, written)
+    check(after, "id", ["s1", "x"], ["id", "_rowid"])
+    check(after, "id", ["y", "z"], ["code"])
+    size = cache.nbytes
+    before.remember_written(metadata, pa.concat_tables([written] * 3_000))
+    assert cache.nbytes == size, "many rows are left to the first lookup"
 
 
 def test_large_fragments_are_indexed_when_scans_took_as_long(graph, monkeypatch):
@@ -170,7 +204,8 @@ def test_a_located_row_is_not_looked_up_again(graph, monkeypatch):
     assert sorted(ids) == ["e1", "e13", "e17", "e5", "e9"]
     monkeypatch.setattr(tables, "find_rows", None)
     assert ordered(table.rows_of(["e1", "e5"], place)) == expected
-    assert table.rows_of(["e5"], ["_rowaddr"]).num_rows == 1
+    table._located.add(table.read_with(["id"], ["e5"], place))
+    assert table.rows_of(["e5", "e5"], ["_rowaddr"]).num_rows == 1
 
 
 def test_indexes_of_dropped_fragments_are_removed(graph, monkeypatch):
