@@ -130,8 +130,8 @@ class TableOverlay:
             own = self.rows.filter(pc.equal(self.rows["id"], id_)).select(wanted)
             if own.num_rows:
                 return own
-        if len(self.deleted) and pc.index(self.deleted, id_).as_py() >= 0:
-            return self.schema.empty_table().select(wanted)
+        if self._is_deleted(id_):
+            return self._none(wanted)
         # An existence test changes nothing; other rows are changed by the statement.
         if wanted == ["id"]:
             return self.committed.rows_with("id", [id_], wanted)
@@ -142,11 +142,22 @@ class TableOverlay:
         selection = Selection((condition,)) if isinstance(condition, Test) else condition
         wanted = [*columns] if columns is not None else self.schema.names
         needed = list(dict.fromkeys([*wanted, *selection.columns, "id"]))
+        id_ = selection.id()
+        if id_ is not None and self._ids is not None and id_ not in self._ids:
+            # The rows of the write do not matter: one lookup finds the row.
+            stored = self._none(needed) if self._is_deleted(id_) else self._stored(selection, needed)
+            return selection.of_stored(stored).select(wanted)
         stored = selection.of_stored(self._visible(self._stored(selection, needed))).select(wanted)
         if not self._parts:
             return stored
         own = selection.of_all(self.rows).select(wanted)
         return pa.concat_tables([_with_schema(stored, own.schema), own])
+
+    def _is_deleted(self, id_: str) -> bool:
+        return bool(len(self.deleted)) and pc.index(self.deleted, id_).as_py() >= 0
+
+    def _none(self, columns: Sequence[str]) -> pa.Table:
+        return self.schema.empty_table().select([*columns])
 
     def _stored(self, selection: Selection, columns: Sequence[str]) -> pa.Table:
         """Return the committed rows that satisfy the tests of a condition."""

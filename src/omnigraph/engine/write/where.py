@@ -60,6 +60,11 @@ class Selection:
                     return column, test.value, tuple(other for other in self.tests if other is not test)
         return None
 
+    def id(self) -> str | None:
+        """Return the id that a test requires; None if there is no such test."""
+        found = self.lookup()
+        return found[1] if found is not None and found[0] == "id" else None
+
     def of_stored(self, rows: pa.Table) -> pa.Table:
         """Filter rows that already passed the pushed-down filter."""
         for condition in self.rest:

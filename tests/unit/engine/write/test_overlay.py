@@ -127,3 +127,30 @@ def test_only_changed_tables_are_staged(graph):
     delta = write.delta().tables[BESIDE]
     assert delta.deleted.to_pylist() == ["ab"]
     assert not delta.replaces
+
+
+def test_rows_are_found_by_id_through_all_states(graph):
+    table = WriteOverlay(graph.snapshot()).table(SHELF)
+
+    def found(id_: str) -> list[Any]:
+        by_test = table.matching(predicates.make_test("id", STRING, "=", id_)).to_pylist()
+        assert by_test == table.by_id(id_).to_pylist()
+        assert [row["id"] for row in by_test] == table.by_id(id_, ["id"])["id"].to_pylist()
+        return [row["cap"] for row in by_test]
+
+    assert (found("a"), found("n")) == ([1], [])
+    table.put(rows(table, {"id": "n", "code": "n", "cap": 9}), fresh=True)
+    assert (found("a"), found("n")) == ([1], [9])
+    table.put(rows(table, {"id": "a", "code": "a", "cap": 5}))
+    assert (found("a"), found("b")) == ([5], [2])
+    table.delete(pa.array(["a", "b", "n"]))
+    assert (found("a"), found("b"), found("n")) == ([], [], [])
+    table.put(rows(table, {"id": "b", "code": "b", "cap": 6}), fresh=True)
+    assert found("b") == [6]
+    change = table.change()
+    assert change.upsert is not None
+    assert change.upsert["id"].to_pylist() == ["b"], "the committed table has the id"
+    table.put(rows(table, *({"id": f"m{number}", "code": f"m{number}", "cap": number} for number in range(2_000))))
+    assert (found("a"), found("b"), found("m7"), found("c")) == ([], [6], [7], [None])
+    table.delete(pa.array(["m7", "c"]))
+    assert (found("m7"), found("c"), found("m8")) == ([], [], [8])
