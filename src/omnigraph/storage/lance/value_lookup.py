@@ -27,6 +27,7 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
 from omnigraph.hashing import hash_text, hash_texts
 from omnigraph.storage.lance.deletions import deleted_offsets
+from omnigraph.storage.lance.lance_module import lance
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table
@@ -44,6 +45,10 @@ _CANDIDATES_MAX = 4_096
 """More rows are read faster by a scan."""
 _SINGLE_READS_MAX = 4
 """More small fragments are read by one scan."""
+_TAKEN_FRAGMENTS_MAX = 4
+"""Rows of more fragments are read by one scan if their row ids are wanted."""
+_RANGE_BYTES_MAX = 26
+"""Size of the description of consecutive row ids at most."""
 _STALE_MAX = 256
 """Indexes of fragments that the version does not have, before the oldest are dropped."""
 _LOW = np.uint64(0xFFFFFFFF)
@@ -348,28 +353,68 @@ def _read(table: Table, found: Sequence[_FoundRows], columns: Sequence[str]) -> 
     schema = _schema(table, columns)
     if not found:
         return schema.empty_table()
+    if not table.blobs.intersection(columns):
+        parts = _taken(table, found, schema)
+        if parts:
+            return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
     fragments = table.dataset.get_fragments()
-    if ROW_ID in columns or table.blobs.intersection(columns):
-        addresses = [(fragments[rows.position].fragment_id << 32) | offset for rows in found for offset in rows.offsets]
-        scanner = table.dataset.scanner(
-            columns=[*columns],
-            fragments=[fragments[rows.position] for rows in found],
-            filter=f"{ADDRESS} IN ({', '.join(map(str, addresses))})",
-            blob_handling=table.blob_handling(columns),
-        )
-        return _conformed(scanner.to_table(), schema)
-    stored = [name for name in columns if name != ADDRESS]
+    addresses = [(fragments[rows.position].fragment_id << 32) | offset for rows in found for offset in rows.offsets]
+    scanner = table.dataset.scanner(
+        columns=[*columns],
+        fragments=[fragments[rows.position] for rows in found],
+        filter=f"{ADDRESS} IN ({', '.join(map(str, addresses))})",
+        blob_handling=table.blob_handling(columns),
+    )
+    return _conformed(scanner.to_table(), schema)
+
+
+def _taken(table: Table, found: Sequence[_FoundRows], schema: pa.Schema) -> list[pa.Table]:
+    """Read rows by number, fragment by fragment; nothing if a scan is faster or row ids are not consecutive."""
+    with_ids = ROW_ID in schema.names
+    if with_ids and len(found) > _TAKEN_FRAGMENTS_MAX:
+        return []
+    fragments = table.dataset.get_fragments()
+    stored = [name for name in schema.names if name not in (ADDRESS, ROW_ID)]
     parts: list[pa.Table] = []
     for position, offsets in found:
         fragment = fragments[position]
-        places = np.array(offsets)
+        places = np.array(offsets, np.int64)
+        first = _first_row_id(fragment.metadata) if with_ids else 0
+        if first is None:
+            return []
         live = places - np.searchsorted(deleted_offsets(table, fragment), places)
         rows = fragment.take(live.tolist(), columns=stored)
-        if ADDRESS in columns:
-            address = pa.array((fragment.fragment_id << 32) | places.astype(np.uint64), pa.uint64())
-            rows = rows.append_column(ADDRESS, address).select([*columns])
-        parts.append(_conformed(rows, schema))
-    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+        virtual = {ADDRESS: (fragment.fragment_id << 32) + places, ROW_ID: first + places}
+        columns = [
+            pa.array(virtual[name].astype(np.uint64)) if name in virtual else rows[name] for name in schema.names
+        ]
+        parts.append(pa.Table.from_arrays(columns, schema=schema))
+    return parts
+
+
+def _first_row_id(metadata: lance.fragment.FragmentMetadata) -> int | None:
+    """Return the row id of the first row if the row ids of a fragment are consecutive; None if they are not.
+
+    Lance stores them as a message of segments. A segment of consecutive ids has a start, 0 if it is absent, and an end.
+    """
+    described: Any = metadata.row_id_meta
+    stored = described.asdict().get("Inline") if described is not None else None
+    if not stored or len(stored) > _RANGE_BYTES_MAX or stored[:4] != [10, len(stored) - 2, 10, len(stored) - 4]:
+        return None
+    ends = {8: 0, 16: 0}
+    at = 4
+    while at < len(stored):
+        field, value, shift = stored[at], 0, 0
+        at += 1
+        while True:
+            value |= (stored[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+            if stored[at - 1] < 0x80:
+                break
+        ends[field] = value
+    start, end = ends[8], ends[16]
+    return start if len(ends) == 2 and end - start == metadata.physical_rows else None
 
 
 def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ import omnigraph as og
 from omnigraph.graph import Graph
 from omnigraph.storage.lance import tables, value_lookup
 from omnigraph.storage.lance.tables import Table
-from omnigraph.storage.lance.value_lookup import LookupCache, find_rows
+from omnigraph.storage.lance.value_lookup import LookupCache, _first_row_id, find_rows
 from support.writes import SHELVES as SCHEMA
 from support.writes import beside, new_graph, shelf
 
@@ -112,6 +113,28 @@ def test_fragments_without_an_index_are_scanned(graph, small):
         for value in ("s1", "s9", "s11", "new2", "absent"):
             found = find_rows(table, [column], [value], columns)
             assert ordered(found) == sorted((row for row in every if row[column] == value), key=repr)
+
+
+def test_row_ids_are_derived_only_if_they_are_consecutive():
+    choice = random.Random(3)
+    derived = 0
+    for _ in range(1_000):
+        start = choice.choice([0, 1, 127, 128, 16_384, 2**32, 2**62]) + choice.randrange(3)
+        ids = list(range(start, start + choice.choice([1, 2, 3, 127, 300])))
+        match choice.randrange(4):
+            case 1:
+                choice.shuffle(ids)
+            case 2:
+                ids = ids[: len(ids) // 2] + ids[len(ids) // 2 + 1 :] or ids
+            case 3:
+                ids = sorted(choice.sample(range(start, start + 10 * len(ids)), len(ids)))
+        meta = lance.fragment.RowIdSequence(ids).to_inline_metadata()
+        first = _first_row_id(lance.fragment.FragmentMetadata(0, [], len(ids), row_id_meta=meta))
+        assert first in ((None, ids[0]) if ids == list(range(ids[0], ids[0] + len(ids))) else (None,))
+        derived += first is not None
+        assert _first_row_id(lance.fragment.FragmentMetadata(0, [], len(ids) + 1, row_id_meta=meta)) is None
+    assert derived > 200
+    assert _first_row_id(lance.fragment.FragmentMetadata(0, [], 1)) is None
 
 
 def test_a_commit_indexes_only_its_fragment(graph, monkeypatch):
