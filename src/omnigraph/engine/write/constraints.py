@@ -38,6 +38,8 @@ from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_key
 
+_FEW_ROWS = 64
+
 
 def rules_of(catalog: Catalog) -> list[IntegrityRule]:
     """Return all rules of a schema, in the order of checking."""
@@ -317,17 +319,36 @@ def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) ->
     table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
     if table is None or not table.rows.num_rows:
         return
-    wanted = one_array(pc.unique(table.rows[column]))
-    if nodes is not None:
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
-    if len(wanted) and not (nodes is not None and nodes.replaces):
-        found = delta.surviving(TableKey.node(node_type), ["id"], "id", wanted)["id"]
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
+    few = table.rows.num_rows <= _FEW_ROWS and (nodes is None or nodes.rows.num_rows <= _FEW_ROWS)
+    wanted = (_few_absent if few else _absent)(table.rows[column], nodes, node_type, delta)
     if not len(wanted):
         return
     for position, id_, lost in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
         message = f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}"
         yield Violation("endpoint", edge.table_key, id_, message, column, position=position)
+
+
+def _absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str, delta: Delta) -> pa.Array:
+    """Return the ends of edges that do not exist after the write."""
+    wanted = one_array(pc.unique(ends))
+    if nodes is not None:
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
+    if len(wanted) and not (nodes is not None and nodes.replaces):
+        found = delta.surviving(TableKey.node(node_type), ["id"], "id", wanted)["id"]
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
+    return wanted
+
+
+def _few_absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str, delta: Delta) -> pa.Array:
+    """Return what `_absent` returns. For a few rows, Python takes a fraction of the time of Arrow."""
+    wanted = dict.fromkeys(ends.to_pylist())
+    for id_ in nodes.rows["id"].to_pylist() if nodes is not None else ():
+        wanted.pop(id_, None)
+    if wanted and not (nodes is not None and nodes.replaces):
+        values = pa.array(wanted, pa.utf8())
+        for id_ in delta.surviving(TableKey.node(node_type), ["id"], "id", values)["id"].to_pylist():
+            wanted.pop(id_, None)
+    return pa.array(wanted, pa.utf8())
 
 
 def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
