@@ -33,7 +33,7 @@ import pyarrow as pa
 from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.storage.manifest.manifest_table import SCHEMA as MANIFEST_SCHEMA
+from omnigraph.storage.manifest.manifest_schema import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository

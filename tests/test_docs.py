@@ -307,7 +307,9 @@ def test_decision_records_are_indexed_and_complete():
     assert [int(path.name[:4]) for path in records] == [*range(1, len(records) + 1)]
     for path in records:
         text = path.read_text(encoding="utf-8")
-        title = re.match(r"# (\d+)\. (.+)\n\nStatus: (proposed|accepted|superseded by \d{4})\n", text)
+        title = re.match(
+            r"# (\d+)\. (.+)\n\nStatus: (proposed|accepted(?:, amended by \d{4})?|superseded by \d{4})\n", text
+        )
         assert title is not None, path.name
         assert f"[{path.name[:4]} {title[2]}]({path.name}) | {title[3]} |" in index
         assert re.findall(r"(?m)^## (.+)$", text) == ["Context", "Decision", "Consequences"]

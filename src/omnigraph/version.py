@@ -2,7 +2,7 @@
 
 __version__ = "0.2.0.dev0"
 
-STORAGE_FORMAT = 1002
-"""The storage format that this release writes. It also reads the previous one, which the first write upgrades."""
+STORAGE_FORMAT = 1003
+"""The storage format that this release writes. It also reads those since the oldest, which the first write upgrades."""
 STORAGE_FORMAT_OLDEST = 1001
 """The oldest storage format that this release reads. Older and newer formats are rejected."""

@@ -12,6 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.manifest import manifest_table
+from omnigraph.storage.manifest.commit_log import CommitLog
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
@@ -40,28 +41,32 @@ def test_a_writer_stopped_before_its_publish_does_not_block_others(root, tmp_pat
     assert stalled.wrote() == ["stalled"], "it tried again and landed"
 
 
-@pytest.mark.parametrize("step", ["_merge", "_sync_data"])
+@pytest.mark.parametrize("step", ["identity", "append"])
 def test_a_writer_whose_base_was_trimmed_retries(root, monkeypatch, step):
-    monkeypatch.setattr(manifest_table, "_SEAL_ROWS", 6)
-    monkeypatch.setattr(manifest_table, "_TRIM_EVERY", 4)
-    monkeypatch.setattr(manifest_table, "_KEEP_VERSIONS", 2)
+    """It stops before it checks the entry of its base, or before it creates its own."""
+    monkeypatch.setattr(manifest_table, "_CHECKPOINT_RECORDS", 4)
+    monkeypatch.setattr(manifest_table, "_CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(manifest_table, "_KEEP_ENTRIES", 2)
     slow, quick = Repository.open(root), Repository.open(root)
-    # Three rows per commit, sealed at six: after an even number of commits the next one seals.
     for number in range(8):
         add_pair(quick, f"before-{number}")
-    do = getattr(manifest_table.ManifestTable, step)
+    do = getattr(CommitLog, step)
+    stopped: list[bool] = []
 
-    def sleep(self: manifest_table.ManifestTable, *arguments: object) -> object:
-        if self is slow.manifest:
-            monkeypatch.setattr(manifest_table.ManifestTable, step, do)
-            for number in range(8):
+    def sleep(log: CommitLog, *arguments: object) -> object:
+        if log is slow.manifest._log and armed and not stopped:
+            stopped.append(True)
+            for number in range(12):
                 add_pair(quick, f"quick-{number}")
-        return do(self, *arguments)
+        return do(log, *arguments)
 
-    monkeypatch.setattr(manifest_table.ManifestTable, step, sleep)
-    add_pair(slow, "slow")
-    keys = {f"{name}-{number}" for name in ("before", "quick") for number in range(8)}
-    assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 20
+    armed: list[bool] = []
+    monkeypatch.setattr(CommitLog, step, sleep)
+    with arm("publish.before_commit", lambda: armed.append(True)):
+        add_pair(slow, "slow")
+    assert stopped
+    keys = {f"before-{number}" for number in range(8)} | {f"quick-{number}" for number in range(12)}
+    assert len(check_sound(og.open(root), {*seeds(2), *keys, "slow"})) == 24
 
 
 def test_the_intent_of_a_stopped_writer_is_kept(root, tmp_path):

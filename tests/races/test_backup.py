@@ -20,8 +20,9 @@ from support.serving import WAIT_S, make_graph, wait_for
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operate.md"
 STEPS = re.findall(r"(?m)^\$ ((?:mkdir|cp) .*backup\.omni.*)$", GUIDE.read_text(encoding="utf-8"))
 NAMES = "query names() { match { $p: Person } return { $p.name } }"
-FEW, MANY = 2, 40
-"""Commits between two steps of a copy; the manifest keeps the data of 32 versions."""
+MKDIR, LOG, VERSIONS, MANIFEST, TABLES = range(5)
+FEW, MANY = 2, 70
+"""Commits between two steps of a copy; a checkpoint is written after 64 versions."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="cp")
 
@@ -60,14 +61,20 @@ def names(graph: og.Graph) -> set[str]:
     return {row["p.name"] for row in graph.query(NAMES)}
 
 
-def test_the_guide_copies_in_four_steps():
-    assert [step.split()[0] for step in STEPS] == ["mkdir", "cp", "cp", "cp"]
-    assert "_versions" in STEPS[1]
+def test_the_guide_copies_in_this_order():
+    assert [step.split()[0] for step in STEPS] == ["mkdir", "cp", "cp", "cp", "cp"]
+    assert "__log" in STEPS[LOG]
+    assert "_versions" in STEPS[VERSIONS]
+    assert "data" in STEPS[MANIFEST]
 
 
-@pytest.mark.parametrize("commits", [{2: FEW, 3: FEW}, {2: FEW, 3: MANY}], ids=["a fast copy", "a slow copy of tables"])
+@pytest.mark.parametrize(
+    "commits",
+    [{VERSIONS: FEW, MANIFEST: FEW, TABLES: FEW}, {VERSIONS: MANY, MANIFEST: FEW}, {MANIFEST: MANY}, {TABLES: MANY}],
+    ids=["a fast copy", "a slow copy of the log", "a slow copy of the manifest", "a slow copy of tables"],
+)
 def test_a_copy_during_writes_is_complete(tmp_path, commits: dict[int, int]):
-    """Further commits are made before the data of the manifest and before the tables are copied."""
+    """Further commits are made before each step."""
     make_graph(tmp_path / "log.omni", "first")
     with writers(tmp_path / "log.omni") as written:
         wait_for(lambda: len(written) > 10, "the first commits")
@@ -78,9 +85,9 @@ def test_a_copy_during_writes_is_complete(tmp_path, commits: dict[int, int]):
             # cp reports temporary files that disappear while it runs, with exit code 1.
             subprocess.run(["bash", "-c", step], cwd=tmp_path, capture_output=True, timeout=WAIT_S, check=False)
     after = {*written}
-    copy = og.open(tmp_path / "backup.omni", read_only=True)
-    assert copy.verify(deep=True) == []
-    assert before | {"first"} <= names(copy) <= after | {"first"}
+    backup = og.open(tmp_path / "backup.omni", read_only=True)
+    assert backup.verify(deep=True) == []
+    assert before | {"first"} <= names(backup) <= after | {"first"}
     writable = og.open(tmp_path / "backup.omni", sync=False)
     writable.load([{"type": "Person", "data": {"name": "last"}}], mode="append")
     writable.cleanup(keep=1)
@@ -88,26 +95,44 @@ def test_a_copy_during_writes_is_complete(tmp_path, commits: dict[int, int]):
     assert "last" in names(writable)
 
 
-def test_a_copy_in_another_order_is_recognised(tmp_path):
-    """A commit between the copy of the tables and that of the manifest is missing from the tables."""
+def copy(tmp_path: Path, *steps: int) -> None:
+    for step in steps:
+        subprocess.run(["bash", "-c", STEPS[step]], cwd=tmp_path, timeout=WAIT_S, check=True)
+
+
+def commit(path: Path, *added: str) -> None:
+    graph = og.open(path, sync=False)
+    for name in added:
+        graph.load([{"type": "Person", "data": {"name": name}}], mode="append")
+
+
+def test_a_copy_of_the_tables_before_the_log_is_recognised(tmp_path):
+    """A commit between the copy of the tables and that of the log is missing from the tables."""
     path = make_graph(tmp_path / "log.omni", "first")
-    mkdir, versions, manifest, tables = STEPS
-    for step in (mkdir, tables):
-        subprocess.run(["bash", "-c", step], cwd=tmp_path, timeout=WAIT_S, check=True)
-    og.open(path).load([{"type": "Person", "data": {"name": "second"}}], mode="append")
-    for step in (versions, manifest):
-        subprocess.run(["bash", "-c", step], cwd=tmp_path, timeout=WAIT_S, check=True)
+    copy(tmp_path, MKDIR, TABLES)
+    commit(path, "second")
+    copy(tmp_path, LOG, VERSIONS, MANIFEST)
     with pytest.raises(Damaged):
         names(og.open(tmp_path / "backup.omni", read_only=True))
     assert run(["verify", str(tmp_path / "backup.omni")]) == 1
     assert og.open(path).verify() == []
 
 
+def test_a_copy_of_the_manifest_before_the_log_is_recognised(tmp_path):
+    """The log continues a checkpoint that was written after the copy of the manifest."""
+    path = make_graph(tmp_path / "log.omni", "first")
+    copy(tmp_path, MKDIR, VERSIONS, MANIFEST)
+    commit(path, *(f"person {number}" for number in range(MANY)))
+    copy(tmp_path, LOG, TABLES)
+    with pytest.raises(Damaged, match="does not continue") as caught:
+        og.open(tmp_path / "backup.omni", read_only=True)
+    assert "__log first" in str(caught.value.hint)
+
+
 def test_an_open_handle_continues_with_a_restored_copy(tmp_path):
     path = make_graph(tmp_path / "log.omni", "first")
     graph = og.open(path, sync=False)
-    for step in STEPS:
-        subprocess.run(["bash", "-c", step], cwd=tmp_path, timeout=WAIT_S, check=True)
+    copy(tmp_path, MKDIR, LOG, VERSIONS, MANIFEST, TABLES)
     graph.load([{"type": "Person", "data": {"name": "mistake"}}], mode="append")
     assert names(graph) == {"first", "mistake"}
     path.rename(tmp_path / "damaged.omni")

@@ -22,15 +22,19 @@ from support.store import (
     repository_of,
     seeds,
     settle,
+    write_elsewhere,
 )
 from support.storm import rage
 
 SEEDED = 2
 COMMIT_DIES_AT = [
-    *(f"table.{step}=1:kill" for step in ("staged", "detached", "promoted")),
+    *(f"table.{step}=1:kill" for step in ("staged", "numbered", "detached", "promoted")),
     *(f"intent.{step}=kill" for step in ("write", "written", "delete")),
     *(f"publish.{step}=kill" for step in ("before_commit", "after_commit")),
 ]
+CHECKPOINT_DIES_AT = [f"checkpoint.{step}=kill" for step in ("before_commit", "after_commit")]
+RECORDS = 64
+"""Versions in the log before its publisher writes a checkpoint."""
 INIT_DIES_AT = [f"init.{step}=kill" for step in ("claimed", "tables_created", "before_manifest", "after_manifest")]
 RECOVERY_DIES_AT = [f"recovery.{step}=kill" for step in ("listed", "fenced", "collected", "audited")]
 MAINTENANCE_DIES_AT = [
@@ -44,7 +48,13 @@ LANDED = ("publish.after_commit", "intent.delete")
 
 
 def test_every_failpoint_has_a_case():
-    cases = [*COMMIT_DIES_AT, *INIT_DIES_AT, *RECOVERY_DIES_AT, *(case for _, case in MAINTENANCE_DIES_AT)]
+    cases = [
+        *COMMIT_DIES_AT,
+        *CHECKPOINT_DIES_AT,
+        *INIT_DIES_AT,
+        *RECOVERY_DIES_AT,
+        *(case for _, case in MAINTENANCE_DIES_AT),
+    ]
     assert {case.partition("=")[0] for case in cases} == set(NAMES)
 
 
@@ -72,11 +82,26 @@ def die(s3: S3, tmp_path: Path) -> Die:
 
 @pytest.mark.parametrize("case", COMMIT_DIES_AT)
 def test_kill_during_commit(case, uri, die, s3):
+    if case.startswith("table.detached"):
+        write_elsewhere(uri, environ=s3.environ)
     worker = die(uri, "commits", case, count=1)
-    assert worker.wrote() == []
+    assert worker.wrote() == [] or case.startswith("intent.delete"), "an intent is deleted after the response"
     settle(uri, environ=s3.environ)
-    commits = check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED), in_flight=1)
+    graph = og.open(uri, environ=s3.environ)
+    commits = check_sound(graph, {*seeds(SEEDED), *worker.wrote()}, in_flight=1)
     assert len(commits) == 1 + SEEDED + case.startswith(LANDED)
+    for branch in graph.branches()[1:]:
+        graph.branch_delete(branch, force=True)
+    collect(check_usable(uri, environ=s3.environ))
+
+
+@pytest.mark.parametrize("case", CHECKPOINT_DIES_AT)
+def test_kill_during_commit_that_writes_a_checkpoint(case, uri, die, s3):
+    wrote = RECORDS - SEEDED - 1
+    worker = die(uri, "commits", case, count=wrote + 1)
+    assert len(worker.wrote()) == wrote
+    settle(uri, environ=s3.environ)
+    check_sound(og.open(uri, environ=s3.environ), {*seeds(SEEDED), *worker.wrote()}, in_flight=1)
     collect(check_usable(uri, environ=s3.environ))
 
 
@@ -144,7 +169,7 @@ def lose_response(way: LossyWay, response: int | None, *parts: str) -> list[str]
 
 
 @pytest.mark.parametrize("response", [None, 500], ids=["connection lost", "server error after the write"])
-@pytest.mark.parametrize("parts", [("__manifest", "_versions"), ("nodes", "_versions"), ("nodes", "data")])
+@pytest.mark.parametrize("parts", [("__log",), ("nodes", "_versions"), ("nodes", "data")])
 def test_a_commit_whose_response_is_lost_exists_once(uri, way, response, parts):
     graph = og.open(uri, environ=way.environ)
     lost = lose_response(way, response, *parts)

@@ -117,11 +117,11 @@ def test_writers_of_a_process_retry_one_after_the_other(graph):
 
     def second() -> None:
         waiting.set()
-        with manifest.retry_lock():
+        with manifest.locks.retry_lock():
             order.append("second")
 
     thread = threading.Thread(target=second)
-    with manifest.retry_lock():
+    with manifest.locks.retry_lock():
         thread.start()
         assert waiting.wait(30)
         time.sleep(0.1)

@@ -18,6 +18,7 @@ from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.tables import TableStore
 from omnigraph.versioning.model.manifest_objects import Commit, GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
 
@@ -83,6 +84,13 @@ def add_people(repository: Repository, *ids: str, **options: Any) -> Commit:
     commit = change(repository, {PERSON: TableWrite(append=people(*ids))}, **options)
     assert commit is not None
     return commit
+
+
+def write_elsewhere(repository: Repository) -> None:
+    """Write all tables on another branch, so that the versions of main are not the newest of their tables."""
+    create_branch(repository, "elsewhere")
+    written = {PERSON: TableWrite(append=people("x", "y")), KNOWS: TableWrite(append=knows(("x", "y")))}
+    assert change(repository, written, branch="elsewhere") is not None
 
 
 def put_people(repository: Repository, *ids: str, name: str | None = None, **options: Any) -> Commit:

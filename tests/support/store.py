@@ -58,6 +58,13 @@ _PATIENCE_S = 120.0
 # -- writing -----------------------------------------------------------------------------------------
 
 
+def write_elsewhere(root: str | Path, environ: Mapping[str, str] | None = None) -> None:
+    """Write both tables on another branch, so that the versions of main are not the newest of their tables."""
+    graph = og.open(root, environ=environ)
+    graph.branch_create("elsewhere")
+    add_pair(repository_of(graph), "elsewhere", branch="elsewhere")
+
+
 def add_pair(repository: Repository, key: str, **options: Any) -> Commit:
     """One commit into both tables."""
 

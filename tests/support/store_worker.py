@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -62,17 +63,28 @@ def rounds(request: dict[str, Any]) -> Iterator[int]:
 
 
 class _Calls:
-    """Counts the calls that change the store."""
+    """Counts the calls that change the store, in this thread and in those that it starts."""
 
     def __init__(self, die_at: int) -> None:
         self.seen = 0
         self.die_at = die_at
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> _Calls:
+        threading.setprofile(self)
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)
 
     def __call__(self, _frame: Any, event: str, called: Any) -> None:
         if event == "c_call" and called.__qualname__ in _STORE_CALLS:
-            if self.seen == self.die_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.seen += 1
+            with self._lock:
+                if self.seen == self.die_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                self.seen += 1
 
 
 class Actions:
@@ -166,19 +178,15 @@ class Actions:
     def one_call(self) -> None:
         """Write one pair under the call counter."""
         repository = self.repository()
-        calls = _Calls(self.request["die_at"])
-        sys.setprofile(calls)
-        commit = add_pair(repository, self.name)
-        sys.setprofile(None)
+        with _Calls(self.request["die_at"]) as calls:
+            commit = add_pair(repository, self.name)
         say(key=self.name, commit=commit.id, calls=calls.seen)
 
     def merge_call(self) -> None:
         """Merge a branch under the call counter."""
         graph = self.open()
-        calls = _Calls(self.request["die_at"])
-        sys.setprofile(calls)
-        result = graph.merge(self.request["branch"])
-        sys.setprofile(None)
+        with _Calls(self.request["die_at"]) as calls:
+            result = graph.merge(self.request["branch"])
         say(commit=result.commit_id, outcome=result.outcome, calls=calls.seen)
 
     def increments(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import EmbeddingMismatch, InputError
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
+from support.store import repository_of
 
 SCHEMA = """
 node Note {
@@ -64,6 +65,7 @@ def test_first_vector_makes_the_record(tmp_path):
     assert record(opened(tmp_path / "g", {})) == BY_LOCAL
     first = graph.commits()[-1].id
     assert graph.snapshot(at=first).embedding("node:Note", "meaning") is None
+    repository_of(graph).manifest.checkpoint(repository_of(graph).state().manifest)
     rows = lance.dataset(str(tmp_path / "g" / "__manifest")).to_table(filter="object_type = 'graph_head'").to_pylist()
     assert json.loads(rows[0]["metadata"])["embeddings"] == {
         "node:Note": {"meaning": ["local", "local-hashed-ngrams-v1", 8]}

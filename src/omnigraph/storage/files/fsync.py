@@ -1,8 +1,15 @@
 """Durability of local files across a power failure.
 
 Lance writes files and links them into place but never syncs, so after a power failure a manifest may refer to an empty
-data file. Everything that a publish makes visible is synced before the publish; then the publish itself is synced.
-Object stores do not require this.
+data file. A commit has three barriers, each of which is complete before the next begins:
+
+1. the files of all tables that it changes, with their folders, all at once;
+2. the entry of the log;
+3. the folder of the log. The response follows.
+
+A power failure before the third leaves files that no version of the graph refers to, or a complete commit that was not
+acknowledged. Intent files are not synced: they only help to find such files early, and a cleanup finds them as well.
+Object stores do not require any of this.
 """
 
 from __future__ import annotations
@@ -11,31 +18,78 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
+
+from omnigraph.storage.parallel import each_request
+
+
+class _SyncedFolders:
+    """Folders whose entry in their parent is on disk, as far as this process knows."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, int] = {}
+
+    def parents_of(self, folders: Iterable[Path]) -> set[Path]:
+        """Return the parents to flush: those of folders that this process has not seen before."""
+        found = set()
+        with self._lock:
+            for folder in folders:
+                inode = _inode(folder)
+                if inode is not None and self._known.get(str(folder)) != inode:
+                    found.add(folder.parent)
+        return found
+
+    def add(self, folders: Iterable[Path]) -> None:
+        """Record that the parents of folders were flushed."""
+        with self._lock:
+            for folder in folders:
+                inode = _inode(folder)
+                if inode is not None:
+                    self._known[str(folder)] = inode
+            while len(self._known) > 4_096:
+                del self._known[next(iter(self._known))]
+
+
+_synced = _SyncedFolders()
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Flush files to disk, then their folders; files that no longer exist are skipped.
+    """Flush files and their folders to disk, all at once; files that no longer exist are skipped.
 
-    A file may be the first in its folder, so the parent of the folder is flushed too.
+    A file may be the first in its folder, so the parent of a folder is flushed too the first time this process writes
+    to the folder.
     """
-    sync_folders_of(path for path in paths if _sync(path))
+    files = list(dict.fromkeys(paths))
+    folders = {path.parent for path in files}
+    _sync_all([*files, *folders, *_synced.parents_of(folders)])
+    _synced.add(folders)
 
 
 def sync_folders_of(paths: Iterable[Path]) -> None:
     """Flush the folders of files whose content is already on disk, as after a rename."""
-    for folder in {above for path in paths for above in (path.parent, path.parent.parent)}:
-        _sync(folder)
+    folders = {path.parent for path in paths}
+    _sync_all([*folders, *_synced.parents_of(folders)])
+    _synced.add(folders)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the entries of a folder."""
+    _sync(folder)
 
 
 def sync_tree(folder: Path) -> None:
     """Flush every file and folder below a folder, the folder itself, and its two parents, which may be new too."""
-    for base, _, files in os.walk(folder):
-        for name in files:
-            _sync(Path(base) / name)
-        _sync(Path(base))
+    found = [Path(base) / name for base, _, files in os.walk(folder) for name in (*files, "")]
+    _sync_all(found)
     for above in (folder.parent, folder.parent.parent):
         with suppress(PermissionError):  # a folder that cannot be read was not created by this process
             _sync(above)
+
+
+def _sync_all(paths: list[Path]) -> None:
+    """Flush several files at once. The disk orders the work; the caller waits for the slowest one."""
+    each_request(_sync, paths)
 
 
 def _sync(path: Path) -> bool:
@@ -48,3 +102,10 @@ def _sync(path: Path) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return os.stat(folder).st_ino  # noqa: PTH116 (pathlib takes ten times as long as the call itself)
+    except OSError:
+        return None

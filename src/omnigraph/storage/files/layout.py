@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 MANIFEST = "__manifest"
+LOG = "__log"
 RECOVERY = "__recovery"
 INIT_CLAIM = "__init_claim.json"
 MAINTENANCE_CLAIM = "__maintenance_claim.json"

@@ -54,6 +54,13 @@ class Location:
         """The path below the bucket."""
         return self.uri.removeprefix("s3://").partition("/")[2].strip("/")
 
+    @property
+    def store_id(self) -> str | None:
+        """The object store: its endpoint and bucket; None on the local disk."""
+        if self.path is not None:
+            return None
+        return f"{self.options.get('aws_endpoint') or self.options.get('endpoint') or 'aws'}|{self.bucket}"
+
     def child(self, relative: str) -> str:
         """Return the URI of a path below the location."""
         return str(self.path / relative) if self.path is not None else f"{self.uri}/{relative}"

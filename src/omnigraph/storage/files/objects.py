@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ import pyarrow as pa
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.observer import timed
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.fsync import sync_folders_of
+from omnigraph.storage.files.fsync import sync_folder, sync_folders_of
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.lance.lance_errors import store_errors
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ".writing-"
 _PROBE_TRIES = 4
+_CHUNK_BYTES = 4 << 20
 _SECONDS_MAX = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
@@ -50,6 +51,10 @@ class ObjectStore(ABC):
         """Open an existing object as a file that is read on demand."""
 
     @abstractmethod
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield the content of an object in parts, by one request; raise `FileNotFoundError` if it does not exist."""
+
+    @abstractmethod
     def write(self, name: str, data: bytes) -> None:
         """Create or replace an object atomically."""
 
@@ -61,9 +66,18 @@ class ObjectStore(ABC):
     def delete(self, name: str) -> None:
         """Delete an object if it exists."""
 
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Delete objects in the given order; stop at the first failure."""
+        for name in names:
+            self.delete(name)
+
     @abstractmethod
     def list(self, folder: str) -> list[str]:
         """Return the full names of the objects directly in a folder, sorted."""
+
+    @abstractmethod
+    def list_times(self, folder: str) -> Sequence[tuple[str, datetime]]:
+        """Return the objects directly in a folder as `list` does, with the times they were written."""
 
     @abstractmethod
     def is_empty(self) -> bool:
@@ -178,6 +192,12 @@ class LocalObjects(ObjectStore):
         except OSError as error:
             raise _local_error(error, self.root / name) from error
 
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a file in parts."""
+        with (self.root / name).open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                yield chunk
+
     @timed("storage", "write")
     def write(self, name: str, data: bytes) -> None:
         """Create or replace a file atomically."""
@@ -189,6 +209,28 @@ class LocalObjects(ObjectStore):
                 sync_folders_of([target])
         except OSError as error:
             raise _local_error(error, target) from error
+
+    @timed("storage", "write")
+    def create_whole(self, name: str, data: bytes, *, sync: bool) -> bool:
+        """Create a file in an existing folder unless it exists; return True if it was created.
+
+        It appears with its whole content, or not at all; `write_if_absent` may leave a partial file if the file system
+        has no hard links. With `sync`, the file and its folder are synced once.
+        """
+        target = self.root / name
+        try:
+            temporary = self._temporary(target, data, sync=sync)
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return False
+            finally:
+                temporary.unlink(missing_ok=True)
+            if sync:
+                sync_folder(target.parent)
+        except OSError as error:
+            raise _local_error(error, target) from error
+        return True
 
     @timed("storage", "write")
     def write_if_absent(self, name: str, data: bytes) -> bool:
@@ -264,6 +306,11 @@ class LocalObjects(ObjectStore):
             raise _local_error(error, self.root / folder) from error
         return [f"{folder}/{name}" for name in found if not name.startswith(".")]
 
+    def list_times(self, folder: str) -> Sequence[tuple[str, datetime]]:
+        """Return the files directly in a folder with their modification times; files that vanish are skipped."""
+        found = ((name, self.written_at(name)) for name in self.list(folder))
+        return [(name, written_at) for name, written_at in found if written_at is not None]
+
     def is_empty(self) -> bool:
         """Return True if the folder is empty or does not exist."""
         try:
@@ -309,14 +356,14 @@ class LocalObjects(ObjectStore):
                 except OSError as error:
                     raise _local_error(error, file) from error
 
-    def _temporary(self, target: Path, data: bytes) -> Path:
+    def _temporary(self, target: Path, data: bytes, *, sync: bool = False) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.parent / f"{_TEMPORARY}{uuid4().hex}"
         # `tempfile` creates files with mode 0600; files of a shared graph follow the umask.
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
-                self._fill(file, data)
+                self._fill(file, data, sync=sync)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
@@ -331,10 +378,10 @@ class LocalObjects(ObjectStore):
             self._fill(file, data)
         return True
 
-    def _fill(self, file: BinaryIO, data: bytes) -> None:
+    def _fill(self, file: BinaryIO, data: bytes, *, sync: bool = False) -> None:
         file.write(data)
         file.flush()
-        if self._sync:
+        if self._sync or sync:
             os.fsync(file.fileno())
 
 
@@ -365,6 +412,18 @@ class S3Objects(ObjectStore):
         try:
             key = self._key(name)
             return pa.PythonFile(BucketFile(self._store, key, int(obstore.head(self._store, key)["size"])), mode="r")
+        except store_errors() as error:
+            raise self._error(error) from error
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield the content of an object in parts."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            for chunk in obstore.get(self._store, self._key(name)).stream(min_chunk_size=_CHUNK_BYTES):
+                yield bytes(chunk)
+        except FileNotFoundError:
+            raise
         except store_errors() as error:
             raise self._error(error) from error
 
@@ -404,9 +463,31 @@ class S3Objects(ObjectStore):
         except store_errors() as error:
             raise self._error(error) from error
 
+    @timed("storage", "delete")
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Delete objects by as few requests as possible, in any order."""
+        import obstore  # noqa: PLC0415
+
+        if not names:
+            return
+        try:
+            obstore.delete(self._store, [self._key(name) for name in names])
+        except FileNotFoundError:
+            return
+        except store_errors() as error:
+            raise self._error(error) from error
+
     @timed("storage", "list")
     def list(self, folder: str) -> list[str]:
         """Return the full names of the objects directly in a folder, sorted."""
+        return [name for name, _ in self._listed(folder)]
+
+    @timed("storage", "list")
+    def list_times(self, folder: str) -> Sequence[tuple[str, datetime]]:
+        """Return the objects directly in a folder with the times they were written, sorted."""
+        return self._listed(folder)
+
+    def _listed(self, folder: str) -> Sequence[tuple[str, datetime]]:
         import obstore  # noqa: PLC0415
 
         prefix = f"{self._key(folder)}/"
@@ -416,7 +497,9 @@ class S3Objects(ObjectStore):
             raise self._error(error) from error
         # Some stores list the folder itself once it was used.
         return sorted(
-            f"{folder}/{item['path'].removeprefix(prefix)}" for item in found if item["path"].startswith(prefix)
+            (f"{folder}/{item['path'].removeprefix(prefix)}", item["last_modified"])
+            for item in found
+            if item["path"].startswith(prefix)
         )
 
     def is_empty(self) -> bool:

@@ -9,26 +9,28 @@ from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import STORAGE_VERSION
 
 
-def create_once(
-    uri: str, rows: pa.Table, options: dict[str, str] | None, *, rows_per_file_max: int = 1_000_000
-) -> None:
-    """Write version 1 of a table. Exactly one of several creators succeeds; the others get `FileExistsError`.
+def create_once(uri: str, options: dict[str, str] | None, *fragments: pa.Table) -> None:
+    """Write version 1 of a table, with these fragments. One of several creators succeeds; the others get
+    `FileExistsError`.
 
     Lance's own create checks first and commits afterwards: the loser of a race replaces the winner's rows by a version
     2. A commit with read version 0 and without retries cannot replace anything.
     """
     try:
-        fragments = lance.fragment.write_fragments(
-            rows,
-            uri,
-            schema=rows.schema,
-            mode="create",
-            max_rows_per_file=rows_per_file_max,
-            enable_stable_row_ids=True,
-            data_storage_version=STORAGE_VERSION,
-            storage_options=options,
-        )
-        operation = lance.LanceOperation.Overwrite(rows.schema, fragments)
+        written = [
+            fragment
+            for rows in fragments
+            for fragment in lance.fragment.write_fragments(
+                rows,
+                uri,
+                schema=rows.schema,
+                mode="create",
+                enable_stable_row_ids=True,
+                data_storage_version=STORAGE_VERSION,
+                storage_options=options,
+            )
+        ]
+        operation = lance.LanceOperation.Overwrite(fragments[0].schema, written)
         lance.LanceDataset.commit(
             uri, operation, read_version=0, max_retries=0, enable_stable_row_ids=True, storage_options=options
         )

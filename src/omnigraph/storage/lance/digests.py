@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.files.layout import manifest_name
 from omnigraph.storage.lance.tables import Table, TableStore, reclaimed
+from omnigraph.storage.parallel import each_request
 
-_CHUNK_BYTES = 4 << 20
 _DIGITS = 32
 """128 bits of SHA-256."""
 
@@ -63,7 +63,10 @@ def record_digests(
 
 def file_digests(store: TableStore, folder: str, files: Iterable[str]) -> dict[str, str]:
     """Return file → digest of its bytes on the store."""
-    return {file: file_digest(store, folder, file) for file in sorted(files)}
+    chosen = sorted(files)
+    if store.location.path is not None:
+        return {file: file_digest(store, folder, file) for file in chosen}
+    return dict(zip(chosen, each_request(lambda file: file_digest(store, folder, file), chosen), strict=True))
 
 
 def file_digest(store: TableStore, folder: str, file: str) -> str:
@@ -75,16 +78,8 @@ def file_digest(store: TableStore, folder: str, file: str) -> str:
 
 
 def _chunks(store: TableStore, folder: str, file: str) -> Iterator[bytes]:
-    path = store.location.path
     try:
-        if path is not None:
-            with (path / folder / file).open("rb") as stream:
-                while chunk := stream.read(_CHUNK_BYTES):
-                    yield chunk
-            return
-        with store.objects.open(f"{folder}/{file}") as source:
-            while chunk := source.read(_CHUNK_BYTES):
-                yield chunk
+        yield from store.objects.chunks(f"{folder}/{file}")
     except OmniGraphError:
         raise
     except OSError as error:

@@ -1,8 +1,13 @@
-"""A change of one table: staged on the version that its writer read, then promoted to a numbered version.
+"""A change of one table: staged on the version that its writer read, then committed as a numbered version.
 
-A staged change is committed *detached*, which never rebases onto rows of other writers, and then promoted to a
-numbered, immutable version. No reader sees that version until a pin refers to it, so a crash at any point leaves
-unreferenced files and nothing else.
+No reader sees a numbered version until a pin refers to it, so a crash at any point leaves unreferenced files and
+nothing else. The version must contain the rows that the writer read and its own, but no rows of other writers, and
+Lance rebases a commit silently onto the newest version. There are two ways to prevent this:
+
+- If the version that the writer read is the newest one, the change is committed in one step. It counts only if it
+  became the next version and Lance names its transaction there. Otherwise another writer was faster, and the version
+  that Lance made is never pinned.
+- Else, or then, the change is committed *detached*, which never rebases, and promoted to a numbered version.
 """
 
 from __future__ import annotations
@@ -22,10 +27,10 @@ from omnigraph.observer import timed
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction, replace_fragments
-from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.table_versions import restored, sync_version
-from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table
+from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, transaction_of
 
 _BATCH_ROWS = 65_536
 """Rows that Lance writes between two checkpoints."""
@@ -62,19 +67,15 @@ class StagedWrite:
     base: Table
     transaction: lance.Transaction
 
-    def promote(self) -> tuple[Table, Promoted]:
-        """Create a numbered version with the change and sync it to disk; nothing refers to it yet."""
+    def promote(self, *, sync: bool = True) -> tuple[Table, Promoted]:
+        """Create a numbered version with the change and, with `sync`, flush it to disk; nothing refers to it yet."""
         base = self.base
         try:
-            detached = lance.LanceDataset.commit(base.dataset, self.transaction, detached=True)
-            reach("table.detached")
-            properties = self.transaction.transaction_properties or {}
-            dataset = restored(base, detached.version, properties)
-            sync_version(base, dataset)
-            path = base.store.location.path
-            if path is not None:
-                # The numbered version is complete without this file, which would only lengthen listings.
-                (path / base.folder / detached_manifest(detached.version)).unlink(missing_ok=True)
+            dataset, lost = self._next_version()
+            if dataset is None:
+                dataset = self._detached_and_promoted()
+            if sync:
+                sync_version(base, dataset)
         except lance_errors() as error:
             if is_conflict(error):
                 raise HeadMoved(
@@ -83,11 +84,45 @@ class StagedWrite:
             raise storage_failure(
                 error, base.store.location, f"a change of table '{base.folder}' cannot be written"
             ) from error
+        base.store.saw(base.folder, dataset.version)
         table = Table(base.store, base.folder, dataset)
         table.is_new = True
-        table.built_on = base.built_on
+        # A version that lost its race has the same files: if a cleanup removes it, they may be removed with it.
+        table.built_on = (*base.built_on, *lost)
         reach("table.promoted")
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)
+
+    def _next_version(self) -> tuple[lance.LanceDataset | None, tuple[int, ...]]:
+        """Commit the change as the version after its base; None if another writer took it.
+
+        The second value is the version that Lance made instead, if any.
+        """
+        base = self.base
+        if not base.store.may_be_newest(base):
+            return None, ()
+        reach("table.numbered")
+        try:
+            dataset = lance.LanceDataset.commit(base.dataset, self.transaction, max_retries=0)
+        except lance_errors() as error:
+            if is_conflict(error) or is_missing(error):
+                return None, ()
+            raise
+        base.store.saw(base.folder, dataset.version)
+        if dataset.version == base.version + 1 and transaction_of(dataset) == self.transaction.uuid:
+            return dataset, ()
+        return None, (dataset.version,)
+
+    def _detached_and_promoted(self) -> lance.LanceDataset:
+        """Commit the change without a number, which never rebases, and then as the next numbered version."""
+        base = self.base
+        detached = lance.LanceDataset.commit(base.dataset, self.transaction, detached=True)
+        reach("table.detached")
+        dataset = restored(base, detached.version, self.transaction.transaction_properties or {})
+        path = base.store.location.path
+        if path is not None:
+            # The numbered version is complete without this file, which would only lengthen listings.
+            (path / base.folder / detached_manifest(detached.version)).unlink(missing_ok=True)
+        return dataset
 
 
 @timed("storage", "table_write")
@@ -131,13 +166,17 @@ def _overwrite_transaction(table: Table, rows: pa.Table) -> lance.Transaction | 
 
 
 def _write_transaction(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
-    return lance.fragment.write_fragments(
+    transaction = lance.fragment.write_fragments(
         _checked_rows(table.aligned(rows)),
         table.dataset,
         mode=mode,
         max_rows_per_file=FRAGMENT_ROWS,
         return_transaction=True,
     )
+    operation = transaction.operation
+    assert isinstance(operation, lance.LanceOperation.Append | lance.LanceOperation.Overwrite)
+    table.remember_written(operation.fragments, rows)
+    return transaction
 
 
 def _checked_rows(rows: pa.Table) -> pa.Table | pa.RecordBatchReader:
@@ -180,6 +219,7 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
         fragments = lance.fragment.write_fragments(
             written_rows, table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
         )
+        table.remember_written(fragments, rows)
         row_ids = hits["_rowid"].take(pc.drop_null(position)).to_pylist()
         for written in fragments:
             kept, row_ids = row_ids[: written.physical_rows], row_ids[written.physical_rows :]

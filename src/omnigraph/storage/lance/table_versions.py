@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
-from omnigraph.storage.files.fsync import sync_files, sync_tree
+from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import detached_manifest, manifest_file
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
@@ -61,15 +62,26 @@ def sync_version(table: Table, dataset: lance.LanceDataset, *, first: int | None
 
     `first` is the version of the first of several steps that led to `dataset`.
     """
+    sync_files(files_to_sync(table, dataset, first=first))
+
+
+def files_to_sync(table: Table, dataset: lance.LanceDataset, *, first: int | None = None) -> list[Path]:
+    """Return the files that `sync_version` flushes; none on an object store or if the graph is not synced.
+
+    The transaction files of Lance are not among them: a version contains its transaction.
+    """
     path = table.store.location.path
     if not table.store.sync or path is None:
-        return
+        return []
     folder = path / table.folder
-    for uuid in _indexes_of(dataset) - _indexes_of(table.dataset):
-        sync_tree(folder / "_indices" / uuid)
+    indexes = [
+        folder / "_indices" / uuid / file.name
+        for uuid in _indexes_of(dataset) - _indexes_of(table.dataset)
+        for file in os.scandir(folder / "_indices" / uuid)
+    ]
     versions = range(dataset.version if first is None else first, dataset.version + 1)
     manifests = [manifest_file(folder, version) for version in versions]
-    sync_files([*_new_files(table.dataset, dataset, folder), *manifests])
+    return [*indexes, *_new_files(table.dataset, dataset, folder), *manifests]
 
 
 def compacted(table: Table, *, always: bool = False) -> Table:

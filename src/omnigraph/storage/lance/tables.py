@@ -76,6 +76,8 @@ class TableStore:
         self._session = _new_session()
         self._options = location.storage_options
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
+        self._newest: dict[str, int] = {}
+        """Folder → the highest version that this process has seen."""
         self._lock = Lock()
 
     def create(self, folder: str, schema: pa.Schema) -> Table:
@@ -122,6 +124,7 @@ class TableStore:
         """Drop all handles and Lance caches, because the folder now contains another history."""
         with self._lock:
             self._handles.clear()
+            self._newest.clear()
             self._session = _new_session()
             self.deletions = DeletionCache()
             self.lookups = LookupCache()
@@ -161,10 +164,25 @@ class TableStore:
 
     def remember(self, table: Table) -> None:
         """Keep a handle for the next `open` of its version."""
+        self.saw(table.folder, table.version)
         with self._lock:
             self._handles[table.folder, table.version] = table
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
+
+    def saw(self, folder: str, version: int) -> None:
+        """Record that a numbered version of a table exists."""
+        with self._lock:
+            if version > self._newest.get(folder, 0):
+                self._newest[folder] = version
+
+    def may_be_newest(self, table: Table) -> bool:
+        """Return False if the table certainly has a newer version; no request is made."""
+        path = self.location.path
+        if path is not None and manifest_file(path / table.folder, table.version + 1).exists():
+            return False
+        with self._lock:
+            return table.version >= self._newest.get(table.folder, 0)
 
     @property
     def cache_bytes(self) -> int:

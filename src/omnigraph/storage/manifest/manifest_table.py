@@ -1,195 +1,369 @@
-"""The manifest table: its newest version defines what is visible.
+"""The manifest: a checkpoint and a log of the versions since; its newest version defines what is visible.
 
-`__manifest` contains two kinds of rows: *history*, which is append-only, and *state*, which is small and replaced by
-every publish. Its fragments are a few sealed ones that contain only history, and one live fragment, the last, which
-contains the newest history (the tail) and the whole state. The first sealed fragment (the anchor) contains the rows the
-graph was created with.
+A publish creates the next entry of the log (`commit_log`). Exactly one publisher of a version succeeds, and the others
+read again: a compare-and-swap over the whole graph in one request. The number of the next version is known in advance.
+Nothing else is rewritten, so the cost of a publish depends neither on the history nor on the number of branches.
 
-A publish replaces the live fragment in one Lance commit and declares the anchor as modified. Lance compares a commit
-with the transactions of the versions that still exist since its base version. Because all of them modify the anchor,
-any one of them is enough to refuse the commit, however many versions were dropped in between. So exactly one publisher
-of a version wins, and the others read again: a compare-and-swap over the whole graph. It is also the reason why the
-number of the next version is known in advance (read version + 1).
+After `_CHECKPOINT_RECORDS` versions, the publisher folds the log into the checkpoint (`checkpoint`), a plain Lance
+table. A checkpoint changes how a version is stored, not what it contains: a process that stops before, during or after
+it loses nothing, and every version can be read from the newest entry and any checkpoint that is not older than the
+entry's base.
 
-No cost grows with history. Opening reads the live fragment, and a publish rewrites it. A full tail is sealed and merged
-with sealed fragments that are not larger, so their number stays logarithmic. Old versions are dropped regularly;
-history does not depend on them.
+Readers keep the newest version in memory. In a folder, three stat calls show whether there is a newer one: the time of
+the log folder, the name of the next entry and the file of the known one. On an object store, one request for the next
+entry does.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Damaged, StorageError
+from omnigraph.errors import Damaged, OmniGraphError, StorageError
 from omnigraph.observer import timed
-from omnigraph.scalar_types.readers import is_unicode
-from omnigraph.storage.backoff import RANDOM
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.files.fsync import sync_files, sync_tree
-from omnigraph.storage.files.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.lance.create_once import create_once
-from omnigraph.storage.lance.fragments import replace_fragments
-from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
-from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.tables import PRIMARY_KEY, replaced, sql_text, transaction_of
-
-STAMP_KEY = "omnigraph:internal_schema_version"
-STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity")
-"""The row types that are state; all other types are history."""
-
-SCHEMA = pa.schema(
-    [
-        pa.field("object_id", pa.utf8(), nullable=False, metadata=PRIMARY_KEY),
-        pa.field("object_type", pa.utf8(), nullable=False),
-        pa.field("location", pa.utf8()),
-        pa.field("metadata", pa.utf8()),
-        pa.field("base_objects", pa.list_(pa.utf8())),
-        pa.field("table_key", pa.utf8(), nullable=False),
-        pa.field("stable_table_id", pa.uint64()),
-        pa.field("table_incarnation_id", pa.uint64()),
-        pa.field("table_version", pa.uint64()),
-        pa.field("table_branch", pa.utf8()),
-        pa.field("row_count", pa.uint64()),
-    ]
+from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.tables import replaced
+from omnigraph.storage.manifest.checkpoint import Checkpoint, CheckpointConflict, CheckpointTable
+from omnigraph.storage.manifest.commit_log import (
+    LOOK_AGE_S,
+    CommitLog,
+    FileIdentity,
+    LogEntry,
+    LogRecord,
+    encode_entry,
+    encode_record,
+    entry_name,
+    new_record,
 )
+from omnigraph.storage.manifest.manifest_schema import SCHEMA, STATE_TYPES, HistoryFilter, Row, to_rows
+from omnigraph.storage.manifest.publish_locks import PublishLocks
+from omnigraph.storage.parallel import request
 
-_SEAL_ROWS = 64
-_TRIM_EVERY = 64
-_KEEP_VERSIONS = 32
+_CHECKPOINT_RECORDS = 64
+_CHECKPOINT_EVERY = 16
+"""Versions between two attempts: while one publisher writes a checkpoint, the next ones do not."""
+_CHECKPOINT_BYTES = 1 << 20
+"""A checkpoint is written earlier if the encoded records are so large, because every entry contains all of them."""
+_RECORDS_MAX = 1_024
+"""A publish is refused if the checkpoint of so many versions fails."""
+_OVERLAY_VERSIONS = 256
+"""A handle that is so many versions after its checkpoint reads a newer one, if there is one."""
+_KEEP_ENTRIES = 64
+"""Versions before a checkpoint whose entries are kept for processes that are a little behind."""
 _READ_TRIES = 20
-_METADATA_CACHE_BYTES = 4 * 1024 * 1024
-_INDEX_CACHE_BYTES = 1024 * 1024
-"""Cache sizes of Lance for the manifest: only its newest version is read again."""
-_PUBLISH_LOCK_NAME = "__publish_lock"
-_RETRY_LOCK_NAME = "__retry_lock"
-_PUBLISH_LOCK_S = 0.25
-_RETRY_LOCK_S = 3.0
-
-
-FileIdentity = tuple[int, ...]
-"""Identifies a file: device, inode, size, times of modification and change."""
+_CHECKPOINT_TRIES = 3
+_NEXT_MAX = 3
+"""Entries that are read one after the other before they are listed."""
 
 
 class PublishConflict(Exception):
     """Another publisher won the race; the caller reads again and decides anew."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One manifest version as a change: state rows to replace, ids to remove, history rows to add."""
+
+    put: Sequence[Row] = ()
+    drop: Sequence[str] = ()
+    add: Sequence[Row] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class ManifestVersion:
-    """One version of the manifest with its live fragment in memory."""
+    """One version of the manifest in memory: a checkpoint and what changed since."""
 
     version: int
-    state: pa.Table
-    tail: pa.Table
+    id: str
+    """Identifies the version; the number alone does not."""
     stamp: str | None
-    dataset: lance.LanceDataset
-    transaction: str
-    """The id of the transaction that made the version."""
-    commit_id: str | None
-    """The newest commit, if the tail contains one."""
+    checkpoint: Checkpoint
+    changed: Mapping[str, Row | None]
+    """State rows that replaced those of the checkpoint; None for removed ones."""
+    added: Mapping[str, Row]
+    """History rows since the checkpoint, oldest first."""
+    witness: str
+    """The newest history row that is known. It exists in every later version of this graph."""
     epoch: int
     """The number of times this process found that the graph was replaced by another one."""
+    base: int
+    base_id: str
+    lines: tuple[bytes, ...]
+    """The encoded records after version `base`; the next entry continues them."""
+    store: str | None = None
+    """The object store that was found to honour conditional writes when the version was published."""
+    entry: str | None = None
+    """The entry that published the version; None if only a checkpoint shows it."""
     file_identity: FileIdentity | None = None
-    """The file of the version; None on an object store."""
+    """The file of the entry; None on an object store."""
+
+    def row(self, object_id: str) -> Row | None:
+        """Return a state row; None if there is none."""
+        if object_id in self.changed:
+            return self.changed[object_id]
+        return self.checkpoint.row(object_id)
+
+    def has_row(self, object_id: str) -> bool:
+        """Return True if a state row exists."""
+        if object_id in self.changed:
+            return self.changed[object_id] is not None
+        return object_id in self.checkpoint.positions
+
+    def ids_of(self, object_type: str) -> list[str]:
+        """Return the ids of the state rows of a type."""
+        changed = self._changed_of.get(object_type)
+        before = self.checkpoint.ids.get(object_type, ())
+        if not changed:
+            return list(before)
+        kept = [object_id for object_id in before if object_id not in self.changed]
+        return kept + [object_id for object_id in changed if self.changed[object_id] is not None]
+
+    def is_changed(self, object_type: str) -> bool:
+        """Return True if a state row of a type was added, replaced or removed since the checkpoint."""
+        return object_type in self._changed_of
 
     @cached_property
-    def file_names(self) -> tuple[str, str]:
-        """The manifest file names of the next version and of this one."""
-        return manifest_name(self.version + 1), manifest_name(self.version)
+    def _changed_of(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for object_id, row in self.changed.items():
+            known = row if row is not None else self.checkpoint.row(object_id)
+            if known is not None:
+                found.setdefault(known["object_type"], []).append(object_id)
+        return found
+
+    @cached_property
+    def next_entry(self) -> str:
+        """The name of the entry of the next version."""
+        return entry_name(self.version + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A look at the store that found a version to be the newest: the version after it did not exist when it began."""
+
+    version: ManifestVersion
+    folder_time: int | None
+    """The modification time of the log folder when the look began; None if it is unknown or on an object store."""
+    at: tuple[float, float]
+    """When it began: monotonic time and wall-clock time."""
+    listed_at: float
+    """The monotonic time of the last look that listed the entries."""
+
+    @property
+    def is_recent(self) -> bool:
+        """True if no entry after the version was removed yet.
+
+        A suspended process or machine stops some clocks, so two are compared.
+        """
+        monotonic, wall = _now()
+        return monotonic - self.at[0] < LOOK_AGE_S and 0 <= wall - self.at[1] < LOOK_AGE_S
+
+
+StoredForm = Callable[[ManifestVersion, Sequence[Row]], list[Row]]
+"""Returns state rows as a checkpoint stores them; the log may contain a shorter form."""
 
 
 class ManifestTable:
-    """Reads and publishes `__manifest`."""
+    """Reads and publishes the manifest."""
 
-    def __init__(self, location: Location, *, sync: bool) -> None:
+    def __init__(self, location: Location, *, sync: bool, stored_form: StoredForm | None = None) -> None:
         self.location = location
         self.sync = sync
-        self._uri = location.child(MANIFEST)
-        self._versions = str((location.path or Path()) / MANIFEST / "_versions")
-        self._options = location.storage_options
-        self._session = _new_session()
-        self._seen: tuple[int, int] | None = None
-        """A version, and the modification time of the version folder before the version was found to be the newest."""
+        self._stored_form = stored_form
+        self.locks = PublishLocks(location)
+        self._log = CommitLog(location, sync=sync)
+        self._checkpoints = CheckpointTable(location, sync=sync)
+        self._look: _Look | None = None
         self._last: ManifestVersion | None = None
         """The newest version read or published so far."""
         self._guard = Lock()
-        self._thread_locks: dict[str, Lock] = {}
 
     @property
     def cache_bytes(self) -> int:
         """The size of the Lance caches in bytes."""
-        return int(self._session.size_bytes())
+        return self._checkpoints.cache_bytes
 
     # -- reading ---------------------------------------------------------------------------------
 
     def exists(self) -> bool:
         """Return True if the manifest exists."""
-        if self.location.path is not None and not (self.location.path / MANIFEST / "_versions").is_dir():
-            return False
+        return self._checkpoints.exists()
+
+    def read_if_exists(self) -> ManifestVersion | None:
+        """Return the newest version; None if there is no manifest."""
         try:
-            self._open()
-        except lance_errors() as error:
-            if is_missing(error):
-                return False
-            raise storage_failure(error, self.location, "the graph manifest cannot be opened") from error
-        return True
+            return self.read()
+        except OmniGraphError:
+            if self.exists():
+                raise
+            return None
 
     def read(self) -> ManifestVersion:
         """Return the newest version."""
         for attempt in range(_READ_TRIES):
             last = self._last
             try:
-                folder_time = self._folder_time()
-                found = self._version(self._open(), last.epoch if last is not None else 0)
+                folder_time = self._log.folder_time()
+                at = _now()
+                found = self._newest(last.epoch if last is not None else 0)
+                if found is None:
+                    time.sleep(0.005 * (attempt + 1))
+                    continue
                 if last is not None and not self._follows(last, found):
                     found = replace(found, epoch=last.epoch + 1)
-                    self._session = _new_session()
+                    self._checkpoints.reset()
                 if self._keep(found, last):
-                    self._remember_seen(found, folder_time)
+                    self._look = _Look(found, folder_time, at, at[0])
                     return found
             except lance_errors() as error:
-                # A publisher may have trimmed the version that was just opened.
-                if not is_missing(error) or attempt == _READ_TRIES - 1:
+                # A publisher may have dropped the version of the checkpoint that was just opened.
+                last_try = attempt == _READ_TRIES - 1 or (last is None and attempt == 0 and not self.exists())
+                if not is_missing(error) or last_try:
                     raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
                 time.sleep(0.005 * (attempt + 1))
-        raise AssertionError("the loop returns or raises")
+        raise Damaged(
+            "the newest log entry does not continue the graph manifest",
+            code="damaged_manifest",
+            hint="restore the graph's folder from a copy; a copy during writes takes __log first, then __manifest",
+        )
+
+    def _newest(self, epoch: int) -> ManifestVersion | None:
+        """Read the newest checkpoint and the newest entry; None if they do not belong together.
+
+        The entry may have been removed in between.
+        """
+        if self.location.path is None:
+            # The requests for the two overlap. If the checkpoint is older than the base of the entry, it is read again.
+            listed = request(self._newest_entry)
+            checkpoint = self._checkpoints.read()
+            name, entry = listed.result()
+        else:
+            name, entry = self._newest_entry()
+            checkpoint = self._checkpoints.read()
+        version = _at_checkpoint(checkpoint, epoch)
+        if name is None:
+            return version
+        if entry is None:
+            return None
+        if entry.version < checkpoint.version:
+            return version
+        if entry.id_of(checkpoint.version) != checkpoint.id:
+            return None
+        if entry.version == checkpoint.version:
+            return replace(
+                version, entry=name, file_identity=self._log.identity(name), store=entry.store or version.store
+            )
+        return self._extended(version, entry, name)
+
+    def _newest_entry(self) -> tuple[str | None, LogEntry | None]:
+        """Return the name of the newest entry and the entry; it is None if it was removed in between."""
+        names = self._log.names()
+        return (names[-1], self._log.read(names[-1])) if names else (None, None)
+
+    def _extended(self, known: ManifestVersion, entry: LogEntry, name: str) -> ManifestVersion:
+        """Return the version that an entry leads to, from a version that the entry continues."""
+        records = [record for record in entry.records if record.version > known.version]
+        applied = _applied(known, records)
+        checkpoint = known.checkpoint
+        # The publisher of the entry may not have known this checkpoint. The next entry continues it.
+        covered = max(checkpoint.version - entry.base, 0)
+        return replace(
+            applied,
+            stamp=_newer(known.stamp, entry.stamp),
+            store=entry.store,
+            base=entry.base + covered,
+            base_id=checkpoint.id if covered else entry.base_id,
+            lines=entry.lines[covered:],
+            entry=name,
+            file_identity=self._log.identity(name),
+        )
 
     def refresh(self, known: ManifestVersion) -> ManifestVersion:
         """Return the newest version; `known` itself if nothing was published."""
-        folder_time = self._folder_time()
-        if folder_time is not None and self._seen == (known.version, folder_time):
-            following, own = known.file_names
-            if (
-                not self._has(following)
-                and known.file_identity is not None
-                and self._file_identity(own) == known.file_identity
-            ):
-                return known
-        try:
-            if known is self._last and transaction_of(self._open()) == known.transaction:
-                file_identity = self._verified_identity(known.version, known.transaction)
-                # The file may be a copy of the same version, or may have another link or owner now.
-                same = known if file_identity == known.file_identity else replace(known, file_identity=file_identity)
-                if self._keep(same, known):
-                    self._remember_seen(same, folder_time)
-                    return same
-        except lance_errors():
+        look = self._look if self._look is not None and self._look.version is known else None
+        folder_time = self._log.folder_time()
+        if (
+            folder_time is not None
+            and look is not None
+            and look.folder_time == folder_time
+            and known.entry is not None
+            and not self._log.has(known.next_entry)
+            and known.file_identity is not None
+            and self._log.identity(known.entry) == known.file_identity
+        ):
+            return known
+        at = _now()
+        found: ManifestVersion | None = None
+        listed_at = at[0]
+        if known is self._last:
+            if look is not None and self.location.path is None and look.is_recent:
+                found, listed_at = self._next(known, look), look.listed_at
+            if found is None:
+                found, listed_at = self._listed(known), at[0]
+        if found is None or not self._keep(found, known):
             return self.read()
-        return self.read()
+        self._look = _Look(found, folder_time, at, listed_at)
+        return found
+
+    def _next(self, known: ManifestVersion, look: _Look) -> ManifestVersion | None:
+        """Return the newest version if few entries lead to it from a known one that was recently the newest.
+
+        No entry after the known one was removed since, so an unused name means that there is no newer version. The
+        entries are listed now and then nevertheless, because the graph may have been replaced.
+        """
+        if known.entry is None or look.at[0] - look.listed_at > LOOK_AGE_S:
+            return None
+        found = known
+        for _ in range(_NEXT_MAX):
+            entry = self._log.read(found.next_entry)
+            if entry is None:
+                return found
+            extended = self._continued(found, entry, found.next_entry)
+            if extended is None:
+                return None
+            found = extended
+        return None
+
+    def _listed(self, known: ManifestVersion) -> ManifestVersion | None:
+        """Return the newest version if the newest entry continues a known one; None if everything must be read."""
+        names = self._log.names()
+        if not names:
+            return known if known.entry is None and self._is_newest(known) else None
+        if names[-1] == known.entry:
+            identity = self._log.identity(known.entry)
+            if identity == known.file_identity and identity is not None:
+                return known
+        entry = self._log.read(names[-1])
+        return self._continued(known, entry, names[-1]) if entry is not None else None
+
+    def _continued(self, known: ManifestVersion, entry: LogEntry, name: str) -> ManifestVersion | None:
+        """Return the version that an entry leads to; None if it does not continue the known one."""
+        if entry.id_of(known.version) != known.id:
+            return None
+        if entry.version == known.version:
+            # The file may be a copy of the same entry, or may have another link or owner now.
+            identity = self._log.identity(name)
+            same = name == known.entry and identity == known.file_identity
+            return known if same else replace(known, entry=name, file_identity=identity)
+        behind = entry.version - known.checkpoint.version
+        if behind > _OVERLAY_VERSIONS and entry.base > known.checkpoint.version:
+            return None
+        return self._extended(known, entry, name)
+
+    def _is_newest(self, known: ManifestVersion) -> bool:
+        """Return True if the checkpoint of a version without an entry is the newest one."""
+        try:
+            return self._checkpoints.is_newest(known.checkpoint)
+        except lance_errors():
+            return False
 
     def _keep(self, found: ManifestVersion, last: ManifestVersion | None) -> bool:
         """Make a version the newest known one; return False if another thread found a different history."""
@@ -207,331 +381,277 @@ class ManifestTable:
         Otherwise the folder was replaced, for example by an older copy to which other commits were added.
         """
         if found.version <= last.version:
-            return found.version == last.version and found.transaction == last.transaction
-        if last.commit_id is None or not _is_commit(last):
-            # Other versions can have the same newest commit: only the transaction identifies this one.
-            return self._made_by(found, last.version) == last.transaction
-        if found.commit_id == last.commit_id:
+            return found.version == last.version and found.id == last.id
+        if not last.witness or last.witness in found.added:
             return True
-        if pc.any(pc.equal(found.tail["object_id"], last.commit_id)).as_py():
-            return True
-        condition = f"object_id = {sql_text(last.commit_id)}"
-        return bool(found.dataset.to_table(filter=condition, columns=["object_id"]).num_rows)
+        return bool(self._checkpoints.find(found.checkpoint, [last.witness]))
 
-    def _folder_time(self) -> int | None:
-        """Return when an entry of the version folder was last created or removed; None on an object store.
-
-        Versions are consecutive. If the next version does not exist, either nothing was published, or so much that the
-        next version was already trimmed. In the second case the known version is gone as well, and the time of the
-        folder has changed. Three stat calls take microseconds; a listing takes a tenth of a millisecond.
-        """
-        if self.location.path is None:
-            return None
-        try:
-            return os.stat(self._versions).st_mtime_ns  # noqa: PTH116 (pathlib takes ten times as long as the call itself)
-        except OSError:
-            return None
-
-    @staticmethod
-    def _made_by(at: ManifestVersion, version: int) -> str | None:
-        """Return the transaction that made an earlier version; None if that version no longer exists."""
-        try:
-            transaction = at.dataset.read_transaction(version)
-        except lance_errors():
-            return None
-        return str(transaction.uuid) if transaction is not None else None
-
-    def _has(self, name: str) -> bool:
-        return os.access(f"{self._versions}/{name}", os.F_OK)
-
-    def _file_identity(self, name: str) -> FileIdentity | None:
-        try:
-            return _identify(os.stat(f"{self._versions}/{name}"))  # noqa: PTH116 (as above)
-        except OSError:
-            return None
-
-    def _verified_identity(self, version: int, transaction: str) -> FileIdentity | None:
-        """Return the mark of a version's file; raise if the file belongs to another transaction by now."""
-        if self.location.path is None:
-            return None
-        with manifest_file(self.location.path / MANIFEST, version).open("rb") as file:
-            file_identity = _identify(os.fstat(file.fileno()))
-            if transaction.encode() not in file.read():
-                raise FileNotFoundError(f"version {version} of the manifest was not found: it was replaced")
-        return file_identity
-
-    def _remember_seen(self, found: ManifestVersion, folder_time: int | None) -> None:
-        self._seen = (found.version, folder_time) if folder_time is not None else None
-
-    @timed("storage", "manifest_scan")
-    def scan(self, at: ManifestVersion, condition: str, columns: list[str] | None = None) -> pa.Table:
-        """Return the history and state rows that satisfy an SQL condition."""
+    def scan(self, at: ManifestVersion, rows: HistoryFilter, columns: Sequence[str] | None = None) -> list[Row]:
+        """Return history rows."""
         for attempt in range(_READ_TRIES):
             try:
-                return at.dataset.to_table(filter=condition, columns=columns)
+                found: list[Row] = self._checkpoints.scan(at.checkpoint, rows.to_sql(), columns).to_pylist()
+                return found + [row for row in at.added.values() if rows.selects(row)]
             except lance_errors() as error:
-                if not is_missing(error) or attempt == _READ_TRIES - 1:
-                    raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
-                # The version was trimmed during the read. A newer version contains every history row that this one had.
-                newer = self.read()
-                if newer.epoch != at.epoch:
-                    raise replaced("the graph manifest cannot be read") from error
-                at = newer
+                at = self._after_missing(at, error, attempt)
         raise AssertionError("the loop returns or raises")
 
-    def find(self, at: ManifestVersion, *object_ids: str) -> pa.Table:
-        """Return the rows with these ids, if any: first from memory, then from the sealed fragments."""
-        # Text with an unpaired surrogate cannot be stored, so it is not the id of any row.
-        object_ids = tuple(filter(is_unicode, object_ids))
-        wanted = pa.array(object_ids, pa.utf8())
-        found = pa.concat_tables(
-            rows.filter(pc.is_in(rows["object_id"], value_set=wanted)) for rows in (at.tail, at.state)
-        )
-        if found.num_rows >= len(object_ids):
+    def find(self, at: ManifestVersion, *object_ids: str) -> list[Row]:
+        """Return the rows with these ids, if any: from memory, or from the checkpoint."""
+        found: list[Row] = []
+        unknown: list[str] = []
+        for object_id in object_ids:
+            row = at.added.get(object_id) or at.row(object_id)
+            if row is not None:
+                found.append(row)
+            else:
+                unknown.append(object_id)
+        if not unknown:
             return found
-        sealed = self.scan(at, f"object_id IN ({', '.join(map(sql_text, object_ids))})")
-        return sealed if not found.num_rows else pa.concat_tables([found, sealed])
+        for attempt in range(_READ_TRIES):
+            try:
+                return found + self._checkpoints.find(at.checkpoint, unknown)
+            except lance_errors() as error:
+                at = self._after_missing(at, error, attempt)
+        raise AssertionError("the loop returns or raises")
 
-    @timed("storage", "manifest_open")
-    def _open(self) -> lance.LanceDataset:
-        return lance.dataset(self._uri, storage_options=self._options, session=self._session)
+    def duplicates(self, at: ManifestVersion) -> list[tuple[str, int]]:
+        """Return the ids of rows that occur several times, with their number."""
+        types = ", ".join(f"'{name}'" for name in STATE_TYPES)
+        counts: dict[str, int] = {}
+        try:
+            stored = self._checkpoints.scan(at.checkpoint, f"object_type NOT IN ({types})", ["object_id"])
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+        for object_id in (*stored["object_id"].to_pylist(), *at.checkpoint.state["object_id"].to_pylist(), *at.added):
+            counts[object_id] = counts.get(object_id, 0) + 1
+        return [(object_id, count) for object_id, count in counts.items() if count > 1]
 
-    def _version(self, dataset: lance.LanceDataset, epoch: int) -> ManifestVersion:
-        fragments = dataset.get_fragments()
-        metadata = dataset.schema.metadata or {}
-        stamp = metadata.get(STAMP_KEY.encode())
-        if not fragments:
-            raise Damaged("the graph manifest is empty", hint="restore the graph's folder from a copy")
-        live = max(fragments, key=lambda fragment: fragment.fragment_id).to_table()
-        if live.schema.names != SCHEMA.names:
-            raise Damaged(
-                f"the columns of the graph manifest are unknown to this release: {', '.join(live.schema.names)}",
-                hint="open the graph with the release that wrote it",
-            )
-        is_state = _is_state(live)
-        tail = live.filter(pc.invert(is_state))
-        transaction = transaction_of(dataset)
-        return ManifestVersion(
-            version=dataset.version,
-            state=live.filter(is_state),
-            tail=tail,
-            stamp=stamp.decode() if stamp is not None else None,
-            dataset=dataset,
-            transaction=transaction,
-            commit_id=_newest_commit(tail),
-            epoch=epoch,
-            file_identity=self._verified_identity(dataset.version, transaction),
-        )
+    def check_entry(self, at: ManifestVersion) -> None:
+        """Read the entry of a version again; raise `Damaged` if it is damaged now."""
+        if at.entry is not None:
+            self._log.read(at.entry)
+
+    def _after_missing(self, at: ManifestVersion, error: BaseException, attempt: int) -> ManifestVersion:
+        """Return the newest version after the checkpoint of one was dropped during a read; raise other errors.
+
+        A newer version contains every history row that an earlier one had.
+        """
+        if not is_missing(error) or attempt == _READ_TRIES - 1:
+            raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+        newer = self.read()
+        if newer.epoch != at.epoch:
+            raise replaced("the graph manifest cannot be read") from error
+        return newer
 
     # -- writing ---------------------------------------------------------------------------------
 
     def create(self, rows: pa.Table, stamp: str) -> ManifestVersion:
         """Write version 1. Exactly one of several creators succeeds; the others get `PublishConflict`."""
-        schema = SCHEMA.with_metadata({STAMP_KEY: stamp})
-        is_state = _is_state(rows)
-        state, history = rows.filter(is_state), rows.filter(pc.invert(is_state))
-        assert history.num_rows >= state.num_rows > 0, "the anchor is the first file, the state is in the second"
-        ordered = pa.concat_tables([history, state]).cast(schema)
         try:
-            create_once(self._uri, ordered, self._options, rows_per_file_max=history.num_rows)
-        except FileExistsError as error:
+            self._checkpoints.create(rows, stamp)
+        except CheckpointConflict as error:
             raise PublishConflict from error
-        except lance_errors() as error:
-            raise storage_failure(error, self.location, "the graph manifest cannot be created") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self.location.path / MANIFEST)
+        self._log.create()
         return self.read()
 
     @timed("storage", "manifest_publish")
-    def publish(self, base: ManifestVersion, state: pa.Table, added: pa.Table) -> ManifestVersion:
-        """Replace the state and add history rows in one commit on exactly `base`, or raise `PublishConflict`.
+    def publish(self, base: ManifestVersion, *changes: Change) -> ManifestVersion:
+        """Make the versions after exactly `base` by one entry, or raise `PublishConflict`.
 
-        Any other error leaves the outcome open: the commit may have landed. The caller must read the manifest to find
-        out.
+        Any other error leaves the outcome open: the entry may have been created. The caller must read the manifest to
+        find out.
         """
-        tail = pa.concat_tables([base.tail, added])
-        try:
-            fragments = sorted(base.dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
-            removed = [fragments[-1].fragment_id]
-            new = []
-            if tail.num_rows >= _SEAL_ROWS:
-                merged, gone = self._merge(fragments[1:-1], tail)
-                removed += gone
-                new += lance.fragment.write_fragments(merged, base.dataset, mode="append")
-                tail = tail.slice(0, 0)
-            new += lance.fragment.write_fragments(
-                pa.concat_tables([tail, state]).combine_chunks(), base.dataset, mode="append"
-            )
-            operation = replace_fragments(base.dataset, removed=removed, updated=[fragments[0].metadata], new=new)
-            self._sync_data(new)
-            reach("publish.before_commit")
-            if base.file_identity is not None and self._file_identity(base.file_names[1]) != base.file_identity:
+        look = self._look if self._look is not None and self._look.version is base else None
+        if len(base.lines) >= _RECORDS_MAX:
+            base = self._checkpointed(base)
+        if not base.checkpoint.has_position:
+            # The log of an upgraded graph begins at a checkpoint that does not depend on the version of the table.
+            base = self._checkpointed(base)
+            if not base.checkpoint.has_position:
                 raise PublishConflict
-            dataset = lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
-            if self.sync and self.location.path is not None:
-                sync_files([manifest_file(self.location.path / MANIFEST, dataset.version)])
-            latest = dataset.latest_version
-        except lance_errors() as error:
-            # A publisher that was suspended may find that its base version was trimmed by those that overtook it.
-            if is_conflict(error) or (is_missing(error) and self.refresh(base) is not base):
-                raise PublishConflict from error
-            raise storage_failure(error, self.location, "the commit cannot be published") from error
-        if dataset.version != base.version + 1:
-            raise Damaged(f"a publish on version {base.version} landed at {dataset.version}")
-        if latest >= dataset.version + _KEEP_VERSIONS:
-            # A request that was in flight for so long may have written to the number of a dropped version, which is
-            # never read. The caller looks for its commit in the newest version.
-            raise StorageError(f"a publish was overtaken by {latest - dataset.version} others")
+        records = [
+            new_record(base.version + number, change.put, change.drop, change.add)
+            for number, change in enumerate(changes, 1)
+        ]
+        lines = (*base.lines, *map(encode_record, records))
+        name = base.next_entry
+        data = encode_entry(base.base, base.base_id, base.stamp, lines, self.location.store_id)
+        at = _now()
+        if base.entry is None:
+            self._log.create()
+        reach("publish.before_commit")
+        if base.entry is not None and self._log.identity(base.entry) != base.file_identity:
+            raise PublishConflict
+        if not self._log.append(name, data) and not self._is_own(name, records[-1]):
+            raise PublishConflict
+        self._check_not_reused(base, look)
         reach("publish.after_commit")
-        if dataset.version % _TRIM_EVERY == 0:
-            self._trim(dataset)
-        transaction = transaction_of(dataset)
-        try:
-            file_identity = self._verified_identity(dataset.version, transaction)
-        except OSError:
-            file_identity = None
-        published = ManifestVersion(
-            version=dataset.version,
-            state=state,
-            tail=tail,
-            stamp=base.stamp,
-            dataset=dataset,
-            transaction=transaction,
-            commit_id=_newest_commit(added) or base.commit_id,
-            epoch=base.epoch,
-            file_identity=file_identity,
+        made = _applied(base, records)
+        published = replace(
+            made, store=self.location.store_id, lines=lines, entry=name, file_identity=self._log.identity(name)
         )
         self._keep(published, base)
+        if _is_checkpoint_due(base.lines, lines):
+            published = self._try_checkpoint(published)
+        self._look = _Look(published, None, at, look.listed_at if look is not None else float("-inf"))
         return published
+
+    def _is_own(self, name: str, record: LogRecord) -> bool:
+        """Return True if an existing entry is ours: its response was lost, and the repetition was refused."""
+        if self.location.path is not None:
+            return False
+        entry = self._log.read(name)
+        return entry is not None and entry.id_of(record.version) == record.id
+
+    def _check_not_reused(self, base: ManifestVersion, look: _Look | None) -> None:
+        """Raise if the new entry may have the name of an entry that was removed; such an entry is never read.
+
+        The caller looks for its commit in the newest version.
+        """
+        if self.location.path is not None:
+            is_new = base.entry is not None and self._log.identity(base.entry) == base.file_identity
+        else:
+            is_new = look is not None and look.is_recent
+        if is_new:
+            return
+        # Entries are removed only if a checkpoint contains them.
+        try:
+            newest = self._checkpoints.read().version
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "the commit cannot be published") from error
+        if newest > base.version:
+            raise StorageError(f"a publish was overtaken by at least {newest - base.version} others")
+
+    def checkpoint(self, version: ManifestVersion) -> ManifestVersion:
+        """Fold the log into the checkpoint; return the same version, stored differently."""
+        for _ in range(_CHECKPOINT_TRIES):
+            if version.lines:
+                version = self._checkpointed(version)
+        return version
+
+    def _try_checkpoint(self, version: ManifestVersion) -> ManifestVersion:
+        """Write a checkpoint. The version is published already: if this fails, the next publisher tries again."""
+        try:
+            return self._checkpointed(version)
+        except (StorageError, Damaged):
+            # A publish reports the error once `_RECORDS_MAX` versions are not in a checkpoint.
+            return version
+
+    def _checkpointed(self, version: ManifestVersion) -> ManifestVersion:
+        """Return the version on a checkpoint of itself, or on a newer one that another process wrote."""
+        try:
+            if not self._checkpoints.is_newest(version.checkpoint):
+                return self._on_newest(version)
+            made = self._write_checkpoint(version)
+        except CheckpointConflict:
+            return self._on_newest(version)
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+        self._log.trim(made.checkpoint.version - _KEEP_ENTRIES)
+        self._keep(made, version)
+        return made
+
+    def _on_newest(self, version: ManifestVersion) -> ManifestVersion:
+        """Return the version on the newest checkpoint; unchanged if it is not the newest version any more."""
+        try:
+            found = self._newest(version.epoch)
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+        if found is None or found.id != version.id:
+            return version
+        self._keep(found, version)
+        return found
+
+    def _write_checkpoint(self, version: ManifestVersion) -> ManifestVersion:
+        base = version.checkpoint
+        like = base.state.schema
+        gone = pa.array(list(version.changed), pa.utf8())
+        kept = base.state.filter(pc.invert(pc.is_in(base.state["object_id"], value_set=gone)))
+        put = [row for row in version.changed.values() if row is not None]
+        if self._stored_form is not None:
+            put = self._stored_form(version, put)
+        state = pa.concat_tables([kept, to_rows(put).cast(like)])
+        added = to_rows(version.added.values())
+        made = self._checkpoints.write(base, state, added, version.version, version.id)
+        on_it = _at_checkpoint(made, version.epoch)
+        return replace(
+            on_it,
+            entry=version.entry,
+            file_identity=version.file_identity,
+            witness=version.witness,
+            stamp=version.stamp,
+        )
 
     def raise_stamp(self, base: ManifestVersion, stamp: str) -> ManifestVersion:
         """Commit a new format stamp on exactly `base`, or raise `PublishConflict`."""
-        update = lance.LanceOperation.UpdateMap({STAMP_KEY: stamp})
-        operation = lance.LanceOperation.UpdateConfig(schema_metadata_updates=update)
         try:
-            lance.LanceDataset.commit(base.dataset, operation, read_version=base.version, max_retries=0)
-        except lance_errors() as error:
-            if is_conflict(error):
-                raise PublishConflict from error
-            raise storage_failure(error, self.location, "the storage format of the graph cannot be upgraded") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self.location.path / MANIFEST)
+            self._checkpoints.raise_stamp(base.checkpoint, stamp)
+        except CheckpointConflict as error:
+            raise PublishConflict from error
+        self._log.create()
         return self.read()
 
-    def _merge(self, sealed: list[lance.LanceFragment], tail: pa.Table) -> tuple[pa.Table, list[int]]:
-        """Return the rows of a new sealed fragment and the ids of the fragments it absorbs.
 
-        It absorbs the newest sealed fragments first, as long as they are not larger.
-        """
-        parts = [tail]
-        gone: list[int] = []
-        total = tail.num_rows
-        for fragment in reversed(sealed):
-            if fragment.count_rows() > total:
-                break
-            parts.insert(0, fragment.to_table())
-            gone.append(fragment.fragment_id)
-            total += fragment.count_rows()
-        return pa.concat_tables(parts).combine_chunks(), gone
-
-    def _sync_data(self, fragments: list[lance.FragmentMetadata]) -> None:
-        if self.sync and self.location.path is not None:
-            folder = self.location.path / MANIFEST / "data"
-            sync_files(folder / file.path for fragment in fragments for file in fragment.files)
-
-    def _trim(self, dataset: lance.LanceDataset) -> None:
-        """Drop old versions of the manifest, on a best-effort basis; the newest version contains all history rows."""
-        try:
-            dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=_KEEP_VERSIONS)
-        except lance_errors() as error:
-            if not is_conflict(error) and not is_missing(error):
-                raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
-
-    def publish_lock(self) -> AbstractContextManager[None]:
-        """Return a lock with which publishers on one machine take turns; on an object store, those of this process.
-
-        It saves lost races; correctness does not depend on it.
-        """
-        return self._lock(_PUBLISH_LOCK_NAME, _PUBLISH_LOCK_S)
-
-    def retry_lock(self) -> AbstractContextManager[None]:
-        """Return a lock with which writers on one machine that lost a race retry one after the other.
-
-        On an object store these are the writers of this process. Without the lock, a slow writer among many could lose
-        every race. A writer that has not lost a race does not wait here.
-        """
-        return self._lock(_RETRY_LOCK_NAME, _RETRY_LOCK_S)
-
-    @contextmanager
-    def _lock(self, name: str, patience_s: float) -> Iterator[None]:
-        """Acquire an advisory lock that affects order only, never correctness.
-
-        The wait is therefore bounded: a process that is stopped while it holds the lock must not stop the others.
-        """
-        path = self.location.path
-        if path is None or sys.platform == "win32":
-            with self._thread_lock(name, patience_s):
-                yield
-            return
-        import fcntl  # noqa: PLC0415 (absent on Windows)
-
-        with self._open_lock(path / name) as file:
-            end = time.monotonic() + patience_s
-            while time.monotonic() < end:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    time.sleep(RANDOM.uniform(0.0005, 0.002))
-                except OSError:
-                    # NFS and FUSE mounts may not support locks (ENOLCK, ENOSYS, EOPNOTSUPP): continue without one.
-                    break
-            yield
-
-    @contextmanager
-    def _thread_lock(self, name: str, patience_s: float) -> Iterator[None]:
-        """Acquire the lock among the threads of this process; those of other processes race."""
-        with self._guard:
-            lock = self._thread_locks.setdefault(name, Lock())
-        acquired = lock.acquire(timeout=patience_s)
-        try:
-            yield
-        finally:
-            if acquired:
-                lock.release()
-
-    def _open_lock(self, path: Path) -> BinaryIO:
-        """Open a lock file. In a shared folder it may belong to a user whose files are read-only for this user."""
-        try:
-            return path.open("ab")
-        except OSError as error:
-            with suppress(OSError):
-                return path.open("rb")
-            raise storage_failure(error, self.location, "the graph cannot be written") from error
-
-
-def _new_session() -> Any:
-    return lance.Session(  # type: ignore[attr-defined]
-        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+def _at_checkpoint(checkpoint: Checkpoint, epoch: int) -> ManifestVersion:
+    """Return the version that a checkpoint represents."""
+    return ManifestVersion(
+        version=checkpoint.version,
+        id=checkpoint.id,
+        stamp=checkpoint.stamp,
+        checkpoint=checkpoint,
+        changed={},
+        added={},
+        witness=checkpoint.witness,
+        epoch=epoch,
+        base=checkpoint.version,
+        base_id=checkpoint.id,
+        lines=(),
     )
 
 
-def _identify(found: os.stat_result) -> FileIdentity:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _applied(version: ManifestVersion, records: Sequence[LogRecord]) -> ManifestVersion:
+    """Return the version after some records; the log and its file are those of the given version."""
+    changed = dict(version.changed)
+    added = dict(version.added)
+    for record in records:
+        for object_id in record.drop:
+            changed[object_id] = None
+        for row in record.put:
+            changed[row["object_id"]] = _complete(row)
+        for row in record.add:
+            added[row["object_id"]] = _complete(row)
+    last = records[-1]
+    return replace(
+        version,
+        version=last.version,
+        id=last.id,
+        changed=changed,
+        added=added,
+        witness=next(reversed(added), version.witness),
+    )
 
 
-def _newest_commit(rows: pa.Table) -> str | None:
-    """Return the last commit among rows in insertion order; None if there is none."""
-    commits = rows.filter(pc.equal(rows["object_type"], "graph_commit"))["object_id"]
-    return commits[-1].as_py() if len(commits) else None
+_COLUMNS = tuple(SCHEMA.names)
 
 
-def _is_commit(version: ManifestVersion) -> bool:
-    """Return True if this version itself added the newest commit; False if the row of that commit left the tail."""
-    tail = version.tail
-    rows = tail.filter(pc.equal(tail["object_type"], "graph_commit"))
-    return bool(rows.num_rows) and rows["table_version"][-1].as_py() == version.version
+def _complete(row: Row) -> Row:
+    """Return a row with all columns."""
+    return row if len(row) == len(_COLUMNS) else {name: row.get(name) for name in _COLUMNS}
 
 
-def _is_state(rows: pa.Table) -> pa.ChunkedArray:
-    return pc.is_in(rows["object_type"], value_set=pa.array(STATE_TYPES))
+def _is_checkpoint_due(before: Sequence[bytes], lines: Sequence[bytes]) -> bool:
+    """Return True if the publisher that made the second list of records from the first writes a checkpoint."""
+    if sum(map(len, lines)) >= _CHECKPOINT_BYTES:
+        return True
+    return len(lines) >= _CHECKPOINT_RECORDS and len(lines) // _CHECKPOINT_EVERY > len(before) // _CHECKPOINT_EVERY
+
+
+def _newer(one: str | None, other: str | None) -> str | None:
+    """Return the newer of two stamps."""
+    both = [stamp for stamp in (one, other) if stamp is not None]
+    return max(both, key=lambda stamp: int(stamp) if stamp.isdecimal() else -1, default=None)
+
+
+def _now() -> tuple[float, float]:
+    return time.monotonic(), time.time()

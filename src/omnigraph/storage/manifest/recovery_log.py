@@ -90,7 +90,7 @@ class RecoveryLog:
         if self._open() is not None:
             return False
         try:
-            create_once(self._uri, rows, self._options)
+            create_once(self._uri, self._options, rows)
         except FileExistsError:
             return False
         return True

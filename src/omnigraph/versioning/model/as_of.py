@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-import pyarrow.compute as pc
-
 from omnigraph.errors import CommitNotFound, Damaged, Hint
-from omnigraph.storage.lance.tables import sql_text
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.storage.manifest.manifest_table import ManifestTable
 from omnigraph.versioning.model.ids import first_ulid
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, microseconds
@@ -83,21 +81,17 @@ def _newest_first(
     manifest: ManifestTable, state: State, line: Head | Commit, last: int, time_us: int | None
 ) -> Iterator[str]:
     """Yield the ids of the commits of one line, newest first, up to a version and up to about a time."""
-    on_branch = "table_branch IS NULL" if line.branch == MAIN else f"table_branch = {sql_text(line.branch)}"
-    condition = (
-        f"object_type = 'graph_commit' AND {on_branch} AND table_version > {line.since} AND table_version <= {last}"
-    )
-    if time_us is not None:
-        # An id begins with its creation time in milliseconds.
-        condition += f" AND object_id < {sql_text(first_ulid(max(time_us, 0) + 1_000))}"
-    found = manifest.scan(state.manifest, condition, ["object_id", "table_version"])
-    order = pc.sort_indices(found["table_version"], sort_keys=[("", "descending")])
-    for position in order:
-        yield found["object_id"][position.as_py()].as_py()
+    # An id begins with its creation time in milliseconds.
+    id_below = first_ulid(max(time_us, 0) + 1_000) if time_us is not None else None
+    branch = None if line.branch == MAIN else line.branch
+    wanted = HistoryFilter("graph_commit", above=line.since, up_to=last, branches=(branch,), id_below=id_below)
+    found = manifest.scan(state.manifest, wanted, ["object_id", "table_version"])
+    for row in sorted(found, key=lambda row: int(row["table_version"]), reverse=True):
+        yield row["object_id"]
 
 
 def _commit(manifest: ManifestTable, state: State, commit_id: str) -> Commit:
-    rows = manifest.find(state.manifest, commit_id).to_pylist()
+    rows = manifest.find(state.manifest, commit_id)
     if not rows:
         raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
     return row_to_commit(rows[0])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from omnigraph.errors import Damaged, Hint
 from omnigraph.storage.files.layout import is_table_folder
-from omnigraph.storage.manifest.manifest_table import SCHEMA
+from omnigraph.storage.manifest.manifest_schema import Row, to_row
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
     RECLAIM_PREFIX,
@@ -25,16 +25,7 @@ from omnigraph.versioning.model.manifest_objects import (
     Tag,
 )
 
-Row = dict[str, Any]
-
-
-def to_rows(rows: Iterable[Row]) -> pa.Table:
-    """Return rows as a table with the columns of the manifest."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMA)
-
-
-def _row(object_id: str, object_type: str, **columns: Any) -> Row:
-    return {"object_id": object_id, "object_type": object_type, "table_key": "", **columns}
+PinsOfCommit = Callable[[str], tuple[Pin, ...]]
 
 
 def _json(data: Any) -> str:
@@ -80,7 +71,7 @@ def unscoped_idempotency_object_id(key: str) -> str:
 
 def table_to_row(table: TableRow) -> Row:
     """Return the `table` row."""
-    return _row(
+    return to_row(
         table_object_id(table.table_id, table.incarnation),
         "table",
         location=table.folder,
@@ -92,7 +83,7 @@ def table_to_row(table: TableRow) -> Row:
 
 def version_to_row(pin: Pin, branch: str, manifest_version: int, details: Mapping[str, Any]) -> Row:
     """Return the `table_version` row of a newly published pin."""
-    return _row(
+    return to_row(
         f"table_version:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
         "table_version",
         metadata=_json({"lance_version": pin.lance_version, **details}),
@@ -107,7 +98,7 @@ def version_to_row(pin: Pin, branch: str, manifest_version: int, details: Mappin
 
 def tombstone_to_row(pin: Pin, branch: str, manifest_version: int) -> Row:
     """Return the `table_tombstone` row of a table that is removed from the branch."""
-    return _row(
+    return to_row(
         f"table_tombstone:{pin.table_id:016x}:{pin.incarnation:016x}:{manifest_version:020}",
         "table_tombstone",
         table_key=pin.key,
@@ -134,7 +125,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "fork_commit_id": commit.fork_commit_id,
         **_pins_to_json(pins),
     }
-    return _row(
+    return to_row(
         commit.id,
         "graph_commit",
         metadata=_json(metadata),
@@ -143,10 +134,28 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
     )
 
 
-def head_to_row(head: Head) -> Row:
-    """Return the `graph_head` row."""
-    metadata = _json(head_to_json(head))
-    return _row(head_object_id(head.branch), "graph_head", metadata=metadata, table_branch=_branch(head.branch))
+def head_to_row(head: Head, fork_pins: Iterable[Pin] | None = None) -> Row:
+    """Return the `graph_head` row; with the pins of its fork point, it contains only those that differ."""
+    if fork_pins is None:
+        return _head_row(head.branch, head_to_json(head))
+    known = {(pin.table_id, pin.incarnation): pin for pin in fork_pins}
+    own = {(pin.table_id, pin.incarnation): pin for pin in head.pins}
+    data = head_to_json(replace(head, pins=tuple(pin for table, pin in own.items() if known.get(table) != pin)))
+    data["pins_of"] = head.fork_commit_id
+    data["dropped"] = [list(table) for table in known if table not in own]
+    return _head_row(head.branch, data)
+
+
+def head_to_log_row(head: Head) -> Row:
+    """Return the `graph_head` row without pins, for the log: those of its commit."""
+    data = head_to_json(replace(head, pins=()))
+    for name in ("pins", "transactions"):
+        del data[name]
+    return _head_row(head.branch, data)
+
+
+def _head_row(branch: str, data: Mapping[str, Any]) -> Row:
+    return to_row(head_object_id(branch), "graph_head", metadata=_json(data), table_branch=_branch(branch))
 
 
 def head_to_json(head: Head) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
 
 def tag_to_row(tag: Tag) -> Row:
     """Return the `graph_tag` row, with every pin of its commit."""
-    return _row(tag_object_id(tag.name), "graph_tag", metadata=_json(tag_to_json(tag)))
+    return to_row(tag_object_id(tag.name), "graph_tag", metadata=_json(tag_to_json(tag)))
 
 
 def tag_to_json(tag: Tag) -> dict[str, Any]:
@@ -186,7 +195,7 @@ def tag_to_json(tag: Tag) -> dict[str, Any]:
 
 def schema_to_row(schema: SchemaRecord) -> Row:
     """Return the `schema` row."""
-    return _row(
+    return to_row(
         schema_object_id(schema.hash),
         "schema",
         metadata=_json({"hash": schema.hash, "source": schema.source, "ir": schema.ir}),
@@ -198,19 +207,19 @@ IDENTITY_OBJECT_ID = "graph_identity"
 
 def identity_to_row(next_id: int) -> Row:
     """Return the row with the next identity number for types, properties and tables, shared by all branches."""
-    return _row(IDENTITY_OBJECT_ID, "graph_identity", metadata=_json({"next_identity_id": next_id}))
+    return to_row(IDENTITY_OBJECT_ID, "graph_identity", metadata=_json({"next_identity_id": next_id}))
 
 
 def abort_to_row(commit_id: str, operation_id: str, at: int) -> Row:
     """Return the row that prevents an aborted commit from ever being published."""
-    return _row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
+    return to_row(commit_id, "graph_abort", metadata=_json({"operation_id": operation_id, "created_at": at}))
 
 
 def reclaim_to_row(reclaim: Reclaim, at: int) -> Row:
     """Return the `graph_abort` row that prevents table versions from being pinned while they are removed."""
     tables = {folder: None if some is None else _to_ranges(some) for folder, some in reclaim.tables.items()}
     metadata = {"operation_id": reclaim.token, "created_at": at, "tables": tables}
-    return _row(reclaim.object_id, "graph_abort", metadata=_json(metadata))
+    return to_row(reclaim.object_id, "graph_abort", metadata=_json(metadata))
 
 
 def _to_ranges(versions: Iterable[int]) -> list[list[int]]:
@@ -235,12 +244,12 @@ def idempotency_to_row(
     metadata: dict[str, Any] = {"commit_id": commit_id, "request_hash": request_hash}
     if result:
         metadata["result"] = dict(result)
-    return _row(idempotency_object_id(key, actor), "idempotency", metadata=_json(metadata))
+    return to_row(idempotency_object_id(key, actor), "idempotency", metadata=_json(metadata))
 
 
 def ref_change_to_row(change_id: str, change: Mapping[str, Any]) -> Row:
     """Return the history row that records a change of a branch or tag."""
-    return _row(f"ref_change:{change_id}", "ref_change", metadata=_json(change))
+    return to_row(f"ref_change:{change_id}", "ref_change", metadata=_json(change))
 
 
 # -- from rows ---------------------------------------------------------------------------------------
@@ -289,13 +298,35 @@ def row_to_table(row: Row) -> TableRow:
         raise damaged_row(row, str(error)) from error
 
 
-def row_to_head(row: Row) -> Head:
-    """Read a `graph_head` row."""
+def commit_of_pins(row: Row) -> str | None:
+    """Return the commit whose pins are required to read a `graph_head` row; None if it contains all pins itself."""
+    data = read_metadata(row)
+    found = data.get("pins_of") if "pins" in data else data.get("head_commit_id")
+    return found if isinstance(found, str) else None
+
+
+def row_to_head(row: Row, pins_of: PinsOfCommit) -> Head:
+    """Read a `graph_head` row; `pins_of` returns the pins of a commit."""
     data = read_metadata(row)
     try:
-        return head_from_json(row["table_branch"] or MAIN, data)
+        if "pins" not in data:
+            head = head_from_json(row["table_branch"] or MAIN, {**data, "pins": []})
+            return replace(head, pins=pins_of(head.commit_id))
+        head = head_from_json(row["table_branch"] or MAIN, data)
+        if "pins_of" in data or "dropped" in data:
+            fork_pins = pins_of(_text(data["pins_of"]))
+            return replace(head, pins=_completed(head.pins, fork_pins, data["dropped"]))
+        return head
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
+
+
+def _completed(own: Iterable[Pin], fork_pins: Iterable[Pin], dropped: Iterable[list[int]]) -> tuple[Pin, ...]:
+    """Return the pins of a head from those that differ from its fork point."""
+    pins = {(pin.table_id, pin.incarnation): pin for pin in (*fork_pins, *own)}
+    for table, incarnation in dropped:
+        pins.pop((table, incarnation), None)
+    return tuple(sorted(pins.values(), key=lambda pin: pin.key))
 
 
 def head_from_json(branch: str, data: Mapping[str, Any]) -> Head:

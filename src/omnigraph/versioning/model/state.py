@@ -1,25 +1,24 @@
 """The content of one manifest version.
 
-Rows stay in Arrow, and a head is decoded on access, so five hundred branches add no cost to a commit. `Publication` is
-the change that a publish makes: rows that replace state rows with the same id, ids to remove, and history rows to add.
+A head is decoded on access, so branches add no cost to a commit. The pins of a head are those of its commit. The row of
+a head contains them, or only those that differ from the pins of its fork point, or none: then they are read from the
+rows of these commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from omnigraph.errors import BranchNotFound, Damaged, Hint
+from omnigraph.errors import BranchNotFound, Hint
+from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_table import ManifestVersion
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_objects import MAIN, RECLAIM_PREFIX, Head, Pin, Reclaim, TableRow, Tag
 from omnigraph.versioning.model.manifest_rows import (
     IDENTITY_OBJECT_ID,
-    Row,
+    commit_of_pins,
     head_object_id,
     read_metadata,
     row_to_head,
@@ -27,48 +26,33 @@ from omnigraph.versioning.model.manifest_rows import (
     row_to_table,
     row_to_tag,
     tag_object_id,
-    to_rows,
 )
 from omnigraph.versioning.write.ref_names import check_text, is_internal
 
-
-@dataclass(frozen=True)
-class Publication:
-    """A change to the manifest."""
-
-    put: tuple[Row, ...] = ()
-    drop: tuple[str, ...] = ()
-    add: tuple[Row, ...] = field(default=())
+PinsOf = Callable[[ManifestVersion, Sequence[str]], Mapping[str, tuple[Pin, ...]]]
+"""Returns commit → pins, for several commits."""
 
 
 class State:
     """The heads, tags and tables of one manifest version."""
 
-    def __init__(self, manifest: ManifestVersion) -> None:
+    def __init__(self, manifest: ManifestVersion, pins_of: PinsOf) -> None:
         self.manifest = manifest
         self.version = manifest.version
         self.epoch = manifest.epoch
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        ids = self.manifest.state["object_id"].to_pylist()
-        positions = {object_id: position for position, object_id in enumerate(ids)}
-        if len(positions) != len(ids):
-            raise Damaged("the manifest contains a state row twice", code="damaged_manifest")
-        return positions
-
-    def _row(self, object_id: str) -> Row | None:
-        position = self._positions.get(object_id)
-        if position is None:
-            return None
-        row: Row = self.manifest.state.slice(position, 1).to_pylist()[0]
-        return row
+        self._pins_of = pins_of
+        self._heads: dict[str, Head] = {}
 
     def find_head(self, branch: str) -> Head | None:
         """Return the head of a branch; None if it does not exist."""
         check_text(branch, "branch")
-        row = self._row(head_object_id(branch))
-        return row_to_head(row) if row is not None else None
+        known = self._heads.get(branch)
+        if known is None:
+            row = self.manifest.row(head_object_id(branch))
+            if row is None:
+                return None
+            known = self._heads[branch] = self._read_heads([row])[0]
+        return known
 
     def get_head(self, branch: str) -> Head:
         """Return the head of a branch; raise `BranchNotFound` if it does not exist."""
@@ -89,23 +73,29 @@ class State:
     def head_names(self) -> list[str]:
         """Return the names of all heads, including internal ones: main first, then by name."""
         prefix = head_object_id("")
-        names = [object_id.removeprefix(prefix) for object_id in self._positions if object_id.startswith(prefix)]
+        names = [object_id.removeprefix(prefix) for object_id in self.manifest.ids_of("graph_head")]
         return sorted(names, key=lambda name: (name != MAIN, name))
 
     def heads(self) -> list[Head]:
         """Return all heads, including internal ones, in the order of `head_names`."""
-        return [self.get_head(branch) for branch in self.head_names()]
+        rows = [self.manifest.row(head_object_id(name)) for name in self.head_names()]
+        return self._read_heads([row for row in rows if row is not None])
+
+    def _read_heads(self, rows: Sequence[Row]) -> list[Head]:
+        """Read heads; the pins of all commits that they refer to are read at once."""
+        needed = dict.fromkeys(commit for commit in map(commit_of_pins, rows) if commit is not None)
+        pins = self._pins_of(self.manifest, list(needed)) if needed else {}
+        return [row_to_head(row, pins.__getitem__) for row in rows]
 
     def find_tag(self, name: str) -> Tag | None:
         """Return a tag by name; None if it does not exist."""
-        row = self._row(tag_object_id(name))
+        row = self.manifest.row(tag_object_id(name))
         return row_to_tag(row) if row is not None else None
 
     def tags(self) -> list[Tag]:
         """Return all tags, by name."""
-        prefix = tag_object_id("")
-        names = sorted(object_id for object_id in self._positions if object_id.startswith(prefix))
-        return [row_to_tag(row) for row in map(self._row, names) if row is not None]
+        names = sorted(self.manifest.ids_of("graph_tag"))
+        return [row_to_tag(row) for row in map(self.manifest.row, names) if row is not None]
 
     def protected_pins(self) -> Iterator[Pin]:
         """Yield the pins of all heads and tags, which no cleanup may remove."""
@@ -117,30 +107,30 @@ class State:
     @cached_property
     def tables(self) -> dict[tuple[int, int], TableRow]:
         """All tables, by identity."""
-        state = self.manifest.state
-        rows = state.filter(pc.equal(state["object_type"], "table")).to_pylist()
-        return {(table.table_id, table.incarnation): table for table in map(row_to_table, rows)}
+        manifest, checkpoint = self.manifest, self.manifest.checkpoint
+        if manifest.is_changed("table"):
+            return _tables(manifest.row, manifest.ids_of("table"))
+        return checkpoint.derived("tables", lambda: _tables(checkpoint.row, checkpoint.ids.get("table", ())))
 
     @cached_property
     def next_identity(self) -> int:
         """The next unused identity number; the schemas of all branches draw from one counter."""
-        row = self._row(IDENTITY_OBJECT_ID)
+        row = self.manifest.row(IDENTITY_OBJECT_ID)
         return int(read_metadata(row)["next_identity_id"]) if row is not None else 1
 
     def is_aborted(self, commit_id: str) -> bool:
         """Return True if a commit or job was fenced."""
-        return commit_id in self._positions
+        return self.manifest.has_row(commit_id)
 
     def aborts(self) -> list[Row]:
         """Return the rows of fenced commits and jobs."""
-        state = self.manifest.state
-        rows: list[Row] = state.filter(pc.equal(state["object_type"], "graph_abort")).to_pylist()
-        return [row for row in rows if not row["object_id"].startswith(RECLAIM_PREFIX)]
+        ids = [found for found in self.manifest.ids_of("graph_abort") if not found.startswith(RECLAIM_PREFIX)]
+        return [row for row in map(self.manifest.row, ids) if row is not None]
 
     def reclaims(self) -> list[Reclaim]:
         """Return the fences of cleanups that are running or died."""
-        ids = [object_id for object_id in self._positions if object_id.startswith(RECLAIM_PREFIX)]
-        return [row_to_reclaim(row) for row in map(self._row, ids) if row is not None]
+        ids = [found for found in self.manifest.ids_of("graph_abort") if found.startswith(RECLAIM_PREFIX)]
+        return [row_to_reclaim(row) for row in map(self.manifest.row, ids) if row is not None]
 
     def is_reclaimed(self, folder: str, versions: Iterable[int]) -> bool:
         """Return True if some of these versions of a table are being removed and can no longer be pinned."""
@@ -152,22 +142,10 @@ class State:
 
     def without_heads(self, branches: Iterable[str]) -> State:
         """Return the state as it is after these branches are deleted."""
-        ids = pa.array([head_object_id(branch) for branch in branches], pa.utf8())
-        state = self.manifest.state
-        kept = state.filter(pc.invert(pc.is_in(state["object_id"], value_set=ids)))
-        return State(replace(self.manifest, state=kept))
-
-    def with_publication(self, publication: Publication) -> tuple[pa.Table, pa.Table]:
-        """Return the state rows and the added history rows of the next version."""
-        gone = [*publication.drop, *(row["object_id"] for row in publication.put)]
-        state = self.manifest.state
-        kept = (
-            state.filter(pc.invert(pc.is_in(state["object_id"], value_set=pa.array(gone, pa.utf8()))))
-            if gone
-            else state
-        )
-        return pa.concat_tables([kept, _cast(publication.put, state)]), _cast(publication.add, state)
+        gone = dict.fromkeys(map(head_object_id, branches))
+        return State(replace(self.manifest, changed={**self.manifest.changed, **gone}), self._pins_of)
 
 
-def _cast(rows: Iterable[Row], like: pa.Table) -> pa.Table:
-    return to_rows(rows).cast(like.schema)
+def _tables(row_of: Callable[[str], Row | None], ids: Sequence[str]) -> dict[tuple[int, int], TableRow]:
+    tables = [row_to_table(row) for row in map(row_of, ids) if row is not None]
+    return {(table.table_id, table.incarnation): table for table in tables}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.errors import Damaged, OmniGraphError
 from omnigraph.storage.lance.digests import file_digest, files_of_version, version_file, with_large_values
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.versioning.model.manifest_rows import read_metadata
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
@@ -34,7 +35,7 @@ class Digests:
     def recorded(cls, repository: Repository, state: State) -> Digests:
         """Read the digests from the manifest; unreadable rows are reported elsewhere."""
         found: dict[tuple[int, int], dict[str, str]] = {}
-        for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
+        for row in repository.manifest.scan(state.manifest, HistoryFilter("table_version")):
             try:
                 digests = read_metadata(row).get("digests")
             except OmniGraphError:

@@ -11,15 +11,17 @@ A cleanup that dies leaves its row. The versions in it stay fenced, and the next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import reach
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Reclaim
 from omnigraph.versioning.model.manifest_rows import reclaim_to_row, row_to_commit_and_pins
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.upkeep.parallel import each
 from omnigraph.versioning.upkeep.retention import TableId, pinned_versions
 from omnigraph.versioning.write.repository import Repository
@@ -49,13 +51,13 @@ def reclaim(repository: Repository, garbage: Garbage, remove: Remove, at_once: i
     fenced: Reclaim = Reclaim(token, {})
     finished: list[str] = []
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal fenced
         fenced, finished[:] = _plan(repository, garbage, state, token)
         if not fenced.tables and not finished:
             return None
         put = (reclaim_to_row(fenced, repository.clock()),) if fenced.tables else ()
-        return Publication(put=put, drop=tuple(finished))
+        return Change(put=put, drop=tuple(finished))
 
     repository.publish(decide)
     reach("cleanup.fenced")
@@ -74,7 +76,7 @@ def reclaim(repository: Repository, garbage: Garbage, remove: Remove, at_once: i
     if fenced.tables:
         rest = Reclaim(token, failed)
         row = reclaim_to_row(rest, repository.clock())
-        done = Publication(put=(row,)) if failed else Publication(drop=(row["object_id"],))
+        done = Change(put=(row,)) if failed else Change(drop=(row["object_id"],))
         repository.publish(lambda state: done if state.is_aborted(row["object_id"]) else None)
 
 
@@ -117,8 +119,7 @@ def _pinned_since(repository: Repository, before: State, state: State) -> dict[T
     """Return table → versions pinned by commits that were published after a state."""
     if state.version == before.version:
         return {}
-    condition = f"object_type = 'graph_commit' AND table_version > {before.version}"
-    rows: Iterable[dict[str, object]] = repository.manifest.scan(state.manifest, condition).to_pylist()
+    rows = repository.manifest.scan(state.manifest, HistoryFilter("graph_commit", above=before.version))
     found: dict[TableId, set[int]] = {}
     for row in rows:
         for pin in row_to_commit_and_pins(row)[1]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
 from omnigraph.errors import OmniGraphError
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, Tag
 from omnigraph.versioning.model.manifest_rows import read_metadata, row_to_commit
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -142,7 +143,7 @@ def _tag_problems(repository: Repository, state: State, tag: Tag) -> list[Proble
 def _commits(repository: Repository, state: State, problems: list[Problem]) -> dict[str, Commit]:
     """Return all readable commits; errors of the others are added to `problems`."""
     commits: dict[str, Commit] = {}
-    for row in repository.manifest.scan(state.manifest, "object_type = 'graph_commit'").to_pylist():
+    for row in repository.manifest.scan(state.manifest, HistoryFilter("graph_commit")):
         try:
             commits[row["object_id"]] = row_to_commit(row)
         except OmniGraphError as error:
@@ -156,7 +157,7 @@ def _version_commits(
     """Return table version → commit that wrote its rows, if recorded."""
     by_version = {commit.manifest_version: commit.id for commit in commits.values()}
     version_commits: dict[_PinnedVersion, str] = {}
-    for row in repository.manifest.scan(state.manifest, "object_type = 'table_version'").to_pylist():
+    for row in repository.manifest.scan(state.manifest, HistoryFilter("table_version")):
         try:
             details = read_metadata(row)
             if "transaction_uuid" in details:
@@ -203,11 +204,14 @@ def _ref_problems(
 
 
 def _manifest_rows(repository: Repository, state: State) -> list[Problem]:
-    ids = repository.manifest.scan(state.manifest, "true", ["object_id"])["object_id"]
-    counts = pc.value_counts(one_array(ids))
-    return [
-        Problem("manifest", f"the row '{entry['values']}' occurs {entry['counts']} times")
-        for entry in counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+    problems: list[Problem] = []
+    try:
+        repository.manifest.check_entry(state.manifest)
+    except OmniGraphError as error:
+        problems.append(Problem("manifest", error.message))
+    return problems + [
+        Problem("manifest", f"the row '{object_id}' occurs {count} times")
+        for object_id, count in repository.manifest.duplicates(state.manifest)
     ]
 
 

@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 from omnigraph.errors import BranchExists, Conflict, Hint, InputError, PreconditionFailed
 from omnigraph.scalar_types.readers import is_unicode
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.ancestry import only_reachable
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import MAIN, Head, microseconds
-from omnigraph.versioning.model.manifest_rows import head_from_json, head_object_id, head_to_json, head_to_row
+from omnigraph.versioning.model.manifest_rows import head_from_json, head_object_id, head_to_json, head_to_log_row
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.idempotency import once, refuse_repetition
 from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.ref_names import check_branch_name, check_text
@@ -131,7 +132,7 @@ def _create(repository: Repository, new: _NewBranch, request: RefRequest) -> Hea
     incarnation = new_ulid(now)
     made: Head | None = None
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal made
         existing = state.find_head(name)
         if existing is not None and existing.incarnation == incarnation:
@@ -145,7 +146,7 @@ def _create(repository: Repository, new: _NewBranch, request: RefRequest) -> Hea
             repository.check_whole(new.start, state)
         made = new.head(state, incarnation, now, request.actor)
         rows = request.rows("branch_create", name, made.commit_id, now, {"head": head_to_json(made)})
-        return Publication(put=(head_to_row(made),), add=rows)
+        return Change(put=(head_to_log_row(made),), add=rows)
 
     repository.publish(decide)
     assert made is not None
@@ -167,7 +168,7 @@ def update_branch(
         raise InputError("the branch 'main' cannot expire", code="bad_expiry", hint="set an expiry on another branch")
     made: Head | None = None
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal made
         head = state.get_head(name)
         if made is not None and attributes.set_on(head) == head:
@@ -179,7 +180,7 @@ def update_branch(
             raise PreconditionFailed(name, expected=if_commit, actual=head.commit_id)
         made = attributes.set_on(head)
         rows = request.rows("branch_update", name, made.commit_id, now, {"head": head_to_json(made)})
-        return Publication(put=(head_to_row(made),), add=rows)
+        return Change(put=(head_to_log_row(made),), add=rows)
 
     def update() -> Head:
         repository.publish(decide)
@@ -193,12 +194,12 @@ def delete_expired(repository: Repository, now_us: int, request: RefRequest = NO
     """Delete every branch whose time is over, and return their names; internal heads expire like branches."""
     deleted: list[str] = []
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         deleted[:] = expired(state, now_us)
         heads = [state.get_head(name) for name in deleted]
         rows = [request.rows("branch_expire", head.branch, head.commit_id, repository.clock()) for head in heads]
         drop = tuple(head_object_id(name) for name in deleted)
-        return Publication(drop=drop, add=tuple(row for some in rows for row in some)) if deleted else None
+        return Change(drop=drop, add=tuple(row for some in rows for row in some)) if deleted else None
 
     if expired(repository.state(), now_us):
         repository.publish(decide)
@@ -231,7 +232,7 @@ def delete_branch(
     now = repository.clock()
     meant: str | None = None
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal meant
         found = state.find_head(name)
         if meant is not None and (found is None or found.incarnation != meant):
@@ -246,7 +247,7 @@ def delete_branch(
         if not force:
             _check_kept(repository, state, head)
         rows = request.rows("branch_delete", name, head.commit_id, now, result)
-        return Publication(drop=(head_object_id(name),), add=rows)
+        return Change(drop=(head_object_id(name),), add=rows)
 
     def delete() -> None:
         repository.publish(decide)

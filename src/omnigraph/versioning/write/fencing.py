@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.manifest_objects import microseconds
 from omnigraph.versioning.model.manifest_rows import abort_to_row, read_metadata
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.repository import Repository
 
 _KEPT_US = int(timedelta(days=1).total_seconds() * 1_000_000)
@@ -32,13 +33,13 @@ def fence(repository: Repository, fenced_id: str, operation_id: str) -> bool:
     landed = False
     now = microseconds(repository.objects.now())
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal landed
         landed = repository.find_commit(fenced_id, state) is not None
         if landed or state.is_aborted(fenced_id):
             return None
         stale = [row["object_id"] for row in state.aborts() if read_metadata(row)["created_at"] < now - _KEPT_US]
-        return Publication(put=(abort_to_row(fenced_id, operation_id, now),), drop=tuple(stale))
+        return Change(put=(abort_to_row(fenced_id, operation_id, now),), drop=tuple(stale))
 
     repository.publish(decide)
     return not landed

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.errors import Cancelled, Conflict, InputError, KeyReused, OmniGraphError, StorageError
 from omnigraph.scalar_types.readers import is_unicode
+from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.manifest_rows import (
-    Row,
     idempotency_object_id,
     idempotency_to_row,
     read_metadata,
@@ -90,7 +90,7 @@ def find_earlier(repository: Repository, request: RequestKey | None, state: Stat
         return None
     key = request.key
     scoped = idempotency_object_id(key, request.actor)
-    rows = repository.manifest.find(state.manifest, scoped, unscoped_idempotency_object_id(key)).to_pylist()
+    rows = repository.manifest.find(state.manifest, scoped, unscoped_idempotency_object_id(key))
     for row in sorted(rows, key=lambda row: bool(row["object_id"] != scoped)):
         recorded = read_metadata(row)
         commit = repository.get_commit(recorded["commit_id"]) if recorded["commit_id"] is not None else None

@@ -13,6 +13,7 @@ from omnigraph.errors import GraphExists
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.digests import record_digests
+from omnigraph.storage.manifest.manifest_schema import to_rows
 from omnigraph.storage.manifest.manifest_table import ManifestVersion, PublishConflict
 from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.model.ids import new_ulid
@@ -23,7 +24,6 @@ from omnigraph.versioning.model.manifest_rows import (
     identity_to_row,
     schema_to_row,
     table_to_row,
-    to_rows,
     version_to_row,
 )
 
@@ -83,7 +83,7 @@ def write_initial_commit(repository: Repository, graph: GraphSpec, actor: str | 
     except PublishConflict:
         # The response to our own create may have been lost, and its repetition refused.
         version = manifest.read()
-        if not manifest.find(version, commit.id).num_rows:
+        if not manifest.find(version, commit.id):
             raise exists from None
     reach("init.after_manifest")
     objects.write(layout.SCHEMA_COPY, schema.source.encode())

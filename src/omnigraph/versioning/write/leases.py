@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache, lru_cache
 from pathlib import Path
-from threading import Event, Thread
+from threading import Lock, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -29,9 +31,10 @@ from omnigraph.storage.files.objects import ObjectStore
 LEASE_S = 60.0
 """Duration in seconds for which a file stays valid after it was last written."""
 
-RENEW_S = LEASE_S / 3
+RENEW_S = LEASE_S / 4
 """The interval of renewals. If one renewal fails, the next is still in time."""
 
+_LOOKS_PER_RENEWAL = 4
 _LEASE_S_MAX = 30 * 86_400.0
 _WRITER_IDS: dict[int, str] = {}
 """PID → random id of this process; a forked child gets its own id."""
@@ -46,29 +49,71 @@ class Lease:
         document = {**facts, "lease_s": LEASE_S, "writer": writer_identity()}
         self.data = json.dumps(document, indent=1).encode()
         """The contents of the file."""
-        self._done = Event()
-        self._keeper = Thread(target=self._keep, name=f"lease of {name}", daemon=True)
+        self._lock = Lock()
+        self._runs = False
+        self._due = 0.0
 
     def start(self) -> None:
         """Write the file and start the renewals."""
-        self._put()
-        self._keeper.start()
+        self._objects.write(self._name, self.data)
+        self._runs = True
+        self._due = time.monotonic() + RENEW_S
+        _keeper().add(self)
 
     def stop(self) -> None:
         """Stop the renewals. After this returns, the file is not written again."""
-        self._done.set()
-        if self._keeper.ident is not None:
-            self._keeper.join()
+        with self._lock:
+            self._runs = False
 
-    def _keep(self) -> None:
-        while not self._done.wait(RENEW_S):
-            # The next renewal may succeed. An expired lease costs the work of this operation, but does not damage the
-            # graph.
-            with suppress(OmniGraphError):
-                self._put()
+    def renew(self, now: float) -> bool:
+        """Rewrite the file if it is due; return False if the renewals were stopped."""
+        with self._lock:
+            if self._runs and now >= self._due:
+                # The next renewal may succeed. An expired lease costs the work of this operation, but does not damage
+                # the graph.
+                with suppress(OmniGraphError):
+                    self._objects.write(self._name, self.data)
+                self._due = now + RENEW_S
+            return self._runs
 
-    def _put(self) -> None:
-        self._objects.write(self._name, self.data)
+
+class _Keeper:
+    """Renews the leases of this process in one thread, which ends when there are none."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._leases: list[Lease] = []
+        self._thread: Thread | None = None
+
+    def add(self, lease: Lease) -> None:
+        """Renew a lease until it is stopped."""
+        with self._lock:
+            self._leases.append(lease)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="omnigraph-leases", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(RENEW_S / _LOOKS_PER_RENEWAL)
+            with self._lock:
+                leases = list(self._leases)
+            ended = {lease for lease in leases if not lease.renew(time.monotonic())}
+            with self._lock:
+                self._leases = [lease for lease in self._leases if lease not in ended]
+                if not self._leases:
+                    self._thread = None
+                    return
+
+
+@cache
+def _keeper() -> _Keeper:
+    return _Keeper()
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork.
+    os.register_at_fork(after_in_child=_keeper.cache_clear)
 
 
 def is_alive(document: Mapping[str, Any], written_at: datetime, now: datetime) -> bool:
@@ -106,7 +151,11 @@ def _process_is_alive(writer: Any) -> bool | None:
 
 def writer_identity() -> dict[str, str | int]:
     """Return a random id of this process, and its process table entry where other processes can look it up."""
-    pid = os.getpid()
+    return _identity_of(os.getpid())
+
+
+@lru_cache(1)
+def _identity_of(pid: int) -> dict[str, str | int]:
     boot_id, namespace = _process_table(pid)
     return {
         "id": _writer_id(pid),

@@ -70,7 +70,7 @@ class Recovered:
 def recover(repository: Repository) -> list[Recovered]:
     """Examine every intent, oldest first, and recover those whose writer is dead."""
     repository.check_writable()
-    names = repository.objects.list(layout.RECOVERY)
+    names = repository.intents()
     reach("recovery.listed")
     return [outcome for name in names if (outcome := _recover_one(repository, name)) is not None]
 

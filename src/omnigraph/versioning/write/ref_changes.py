@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from omnigraph.errors import InputError
 from omnigraph.scalar_types.readers import is_unicode
+from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.versioning.model.ids import new_ulid
-from omnigraph.versioning.model.manifest_rows import Row, ref_change_to_row
+from omnigraph.versioning.model.manifest_rows import ref_change_to_row
 from omnigraph.versioning.write.idempotency import RequestKey, hash_request
 
 RefAction = Literal["branch_create", "branch_update", "branch_delete", "branch_expire", "tag_create", "tag_delete"]

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from threading import RLock
 
@@ -30,25 +32,32 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment
+from omnigraph.storage.files.layout import RECOVERY
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.tables import TableStore, replaced
-from omnigraph.storage.manifest.manifest_table import ManifestTable, ManifestVersion, PublishConflict
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter, Row
+from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, ManifestVersion, PublishConflict
+from omnigraph.storage.parallel import request
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import newest_first
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, SchemaRecord
 from omnigraph.versioning.model.manifest_rows import (
+    commit_of_pins,
+    head_to_row,
+    read_metadata,
     row_to_commit,
     row_to_commit_and_pins,
+    row_to_head,
     row_to_schema,
     schema_object_id,
 )
 from omnigraph.versioning.model.points import commit_with_prefix, no_point
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.initial_commit import write_initial_commit
 from omnigraph.versioning.write.ref_names import check_text
 
@@ -57,12 +66,15 @@ FORMAT = STORAGE_FORMAT
 PUBLISH_TRIES = 200
 _COMMITS_AT_ONCE = 256
 """Manifest versions whose commits are read first when few commits are listed."""
+_COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
+_PINS_MAX = 1_024
+_PINS_AT_ONCE = 512
 _CONTENDED_US = 10_000_000
 """Time after a lost race during which a branch is considered contended."""
 
 Point = str | int | datetime
 At = Point | None
-Decide = Callable[[State], Publication | None]
+Decide = Callable[[State], Change | None]
 """Returns the change for the newest state; None if no change is required."""
 
 
@@ -75,8 +87,9 @@ class Repository:
         self.clock = clock
         self.objects: ObjectStore = object_store(location, sync=sync)
         self.tables = TableStore(location, sync=sync)
-        self.manifest = ManifestTable(location, sync=sync)
+        self.manifest = ManifestTable(location, sync=sync, stored_form=self._stored_form)
         self._lock = RLock()
+        self._intents: Future[list[str]] | None = None
         self._state: State | None = None
         self.staleness_s = 0.0
         """The age up to which a read may use an earlier look at the heads. Writes of this process are always seen."""
@@ -84,6 +97,8 @@ class Repository:
         self._schemas: dict[str, SchemaRecord] = {}
         self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
+        self._pins: OrderedDict[str, tuple[Pin, ...]] = OrderedDict()
+        """Commit → pins, of commits that were used lately."""
         self._snapshots_of: State | None = None
         self._snapshots: dict[str, Snapshot] = {}
         """The head snapshots of one state that were requested."""
@@ -102,7 +117,10 @@ class Repository:
     ) -> Repository:
         """Open an existing graph; its format is checked before anything else is read."""
         repository = cls(_locate_graph(uri, environ), sync=sync, read_only=read_only, clock=clock)
-        if not repository.manifest.exists():
+        if not read_only and not repository.location.is_local:
+            repository._intents = request(partial(repository.objects.list, RECOVERY))
+        version = repository.manifest.read_if_exists()
+        if version is None:
             raise GraphNotFound(
                 f"there is no graph at '{repository.location.uri}'",
                 hint=Hint(
@@ -110,10 +128,17 @@ class Repository:
                     cli=f"create one: omnigraph init --schema schema.pg {repository.location.uri}",
                 ),
             )
-        check_stamp(repository.manifest.read(), repository.location)
-        if not read_only and not repository.location.is_local:
+        check_stamp(version, repository.location)
+        repository._remember(version)
+        if not read_only and version.store != repository.location.store_id:
+            # The graph was not written through this store before, or was copied to it.
             repository.objects.prove_conditional_writes(new_ulid(clock()))
         return repository
+
+    def intents(self) -> list[str]:
+        """Return the names of the intents of all writers; the listing of the open is used once."""
+        listing, self._intents = self._intents, None
+        return listing.result() if listing is not None else self.objects.list(RECOVERY)
 
     @classmethod
     def create(
@@ -128,7 +153,7 @@ class Repository:
     ) -> Repository:
         """Create a graph with empty tables."""
         repository = cls(_locate_graph(uri, environ), sync=sync, read_only=False, clock=clock)
-        repository._state = State(write_initial_commit(repository, spec, actor))
+        repository._state = State(write_initial_commit(repository, spec, actor), repository.pins_of)
         return repository
 
     # -- state -----------------------------------------------------------------------------------
@@ -151,7 +176,8 @@ class Repository:
         return state
 
     def _remember(self, version: ManifestVersion) -> State:
-        state = State(version)
+        state = State(version, self.pins_of)
+        self._note_versions(state)
         with self._lock:
             known = self._state
             if known is not None and known.epoch < state.epoch:
@@ -160,11 +186,25 @@ class Repository:
                 self._state = state
         return state
 
+    def _note_versions(self, state: State) -> None:
+        """Tell the table store which versions other writers made, so that it does not try to make the same."""
+        version, known = state.manifest, self._state
+        before = known.manifest.added if known is not None else {}
+        for object_id in reversed(list(version.added)):
+            if object_id in before:
+                return
+            row = version.added[object_id]
+            if row["object_type"] == "table_version":
+                table = state.tables.get((row["stable_table_id"], row["table_incarnation_id"]))
+                if table is not None:
+                    self.tables.saw(table.folder, int(read_metadata(row)["lance_version"]))
+
     def _forget_history(self) -> None:
         """Drop everything that was derived from a replaced history."""
         self.tables.reset()
         self._commits = {}, 0
         self._schemas = {}
+        self._pins = OrderedDict()
         self._snapshots_of, self._snapshots = None, {}
         self.__dict__.pop("genesis_id", None)
 
@@ -176,31 +216,33 @@ class Repository:
                 hint=Hint("open it without read_only", cli="omit --read-only"),
             )
 
-    def publish(self, decide: Decide, *, commit_id: str | None = None) -> State:
+    def publish(self, decide: Decide, *, commit_id: str | None = None, known: State | None = None) -> State:
         """Apply the change that `decide` returns for the newest version, or raise what `decide` raises.
 
         `commit_id` is the commit that the change makes. If a response is lost, looking it up determines the outcome.
+        On an object store the first attempt assumes that `known` is still the newest state, which saves a request.
         """
         self.check_writable()
         failure: OmniGraphError | None = None
         tried = False
         for attempt in range(PUBLISH_TRIES):
-            with self.manifest.publish_lock():
-                state = self.state()
+            with self.manifest.locks.publish_lock():
+                state = known if attempt == 0 and known is not None and not self.location.is_local else self.state()
                 # The race may have been lost against this writer itself: the response was lost, and the repetition was
                 # refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
                 try:
                     if state.manifest.stamp != str(FORMAT):
+                        # A later release may have upgraded the graph since it was opened.
+                        check_stamp(state.manifest, self.location)
                         state = self._remember(self.manifest.raise_stamp(state.manifest, str(FORMAT)))
                     publication = decide(state)
                     if publication is None:
                         return state
-                    rows, added = state.with_publication(publication)
                     check_cancelled()
                     tried = True
-                    return self._remember(self.manifest.publish(state.manifest, rows, added))
+                    return self._remember(self.manifest.publish(state.manifest, publication))
                 except PublishConflict:
                     pass
                 except StorageError as error:
@@ -251,9 +293,38 @@ class Repository:
     def find_commit(self, commit_id: str, state: State | None = None) -> tuple[Commit, tuple[Pin, ...]] | None:
         """Return a commit and its pins; None if it does not exist."""
         state = state or self.state()
-        rows = self.manifest.find(state.manifest, commit_id).to_pylist()
-        rows = [row for row in rows if row["object_type"] == "graph_commit"]
+        rows = [row for row in self.manifest.find(state.manifest, commit_id) if row["object_type"] == "graph_commit"]
         return row_to_commit_and_pins(rows[0]) if rows else None
+
+    def pins_of(self, version: ManifestVersion, commit_ids: Sequence[str]) -> dict[str, tuple[Pin, ...]]:
+        """Return commit → pins, which never change."""
+        with self._lock:
+            found = {commit_id: self._pins[commit_id] for commit_id in commit_ids if commit_id in self._pins}
+        unknown = [commit_id for commit_id in commit_ids if commit_id not in found]
+        for first in range(0, len(unknown), _PINS_AT_ONCE):
+            for row in self.manifest.find(version, *unknown[first : first + _PINS_AT_ONCE]):
+                if row["object_type"] == "graph_commit":
+                    found[row["object_id"]] = row_to_commit_and_pins(row)[1]
+        for commit_id in unknown:
+            if commit_id not in found:
+                raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
+        with self._lock:
+            for commit_id in commit_ids:
+                self._pins[commit_id] = found[commit_id]
+                self._pins.move_to_end(commit_id)
+            while len(self._pins) > _PINS_MAX:
+                self._pins.popitem(last=False)
+        return found
+
+    def _stored_form(self, version: ManifestVersion, rows: Sequence[Row]) -> list[Row]:
+        """Return state rows for a checkpoint: heads with the pins that differ from those of their fork points."""
+        heads = [row for row in rows if row["object_type"] == "graph_head"]
+        needed = dict.fromkeys(commit for commit in map(commit_of_pins, heads) if commit is not None)
+        pins = self.pins_of(version, list(needed))
+        read = [row_to_head(row, pins.__getitem__) for row in heads]
+        forks = self.pins_of(version, list(dict.fromkeys(head.fork_commit_id for head in read if head.fork_commit_id)))
+        stored = [head_to_row(head, forks.get(head.fork_commit_id or "")) for head in read]
+        return [row for row in rows if row["object_type"] != "graph_head"] + stored
 
     def get_commit(self, commit_id: str) -> Commit:
         """Return a commit by its id."""
@@ -264,8 +335,7 @@ class Repository:
 
     def all_pins(self, state: State) -> dict[str, tuple[Pin, ...]]:
         """Return commit id → pins for every commit in the manifest."""
-        columns = ["object_id", "metadata", "table_version", "table_branch"]
-        rows = self.manifest.scan(state.manifest, "object_type = 'graph_commit'", columns).to_pylist()
+        rows = self.manifest.scan(state.manifest, HistoryFilter("graph_commit"), _COMMIT_COLUMNS)
         return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
 
     def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
@@ -317,9 +387,8 @@ class Repository:
 
     def commits_between(self, state: State, low: int, high: int) -> dict[str, Commit]:
         """Return the commits whose manifest versions are above `low` and at most `high`, by id."""
-        condition = f"object_type = 'graph_commit' AND table_version > {low} AND table_version <= {high}"
-        columns = ["object_id", "metadata", "table_version", "table_branch"]
-        rows = self.manifest.scan(state.manifest, condition, columns).to_pylist()
+        wanted = HistoryFilter("graph_commit", above=low, up_to=high)
+        rows = self.manifest.scan(state.manifest, wanted, _COMMIT_COLUMNS)
         return {commit.id: commit for commit in map(row_to_commit, rows)}
 
     def schema(self, hash_: str) -> SchemaRecord:
@@ -328,7 +397,9 @@ class Repository:
             known = self._schemas.get(hash_)
         if known is not None:
             return known
-        rows = self.manifest.find(self.state().manifest, schema_object_id(hash_)).to_pylist()
+        # A schema never changes, and a state that refers to it contains it.
+        state = self._state or self.state()
+        rows = self.manifest.find(state.manifest, schema_object_id(hash_))
         if not rows:
             raise Damaged(f"the manifest has no schema {hash_}", code="damaged_manifest")
         record = row_to_schema(rows[0])
@@ -354,7 +425,7 @@ class Repository:
                     raise no_point(at, state)
                 return found
         if at is None:
-            return self._at_head(state, branch)
+            return self.at_head(state, branch)
         commit = commit_as_of(self.manifest, state, branch, at)
         pinned = self.find_commit(commit.id, state)
         assert pinned is not None
@@ -366,7 +437,7 @@ class Repository:
             with self._lock:
                 known = self._state
             if known is not None and known.find_head(branch) is not None:
-                return self._at_head(known, branch)
+                return self.at_head(known, branch)
         return self.snapshot(branch, at)
 
     def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
@@ -376,12 +447,12 @@ class Repository:
         found = self.find_commit(tag.commit_id if tag is not None else name, state)
         if found is None:
             if state.find_head(name) is not None:
-                return self._at_head(state, name)
+                return self.at_head(state, name)
             commit_id = commit_with_prefix(name, self.all_commits(state))
             found = self.find_commit(commit_id, state) if commit_id is not None else None
         return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
 
-    def _at_head(self, state: State, branch: str) -> Snapshot:
+    def at_head(self, state: State, branch: str) -> Snapshot:
         """Return the snapshot of a head.
 
         It is created once per state, because it never changes and most reads request it.

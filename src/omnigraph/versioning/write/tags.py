@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.errors import TagExists, TagNotFound
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_objects import Tag
 from omnigraph.versioning.model.manifest_rows import tag_from_json, tag_object_id, tag_to_json, tag_to_row
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.idempotency import once, refuse_repetition
 from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.ref_names import check_tag_name, check_text
@@ -36,7 +37,7 @@ def _create(repository: Repository, name: str, at: Snapshot, request: RefRequest
     now = repository.clock()
     tag = Tag(name, at.commit_id, now, request.actor, request.message, pins)
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         existing = state.find_tag(tag.name)
         if existing == tag:
             return None
@@ -47,7 +48,7 @@ def _create(repository: Repository, name: str, at: Snapshot, request: RefRequest
             raise TagExists(f"branch '{tag.name}' already exists", hint="choose another name")
         repository.check_whole(at, state)
         rows = request.rows("tag_create", tag.name, tag.commit_id, now, {"tag": tag_to_json(tag)})
-        return Publication(put=(tag_to_row(tag),), add=rows)
+        return Change(put=(tag_to_row(tag),), add=rows)
 
     repository.publish(decide)
     return tag
@@ -60,7 +61,7 @@ def delete_tag(repository: Repository, name: str, request: RefRequest = NO_REQUE
     now = repository.clock()
     meant: Tag | None = None
 
-    def decide(state: State) -> Publication | None:
+    def decide(state: State) -> Change | None:
         nonlocal meant
         found = state.find_tag(name)
         if meant is not None and found != meant:
@@ -71,7 +72,7 @@ def delete_tag(repository: Repository, name: str, request: RefRequest = NO_REQUE
             known = [tag.name for tag in state.tags()]
             raise TagNotFound(f"there is no tag '{name}'", hint=did_you_mean(name, known))
         meant = found
-        return Publication(drop=(tag_object_id(name),), add=request.rows("tag_delete", name, found.commit_id, now))
+        return Change(drop=(tag_object_id(name),), add=request.rows("tag_delete", name, found.commit_id, now))
 
     def delete() -> None:
         repository.publish(decide)

@@ -3,8 +3,11 @@
     snapshot  ─► stage each table on its pinned version   unreferenced files
               ─► write the intent                         lets a recovery clean up after a crash
               ─► promote each staged change               numbered versions that nothing pins
-              ─► publish                                  one manifest commit makes everything visible
+              ─► publish                                  one log entry makes everything visible
               ─► delete the intent
+
+Tables are staged and promoted beside each other. On an object store, the intent is written during the staging and
+deleted after the response. It is complete before the first version is made.
 
 A crash before the publish leaves only unreferenced files and versions; a crash after it, an intent without effect.
 The publish requires that the branch is still at the commit of the snapshot. If it moved, `HeadMoved` is raised, and
@@ -21,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from omnigraph.cancellation import check_cancelled, ignore_cancellation
-from omnigraph.checkpoints import checked
+from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import (
     Damaged,
     ExpectedVersionMismatch,
@@ -35,10 +38,14 @@ from omnigraph.observer import Phase, current
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files import layout
+from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.lance.digests import record_digests
-from omnigraph.storage.lance.staging import Promoted, TableWrite, stage
-from omnigraph.storage.lance.table_versions import compacted
+from omnigraph.storage.lance.staging import Promoted, StagedWrite, TableWrite, stage
+from omnigraph.storage.lance.table_versions import compacted, files_to_sync
 from omnigraph.storage.lance.tables import Table
+from omnigraph.storage.manifest.manifest_schema import Row
+from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.parallel import each_request, each_table
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
@@ -51,9 +58,8 @@ from omnigraph.versioning.model.manifest_objects import (
     TableSpec,
 )
 from omnigraph.versioning.model.manifest_rows import (
-    Row,
     commit_to_row,
-    head_to_row,
+    head_to_log_row,
     identity_to_row,
     schema_object_id,
     schema_to_row,
@@ -62,7 +68,7 @@ from omnigraph.versioning.model.manifest_rows import (
     version_to_row,
 )
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.model.state import Publication, State
+from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.idempotency import Earlier, RequestKey, find_earlier, once
 from omnigraph.versioning.write.intent import Intent
 from omnigraph.versioning.write.repository import Repository
@@ -132,8 +138,9 @@ class Transaction:
         repository.check_writable()
         self.repository = repository
         self.options = options
-        self.snapshot: Snapshot = repository.snapshot(options.branch)
-        head = repository.state().find_head(options.branch)
+        self._state = repository.state()
+        self.snapshot: Snapshot = repository.at_head(self._state, options.branch)
+        head = self._state.find_head(options.branch)
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
@@ -231,29 +238,23 @@ class Transaction:
         repository, options = self.repository, self.options
         now = repository.clock()
         commit_id = new_ulid(now)
-        started = time.perf_counter()
-        staged = {
-            key: made
-            for key, change in checked(self._changes.items())
-            if (made := stage(self._base(key), change, {COMMIT_PROPERTY: commit_id})) is not None
-        }
-        _report_phase("stage", started)
-        structural = bool(
-            self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
-        )
-        if not staged and not structural and not options.always_commit and options.merged_parent is None:
-            return None
-        intent = self._intent(commit_id, now, sorted(staged))
-        started = time.perf_counter()
+        intent = self._intent(commit_id, now, sorted(self._changes))
         outcome_known = True
         try:
+            if self._changes:
+                intent.begin()
+            started = time.perf_counter()
+            staged = self._staged(commit_id)
+            _report_phase("stage", started)
+            structural = bool(
+                self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
+            )
+            if not staged and not structural and not options.always_commit and options.merged_parent is None:
+                return None
+            started = time.perf_counter()
             if staged:
-                intent.write()
-            written: dict[str, _WrittenTable] = {}
-            for key, made in checked(staged.items()):
-                table, promoted = made.promote()
-                repository.tables.remember(table)
-                written[key] = self._written(key, table, promoted, indexes=False)
+                intent.written()
+            written = self._promoted(staged)
             for key, table in self._versions.items():
                 promoted = Promoted(table.version, table.row_count, "")
                 written[key] = self._written(key, table, promoted, indexes=True)
@@ -266,8 +267,30 @@ class Transaction:
         finally:
             _report_phase("publish", started)
             # If the outcome is known, the intent is deleted. It remains after a crash, or if the outcome is unknown.
-            if staged:
-                intent.end(outcome_known=outcome_known)
+            intent.end(outcome_known=outcome_known)
+
+    def _staged(self, commit_id: str) -> dict[str, StagedWrite]:
+        """Write the files of all changes, each table beside the others; changes without effect are left out."""
+
+        def staged(key: str) -> StagedWrite | None:
+            checkpoint()
+            return stage(self._base(key), self._changes[key], {COMMIT_PROPERTY: commit_id})
+
+        keys = list(self._changes)
+        return {key: made for key, made in zip(keys, each_table(staged, keys), strict=True) if made is not None}
+
+    def _promoted(self, staged: Mapping[str, StagedWrite]) -> dict[str, _WrittenTable]:
+        """Create the versions of all changes, each table beside the others, and flush their files together."""
+
+        def promoted(key: str) -> tuple[Table, _WrittenTable]:
+            checkpoint()
+            table, version = staged[key].promote(sync=False)
+            self.repository.tables.remember(table)
+            return table, self._written(key, table, version, indexes=False)
+
+        made = dict(zip(staged, each_table(promoted, staged), strict=True))
+        sync_files(file for key, (table, _) in made.items() for file in files_to_sync(staged[key].base, table.dataset))
+        return {key: written for key, (_, written) in made.items()}
 
     def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _WrittenTable:
         pinned = self.snapshot.tables[key]
@@ -321,7 +344,7 @@ class Transaction:
         request = options.request_key
         made: Commit | None = None
 
-        def decide(state: State) -> Publication | None:
+        def decide(state: State) -> Change | None:
             nonlocal made
             self.earlier = find_earlier(self.repository, request, state)
             if self.earlier is not None:
@@ -358,19 +381,18 @@ class Transaction:
             rows.append(commit_to_row(commit, pins))
             if request is not None:
                 rows.append(request.to_row(options.result, commit_id))
-            if (
-                self._schema is not None
-                and not self.repository.manifest.find(state.manifest, schema_object_id(self._schema.hash)).num_rows
-            ):
-                rows.append(schema_to_row(self._schema))
             tables = [table_to_row(row) for row, _ in created]
+            if self._schema is not None and not self.repository.manifest.find(
+                state.manifest, schema_object_id(self._schema.hash)
+            ):
+                tables.append(schema_to_row(self._schema))
             if self._identities is not None:
                 tables.append(identity_to_row(self._identities[1]))
             tables += [table_to_row(row) for row in self._renamed_rows(state)]
             made = commit
-            return Publication(put=(head_to_row(new_head), *tables), add=tuple(rows))
+            return Change(put=(head_to_log_row(new_head), *tables), add=tuple(rows))
 
-        self.repository.publish(decide, commit_id=commit_id)
+        self.repository.publish(decide, commit_id=commit_id, known=self._state)
         ignore_cancellation()
         assert made is not None
         return made
@@ -402,13 +424,25 @@ class Transaction:
         for pin in self._adopted:
             folder = state.tables[pin.table_id, pin.incarnation].folder
             new.append((pin.key, folder, pin.lance_version, pin.transaction))
-        tables = self.repository.tables
-        for key, folder, version, transaction in new:
-            steps = written[key].built_on if key in written else ()
-            fenced = state.is_reclaimed(folder, (version, *steps))
-            if fenced or not all(tables.has_manifest(folder, step) for step in steps):
+        # A cleanup that removed a version published its fence before and its end after that. If nothing was published
+        # since this write began, no cleanup did.
+        unchanged = state.version == self._state.version and state.epoch == self._state.epoch and not self._adopted
+        for key, folder, version, _ in new:
+            if state.is_reclaimed(folder, (version, *(written[key].built_on if key in written else ()))):
                 raise _version_removed(key)
-            if not tables.has_version(folder, version, transaction):
+        if unchanged and not self._versions:
+            return
+        tables = self.repository.tables
+
+        def exists(one: tuple[str, str, int, str]) -> bool:
+            key, folder, version, transaction = one
+            steps = written[key].built_on if key in written else ()
+            return all(tables.has_manifest(folder, step) for step in steps) and tables.has_version(
+                folder, version, transaction
+            )
+
+        for (key, *_), found in zip(new, each_request(exists, new), strict=True):
+            if not found:
                 raise _version_removed(key)
 
     def _check(self, state: State, commit_id: str) -> Head:
@@ -502,7 +536,8 @@ class Transaction:
                 for key in keys
             ],
         }
-        return Intent(self.repository.objects, new_ulid(now), facts)
+        # Not synced: see `fsync`.
+        return Intent(self.repository.tables.objects, new_ulid(now), facts)
 
 
 def _version_removed(key: str) -> HeadMoved:
@@ -543,7 +578,7 @@ def _write(repository: Repository, prepare: Callable[[Transaction], None], optio
         transaction: Transaction | None = None
         try:
             with (
-                repository.manifest.retry_lock()
+                repository.manifest.locks.retry_lock()
                 if attempt or repository.is_contended(options.branch)
                 else nullcontext()
             ):

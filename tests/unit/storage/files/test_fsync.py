@@ -13,12 +13,15 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.files import fsync as fsync_module
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
-from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, people
+from omnigraph.storage.manifest.commit_log import CommitLog
+from omnigraph.storage.manifest.manifest_table import Change
+from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, open_repository, people
 
 
 @pytest.fixture
@@ -32,6 +35,7 @@ def flushed(monkeypatch):
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(fsync_module, "_synced", fsync_module._SyncedFolders())
     return paths
 
 
@@ -41,26 +45,48 @@ def needed(root, before):
     return {path for path in new if "_transactions" not in path.parts and path.suffix != ".json"}
 
 
-def folders_up_to(root, files):
-    return {parent for path in files for parent in path.parents if parent.is_relative_to(root)}
+def log_entries(root, flushed):
+    """Return the flushed entries of the log, under the names they have until they are complete."""
+    return [path for path in flushed if path.parent == root / "__log" and path.name.startswith(".writing-")]
+
+
+def folders_of(files):
+    return {path.parent for path in files}
 
 
 # -- the two functions ---------------------------------------------------------------------------------
 
 
-def test_files_are_flushed_before_their_folders(tmp_path, flushed):
+def test_files_are_flushed_with_their_folders(tmp_path, flushed):
     files = [tmp_path / "a" / "x", tmp_path / "a" / "y", tmp_path / "b" / "z"]
     for file in files:
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(b"")
     sync_files(files)
-    assert flushed[:3] == files
-    assert set(flushed[3:]) == {tmp_path / "a", tmp_path / "b", tmp_path}
+    assert sorted(flushed) == sorted([*files, tmp_path / "a", tmp_path / "b", tmp_path])
+
+
+def test_the_parent_of_a_folder_is_flushed_once(tmp_path, flushed):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "x").write_bytes(b"")
+    sync_files([folder / "x"])
+    assert tmp_path in flushed
+    flushed.clear()
+    sync_files([folder / "x"])
+    assert sorted(flushed) == [folder, folder / "x"]
+    (folder / "x").unlink()
+    folder.rename(tmp_path / "old")
+    folder.mkdir()
+    (folder / "x").write_bytes(b"")
+    flushed.clear()
+    sync_files([folder / "x"])
+    assert tmp_path in flushed, "another folder of that name"
 
 
 def test_a_missing_file_is_skipped(tmp_path, flushed):
     sync_files([tmp_path / "never"])
-    assert flushed == []
+    assert set(flushed) <= {tmp_path, tmp_path.parent}
 
 
 def test_a_tree_is_flushed_before_the_folders_above(tmp_path, flushed):
@@ -107,8 +133,7 @@ def test_a_promoted_change_is_flushed(tmp_path, flushed, one):
     line.write(one)
     files = needed(tmp_path, before)
     assert files <= set(flushed)
-    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
-    assert flushed.index(manifest_file(tmp_path / line.folder, line.version)) >= len(files) - 1, "the manifest is last"
+    assert folders_of(files) <= set(flushed)
 
 
 def test_the_folder_of_the_first_rows_is_flushed(tmp_path, flushed):
@@ -139,7 +164,7 @@ def test_only_the_new_files_of_a_compacted_table_are_flushed(tmp_path, flushed, 
     files = needed(tmp_path, before)
     assert table.fragment_count == 1
     assert files <= set(flushed)
-    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
+    assert folders_of(files) <= set(flushed)
     assert {path for path in flushed if path.is_file()} == files
 
 
@@ -154,7 +179,7 @@ def test_an_index_is_flushed(tmp_path, flushed, kind):
     files = needed(tmp_path, before)
     assert any("_indices" in path.parts for path in files)
     assert files <= set(flushed)
-    assert folders_up_to(tmp_path / line.folder, files) <= set(flushed)
+    assert folders_of(files) <= set(flushed)
 
 
 # -- a graph -------------------------------------------------------------------------------------------
@@ -173,14 +198,43 @@ def test_a_commit_flushes_tables_before_the_publish(tmp_path, flushed):
     before = files_below(root)
     flushed.clear()
     change(repository, {PERSON: TableWrite(append=people("a")), KNOWS: TableWrite(append=knows(("a", "a")))})
-    files = {path for path in needed(root, before) if path.name != "__publish_lock"}
+    files = {path for path in needed(root, before) if path.name != "__publish_lock" and path.suffix != ".log"}
     assert files <= set(flushed)
-    publish = manifest_file(root / "__manifest", repository.state().version)
+    (entry,) = log_entries(root, flushed)
     tables = [path for path in files if path.is_relative_to(root / "nodes") or path.is_relative_to(root / "edges")]
-    assert max(flushed.index(path) for path in tables) < flushed.index(publish)
-    data = [path for path in files if path.is_relative_to(root / "__manifest" / "data")]
-    assert max(flushed.index(path) for path in data) < flushed.index(publish)
-    assert root / "__manifest" / "_versions" in flushed[flushed.index(publish) :]
+    assert max(flushed.index(path) for path in tables) < flushed.index(entry)
+    assert root / "__log" in flushed[flushed.index(entry) :]
+
+
+def test_a_checkpoint_is_flushed_before_entries_are_removed(tmp_path, flushed, monkeypatch):
+    root = tmp_path / "g"
+    repository = new_repository(root, sync=True)
+    change(repository, {PERSON: TableWrite(append=people("a"))})
+    before = files_below(root)
+    flushed.clear()
+    trimmed: list[list[Path]] = []
+    monkeypatch.setattr(CommitLog, "trim", lambda *_: trimmed.append([*flushed]))
+    manifest = repository.manifest
+    manifest.checkpoint(repository.state().manifest)
+    files = {path for path in needed(root, before) if path.is_relative_to(root / "__manifest")}
+    version = manifest_file(root / "__manifest", 2)
+    assert version in files
+    assert files <= set(trimmed[0])
+    data = [path for path in files if path.parent.name == "data"]
+    assert max(flushed.index(path) for path in data) < flushed.index(version)
+    assert root / "__manifest" / "_versions" in trimmed[0]
+
+
+def test_the_folder_of_a_missing_log_is_flushed(tmp_path, flushed):
+    """A copy without the log, or a process that died while it created the graph."""
+    root = tmp_path / "g"
+    new_repository(root, sync=True)
+    (root / "__log").rmdir()
+    repository = open_repository(root, sync=True)
+    flushed.clear()
+    change(repository, {PERSON: TableWrite(append=people("a"))})
+    (entry,) = log_entries(root, flushed)
+    assert root in flushed[: flushed.index(entry)]
 
 
 def test_sync_can_be_turned_off(tmp_path, flushed):
@@ -196,7 +250,7 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
 
     def fsync(handle):
         path = Path(f"/proc/self/fd/{handle}").readlink()
-        if path.suffix == ".manifest" and path.is_relative_to(root / "__manifest"):
+        if path.parent == root / "__log":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real(handle)
 
@@ -204,7 +258,7 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
     manifest = repository.manifest
     state = repository.state().manifest
     with pytest.raises(StorageError, match="Input/output error"):
-        manifest.publish(state, state.state, state.tail.slice(0, 0))
+        manifest.publish(state, Change())
 
 
 def test_files_of_large_values_are_flushed(tmp_path, flushed):

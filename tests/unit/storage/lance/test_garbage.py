@@ -51,7 +51,7 @@ def test_versions_are_listed_with_their_write_time(line):
 
 def test_detached_versions_are_not_listed(line):
     with pytest.raises(OmniGraphError), arm("table.detached"):
-        line.write(TableWrite(append=people("d")))
+        Line(line.store, line.folder, 3).write(TableWrite(append=people("d")))
     assert [one.version for one in list_versions(line.store, line.folder)] == [1, 2, 3, 4]
 
 
@@ -131,7 +131,7 @@ def test_a_table_that_was_never_created_has_no_versions(line):
 def test_old_detached_manifests_are_removed(line):
     for id_ in "xy":
         with pytest.raises(OmniGraphError), arm("table.detached"):
-            line.write(TableWrite(append=people(id_)))
+            Line(line.store, line.folder, 3).write(TableWrite(append=people(id_)))
     assert remove_unfinished(line.store, line.folder, now() - LATER) == 0
     assert remove_unfinished(line.store, line.folder, now() + LATER) == 2
     assert remove_unfinished(line.store, line.folder, now() + LATER) == 0

@@ -9,7 +9,7 @@ import omnigraph as og
 from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Table
-from omnigraph.storage.manifest import manifest_table
+from omnigraph.storage.manifest import checkpoint
 from omnigraph.storage.manifest.manifest_table import ManifestVersion
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
@@ -29,7 +29,7 @@ def objects() -> Counter[str]:
 
 
 def test_memory_is_bounded_in_the_number_of_commits(tmp_path, monkeypatch):
-    for module in (tables, manifest_table):
+    for module in (tables, checkpoint):
         monkeypatch.setattr(module, "_METADATA_CACHE_BYTES", BOUND)
         monkeypatch.setattr(module, "_INDEX_CACHE_BYTES", BOUND)
     monkeypatch.setattr(tables, "_HANDLES_MAX", 8)

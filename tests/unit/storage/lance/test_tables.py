@@ -13,9 +13,10 @@ from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance import staging
 from omnigraph.storage.lance import table_versions as numbered_versions
+from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX, compacted
-from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, sql_text
+from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, TableStore, sql_text
 from omnigraph.storage.lance.version_diff import difference
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
 
@@ -326,11 +327,75 @@ def test_a_promotion_reports_version_rows_and_transaction(line):
     assert table.dataset.read_transaction(table.version).transaction_properties == {"who": "me"}
 
 
-def test_a_change_that_stops_before_its_promotion_is_invisible(line):
-    with pytest.raises(Exception, match="failpoint"), arm("table.detached"):
+@pytest.mark.parametrize("place", ["table.numbered", "table.promoted"])
+def test_a_change_that_stops_before_its_promotion_is_invisible(line, place):
+    with pytest.raises(Exception, match="failpoint"), arm(place):
         line.write(TableWrite(append=people("lost")))
     line.write(TableWrite(append=people("a")))
     assert names(line) == {"a": "name of a"}
+
+
+def test_a_change_of_an_older_version_that_stops_before_its_promotion_is_invisible(line):
+    other = Line(line.store, line.folder, line.version)
+    line.write(TableWrite(append=people("a")))
+    with pytest.raises(Exception, match="failpoint"), arm("table.detached"):
+        other.write(TableWrite(append=people("lost")))
+    assert names(other) == {}
+    assert names(line) == {"a": "name of a"}
+
+
+OWN = {
+    "append": TableWrite(append=people("own")),
+    "upsert": TableWrite(upsert=people("own", "b")),
+    "delete": TableWrite(delete=["b"]),
+    "overwrite": TableWrite(overwrite=people("own", "a", "c")),
+    "mixed": TableWrite(append=people("own"), upsert=people("c"), delete=["b"]),
+}
+OTHER = {
+    "append": TableWrite(append=people("other")),
+    "upsert": TableWrite(upsert=people("a", "other")),
+    "delete": TableWrite(delete=["a"]),
+    "overwrite": TableWrite(overwrite=people("other")),
+    "index": None,
+}
+
+
+@pytest.mark.parametrize("theirs", OTHER)
+@pytest.mark.parametrize("mine", OWN)
+def test_a_change_that_is_overtaken_contains_no_rows_of_others(line, mine, theirs):
+    """Lance rebases a commit onto the newest version, in silence. Such a version is never returned."""
+    alone = Line(line.store, "nodes/alone", line.store.create("nodes/alone", PERSON_SCHEMA).version)
+    for one in (line, alone):
+        one.write(TableWrite(append=people("a", "b", "c")))
+    alone.write(OWN[mine])
+    base = line.version
+    overtaken = []
+
+    def overtake() -> None:
+        if overtaken:
+            return
+        overtaken.append(True)
+        rival = Line(TableStore(line.store.location, sync=False), line.folder, base)
+        if OTHER[theirs] is not None:
+            rival.write(OTHER[theirs])
+        else:
+            stage_indexes(rival.table, [IndexSpec("name", "btree")])[0].promote()
+
+    with arm("table.numbered", overtake):
+        table, promoted = stage(line.table, OWN[mine], {}).promote()
+    assert overtaken
+    assert table.version > base + 1
+    assert sorted(table.read(["id"])["id"].to_pylist()) == [row["id"] for row in alone.rows(["id"])]
+    assert promoted.row_count == table.row_count
+    assert all(base + 1 < version < table.version for version in table.built_on), "what Lance made is not pinned"
+
+
+def test_a_change_of_the_newest_version_is_committed_in_one_step(line):
+    line.write(TableWrite(append=people("a")))
+    before = line.version
+    with arm("table.detached"):
+        line.write(TableWrite(append=people("b")))
+    assert line.version == before + 1
 
 
 # -- compaction ----------------------------------------------------------------------------------------

@@ -1,64 +1,46 @@
-"""The manifest: one winner per version, complete history, bounded cost."""
+"""The manifest: one winner per version, complete history, bounded cost, and readers at any distance."""
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-from collections import Counter
-from math import log2
+from threading import Barrier, Thread
 
-import lance
-import pyarrow as pa
 import pytest
 
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.files.location import Location
-from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.storage.files.objects import LocalObjects
 from omnigraph.storage.manifest import manifest_table as manifest_module
-from omnigraph.storage.manifest.manifest_table import SCHEMA, STAMP_KEY, ManifestTable, PublishConflict
-from omnigraph.versioning.write.branches import create_branch
-from support.graphs import KNOWS, PERSON, add_people, change, knows, new_repository, people
+from omnigraph.storage.manifest.checkpoint import CheckpointConflict, CheckpointTable
+from omnigraph.storage.manifest.commit_log import LOOK_AGE_S, CommitLog, entry_name
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter, to_row
+from omnigraph.storage.manifest.manifest_table import Change, PublishConflict
+from support.manifests import (
+    HEAD,
+    all_ids,
+    change,
+    commit_id,
+    entry_file,
+    expected_ids,
+    first_rows,
+    head,
+    head_of,
+    log_files,
+    manifest_at,
+    new_manifest,
+    step,
+    steps,
+)
 
-
-def rows(*found):
-    """Return manifest rows from (id, type) pairs."""
-    return pa.Table.from_pylist([{"object_id": i, "object_type": t, "table_key": ""} for i, t in found], schema=SCHEMA)
-
-
-def head(value):
-    one = {"object_id": "graph_head:main", "object_type": "graph_head", "table_key": "", "metadata": value}
-    return pa.Table.from_pylist([one], schema=SCHEMA)
-
-
-def commit(number):
-    return rows((f"commit-{number:05}", "graph_commit"))
-
-
-def new_manifest(root, sync=False):
-    manifest = ManifestTable(Location(str(root), root), sync=sync)
-    version = manifest.create(pa.concat_tables([head("0"), commit(0)]), "1001")
-    return manifest, version
-
-
-def step(manifest, version, number):
-    state = head(str(number)).cast(version.state.schema)
-    return manifest.publish(version, state, commit(number).cast(version.state.schema))
-
-
-def all_ids(version):
-    return version.dataset.to_table(columns=["object_id"])["object_id"].to_pylist()
-
-
-def fragments(version):
-    return sorted(fragment.count_rows() for fragment in version.dataset.get_fragments())
+COMMITS = HistoryFilter("graph_commit")
 
 
 # -- creating and reading ------------------------------------------------------------------------------
 
 
 def test_a_missing_manifest_does_not_exist(tmp_path):
-    manifest = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
+    manifest = manifest_at(tmp_path)
     assert not manifest.exists()
     (tmp_path / "__manifest").mkdir()
     assert not manifest.exists()
@@ -67,46 +49,88 @@ def test_a_missing_manifest_does_not_exist(tmp_path):
 def test_a_new_manifest_has_version_1_and_the_stamp(tmp_path):
     manifest, version = new_manifest(tmp_path)
     assert manifest.exists()
-    assert version.version == 1
-    assert version.stamp == "1001"
-    read = manifest.read()
-    assert (read.version, read.stamp) == (1, "1001")
-    assert read.state["object_id"].to_pylist() == ["graph_head:main"]
-    assert read.tail.num_rows == 0
-    assert sorted(all_ids(read)) == ["commit-00000", "graph_head:main"]
-    assert fragments(read) == [1, 1], "the first rows are the anchor, a fragment that stays"
+    assert (version.version, version.stamp) == (1, "1003")
+    read = manifest_at(tmp_path).read()
+    assert (read.version, read.id, read.stamp) == (1, version.id, "1003")
+    assert all_ids(manifest, read) == expected_ids(0)
+    assert log_files(tmp_path) == []
 
 
 def test_the_second_creator_gets_a_conflict(tmp_path):
     manifest, _ = new_manifest(tmp_path)
     with pytest.raises(PublishConflict):
-        manifest.create(pa.concat_tables([head("other"), commit(0)]), "1001")
-    assert manifest.read().state["metadata"].to_pylist() == ["0"]
+        manifest_at(tmp_path).create(first_rows(), "1003")
+    assert head_of(manifest.read()) == commit_id(0)
 
 
 def test_refresh_returns_the_known_version_until_a_publish(tmp_path):
     manifest, first = new_manifest(tmp_path)
     assert manifest.refresh(first) is first
-    second = step(manifest, first, 1)
-    assert manifest.refresh(first).version == second.version
+    second = step(manifest, first)
     assert manifest.refresh(second) is second
+    assert manifest.refresh(first).version == second.version
 
 
-@pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130])
+def test_an_unchanged_manifest_is_recognised_without_opening_a_file(tmp_path, monkeypatch):
+    manifest, first = new_manifest(tmp_path)
+    known = manifest.refresh(step(manifest, first))
+
+    def refuse(*_):
+        raise AssertionError
+
+    for name in ("read", "names"):
+        monkeypatch.setattr(CommitLog, name, refuse)
+    monkeypatch.setattr(CheckpointTable, "open", refuse)
+    assert manifest.refresh(known) is known
+
+
+@pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130, 1_000])
 def test_publishes_of_others_are_seen_even_after_trimming(tmp_path, others):
-    """A reader checks only two files of the folder; other processes publish through their own handles."""
     reader, known = new_manifest(tmp_path)
-    writer = ManifestTable(Location(str(tmp_path), tmp_path), sync=False)
+    writer = manifest_at(tmp_path)
     for _ in range(3):
         assert reader.refresh(known) is known
-    version = writer.read()
-    for number in range(1, others + 1):
-        version = step(writer, version, number)
-        if number in (1, others):
-            assert reader.refresh(known).version == version.version
-    newest = reader.refresh(known)
-    for _ in range(3):
-        assert reader.refresh(newest) is newest
+    version = step(writer, writer.read())
+    one_behind = manifest_at(tmp_path)
+    seen = one_behind.read()
+    assert reader.refresh(known).version == 2
+    version = steps(writer, version, others)
+    for manifest, before in ((reader, known), (one_behind, seen)):
+        newest = manifest.refresh(before)
+        assert (newest.version, newest.id, newest.epoch) == (version.version, version.id, before.epoch)
+        assert head_of(newest) == commit_id(others + 1)
+        found = manifest.find(newest, commit_id(0), commit_id(others))
+        assert sorted(row["object_id"] for row in found) == [commit_id(0), commit_id(others)]
+        assert len(manifest.scan(newest, COMMITS, ["object_id"])) == others + 2
+        for _ in range(3):
+            assert manifest.refresh(newest) is newest
+
+
+def test_a_reader_that_sees_every_version_keeps_a_bounded_overlay(tmp_path):
+    writer, version = new_manifest(tmp_path)
+    reader = manifest_at(tmp_path)
+    known = reader.read()
+    most = 0
+    for _ in range(600):
+        version = step(writer, version)
+        known = reader.refresh(known)
+        assert (known.version, known.id) == (version.version, version.id)
+        most = max(most, len(known.added))
+        assert len(known.lines) <= 64
+    assert most <= 300
+    assert all_ids(reader, known) == expected_ids(600)
+
+
+def test_a_publisher_that_takes_turns_with_another_keeps_a_bounded_overlay(tmp_path):
+    one, version = new_manifest(tmp_path)
+    other = manifest_at(tmp_path)
+    mine, theirs = version, other.read()
+    for _ in range(300):
+        theirs = step(other, other.refresh(theirs))
+        mine = step(one, one.refresh(mine))
+        assert max(len(mine.added), len(theirs.added)) <= 300
+    assert all_ids(one, mine) == expected_ids(600)
+    assert manifest_at(tmp_path).read().id == mine.id
 
 
 # -- publishing ----------------------------------------------------------------------------------------
@@ -114,13 +138,69 @@ def test_publishes_of_others_are_seen_even_after_trimming(tmp_path, others):
 
 def test_a_publish_replaces_the_state_and_adds_history(tmp_path):
     manifest, first = new_manifest(tmp_path)
-    second = step(manifest, first, 1)
-    for version in (second, manifest.read()):
-        assert version.version == 2
-        assert version.stamp == "1001"
-        assert version.state["metadata"].to_pylist() == ["1"]
-        assert version.tail["object_id"].to_pylist() == ["commit-00001"]
-        assert sorted(all_ids(version)) == ["commit-00000", "commit-00001", "graph_head:main"]
+    second = step(manifest, first)
+    for version in (second, manifest.read(), manifest_at(tmp_path).read()):
+        assert (version.version, version.id, version.stamp) == (2, second.id, "1003")
+        assert head_of(version) == commit_id(1)
+        assert list(version.added) == [commit_id(1)]
+        assert all_ids(manifest, version) == expected_ids(1)
+    assert log_files(tmp_path) == ["00000000000000000002.log"]
+
+
+def test_a_state_row_is_removed_and_returns(tmp_path):
+    manifest, version = new_manifest(tmp_path)
+    tag = to_row("graph_tag:t", "graph_tag", metadata="{}")
+    for _ in range(2):
+        version = manifest.publish(version, Change(put=[tag]))
+        assert (version.ids_of("graph_tag"), version.has_row("graph_tag:t")) == (["graph_tag:t"], True)
+        assert version.row("graph_tag:t") == {**dict.fromkeys(version.row(HEAD)), **tag}
+        version = manifest.checkpoint(version)
+        assert not version.is_changed("graph_tag")
+        assert version.ids_of("graph_tag") == ["graph_tag:t"]
+        version = manifest.publish(version, Change(drop=["graph_tag:t"]))
+        assert (version.ids_of("graph_tag"), version.has_row("graph_tag:t")) == ([], False)
+        assert version.is_changed("graph_tag")
+        assert manifest.find(version, "graph_tag:t") == []
+        assert manifest.checkpoint(version).row("graph_tag:t") is None
+
+
+def test_several_changes_in_one_publish_are_several_versions(tmp_path):
+    manifest, first = new_manifest(tmp_path)
+    last = manifest.publish(first, *map(change, range(1, 11)))
+    assert last.version == 11
+    for version in (last, manifest_at(tmp_path).read()):
+        assert (version.version, version.id, head_of(version)) == (11, last.id, commit_id(10))
+        assert all_ids(manifest, version) == expected_ids(10)
+    assert log_files(tmp_path) == ["00000000000000000002.log"]
+    assert step(manifest, last).version == 12
+    assert log_files(tmp_path) == ["00000000000000000002.log", "00000000000000000012.log"]
+
+
+def test_a_publisher_inside_a_group_of_versions_loses(tmp_path):
+    """A handle that is behind, whose next number lies inside an entry of several versions, gets a conflict."""
+    manifest, first = new_manifest(tmp_path)
+    other = manifest_at(tmp_path)
+    theirs = other.read()
+    second = step(manifest, first)
+    known = other.refresh(theirs)
+    assert known.version == 2
+    last = manifest.publish(second, *map(change, range(2, 6)))
+    with pytest.raises(PublishConflict):
+        step(other, known, 99)
+    assert other.refresh(known).id == last.id
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 130])
+def test_groups_of_changes_are_checkpointed_and_trimmed(tmp_path, size):
+    manifest, version = new_manifest(tmp_path)
+    number = 0
+    for _ in range(4):
+        version = manifest.publish(version, *map(change, range(number + 1, number + size + 1)))
+        number += size
+        reader = manifest_at(tmp_path).read()
+        assert (reader.version, reader.id) == (version.version, version.id)
+        assert all_ids(manifest, reader) == expected_ids(number)
+    assert len(log_files(tmp_path)) <= 3
 
 
 def test_only_one_of_two_publishes_on_one_version_lands(tmp_path):
@@ -128,225 +208,497 @@ def test_only_one_of_two_publishes_on_one_version_lands(tmp_path):
     winner = step(manifest, first, 1)
     with pytest.raises(PublishConflict):
         step(manifest, first, 2)
-    assert manifest.read().version == winner.version
-    assert sorted(all_ids(manifest.read())) == ["commit-00000", "commit-00001", "graph_head:main"]
+    assert manifest.read().id == winner.id
+    assert all_ids(manifest, manifest.read()) == expected_ids(1)
 
 
-@pytest.mark.parametrize("behind", [1, 5, 70, 200])
-def test_a_publish_on_an_old_version_never_lands(tmp_path, behind):
+@pytest.mark.parametrize("behind", [1, 5, 63, 64, 65, 70, 128, 200])
+@pytest.mark.parametrize("before", [0, 1, 64], ids=["the first version", "an entry", "a checkpoint"])
+def test_a_publish_on_an_old_version_never_lands(tmp_path, behind, before):
+    """Even if the entries after it were removed, so that its name is unused."""
     manifest, first = new_manifest(tmp_path)
-    version = first
-    for number in range(1, behind + 1):
-        version = step(manifest, version, number)
-    # Lance detects a conflict from the transactions of newer versions, most of which were dropped by now.
-    with pytest.raises(PublishConflict):
-        step(manifest, first, 9_999)
-    assert manifest.read().version == version.version
-    assert "commit-09999" not in all_ids(manifest.read())
+    old = steps(manifest, first, before)
+    version = steps(manifest, old, behind)
+    with pytest.raises((PublishConflict, StorageError)):
+        step(manifest, old, 9_999)
+    for found in (manifest.read(), manifest_at(tmp_path).read()):
+        assert (found.version, found.id) == (version.version, version.id)
+        assert commit_id(9_999) not in all_ids(manifest, found)
+    assert step(manifest, manifest.refresh(version)).version == version.version + 1
 
 
-def test_a_publish_at_the_number_of_a_dropped_version_is_an_error(tmp_path, monkeypatch):
-    """A request that hangs while a hundred others succeed may write to the number of a dropped version, which is never
-    read.
-    """
+@pytest.mark.parametrize("before", [0, 1], ids=["the first version", "an entry"])
+def test_a_publish_at_the_number_of_a_removed_entry_is_an_error(tmp_path, monkeypatch, before):
+    """A publisher may stop between its last check and the creation of its entry while many others succeed."""
     manifest, first = new_manifest(tmp_path)
-    real = lance.LanceDataset.commit
-    slot = tmp_path / "__manifest" / "_versions" / f"{2**64 - 1 - 2:020}.manifest"
+    old = steps(manifest, first, before)
+    append = CommitLog.append
 
-    def hang(*arguments, **settings):
-        monkeypatch.setattr(lance.LanceDataset, "commit", real)
-        dataset = real(*arguments, **settings)
-        ours = slot.read_bytes()
-        slot.unlink()
-        others = ManifestTable(manifest.location, sync=False)
-        version = others.read()
-        for number in range(1, 131):
-            version = step(others, version, number)
-        assert not slot.exists()
-        slot.write_bytes(ours)
-        return dataset
+    def hang(log, name, data):
+        monkeypatch.setattr(CommitLog, "append", append)
+        others = manifest_at(tmp_path)
+        steps(others, others.read(), 130)
+        assert not entry_file(tmp_path, old.version + 1).exists()
+        return append(log, name, data)
 
-    monkeypatch.setattr(lance.LanceDataset, "commit", hang)
+    monkeypatch.setattr(CommitLog, "append", hang)
     with pytest.raises(StorageError, match="overtaken"):
-        step(manifest, first, 9_999)
-    newest = ManifestTable(manifest.location, sync=False).read()
-    assert newest.version == 131
-    assert "commit-09999" not in all_ids(newest)
+        step(manifest, old, 9_999)
+    assert entry_file(tmp_path, old.version + 1).exists(), "a stray entry"
+    newest = manifest_at(tmp_path).read()
+    assert newest.version == old.version + 130
+    assert commit_id(9_999) not in all_ids(manifest, newest)
+    assert manifest.refresh(old).id == newest.id
+    # A later trim removes it.
+    steps(manifest, manifest.refresh(old), 130)
+    assert not entry_file(tmp_path, old.version + 1).exists()
+    assert commit_id(9_999) not in all_ids(manifest, manifest.read())
+
+
+def test_a_stray_entry_is_not_mistaken_for_the_base(tmp_path, monkeypatch):
+    """One stalled publisher leaves a stray entry at the name of the base of another stalled publisher."""
+    manifest, first = new_manifest(tmp_path)
+    base = step(manifest, first)
+    stray = entry_file(tmp_path, 2).read_bytes()
+    append = CommitLog.append
+
+    def hang(log, name, data):
+        monkeypatch.setattr(CommitLog, "append", append)
+        others = manifest_at(tmp_path)
+        steps(others, others.read(), 130)
+        entry_file(tmp_path, 2).write_bytes(stray)
+        return append(log, name, data)
+
+    monkeypatch.setattr(CommitLog, "append", hang)
+    with pytest.raises(StorageError, match="overtaken"):
+        step(manifest, base, 9_999)
 
 
 def test_two_handles_conflict_like_two_processes(tmp_path):
     manifest, _ = new_manifest(tmp_path)
-    other = ManifestTable(manifest.location, sync=False)
+    other = manifest_at(tmp_path)
     mine, theirs = manifest.read(), other.read()
-    step(other, theirs, 1)
+    step(other, theirs)
     with pytest.raises(PublishConflict):
-        step(manifest, mine, 2)
-    step(manifest, manifest.refresh(mine), 2)
-    assert manifest.read().state["metadata"].to_pylist() == ["2"]
+        step(manifest, mine)
+    step(manifest, manifest.refresh(mine))
+    assert head_of(manifest.read()) == commit_id(2)
 
 
-def test_a_publish_that_seals_conflicts_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 2)
+def test_racing_handles_lose_nothing(tmp_path):
+    new_manifest(tmp_path)
+    count, size = 4, 60
+    wrote: list[list[str]] = [[] for _ in range(count)]
+    start = Barrier(count)
+
+    def write(writer):
+        manifest = manifest_at(tmp_path)
+        known = manifest.read()
+        start.wait(60)
+        for number in range(size):
+            name = f"commit-{writer}-{number}"
+            for _ in range(10_000):
+                known = manifest.refresh(known)
+                row = to_row(name, "graph_commit", table_version=known.version + 1)
+                try:
+                    known = manifest.publish(known, Change(put=[head(number)], add=[row]))
+                except PublishConflict:
+                    continue
+                wrote[writer].append(name)
+                break
+
+    threads = [Thread(target=write, args=(writer,)) for writer in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    read = manifest_at(tmp_path).read()
+    assert read.version == 1 + count * size
+    found = manifest_at(tmp_path).scan(read, COMMITS)
+    assert sorted(row["object_id"] for row in found) == sorted([commit_id(0), *(name for one in wrote for name in one)])
+    assert len({row["table_version"] for row in found}) == len(found), "one commit per version"
+
+
+@pytest.mark.parametrize("point", ["publish.before_commit", "publish.after_commit"])
+def test_a_publisher_that_stops_publishes_or_changes_nothing(tmp_path, point):
     manifest, first = new_manifest(tmp_path)
-    step(manifest, first, 1)
-    with pytest.raises(PublishConflict):
-        step(manifest, first, 2)
-
-
-def test_a_publish_that_stops_before_its_commit_changes_nothing(tmp_path):
-    manifest, first = new_manifest(tmp_path)
-    with pytest.raises(Exception, match="failpoint"), arm("publish.before_commit"):
+    with pytest.raises(Exception, match="failpoint"), arm(point):
         step(manifest, first, 1)
-    assert manifest.refresh(first) is first
-    assert step(manifest, first, 2).version == 2
+    landed = point == "publish.after_commit"
+    found = manifest.refresh(first)
+    assert found.version == 1 + landed
+    assert landed or found is first
+    assert step(manifest, found).version == 2 + landed
+    assert all_ids(manifest, manifest.read()) == expected_ids(1 + landed)
 
 
-# -- a long history ------------------------------------------------------------------------------------
+# -- checkpoints ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("point", ["checkpoint.before_commit", "checkpoint.after_commit"])
+def test_a_publisher_that_stops_at_its_checkpoint_has_published(tmp_path, point):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 63)
+    with pytest.raises(Exception, match="failpoint"), arm(point):
+        step(manifest, version)
+    for handle in (manifest, manifest_at(tmp_path)):
+        found = handle.read()
+        assert found.version == 65
+        assert found.checkpoint.version == (65 if point == "checkpoint.after_commit" else 1)
+        assert all_ids(handle, found) == expected_ids(64)
+    later = steps(manifest, manifest.read(), 16)
+    assert len(later.lines) <= 16, "one of the next publishers wrote the checkpoint"
+    assert all_ids(manifest, later) == expected_ids(80)
+
+
+def test_a_checkpoint_that_fails_does_not_fail_the_publish(tmp_path, monkeypatch):
+    write = CheckpointTable.write
+
+    def fail(*_):
+        raise StorageError("no space", code="disk_full")
+
+    monkeypatch.setattr(CheckpointTable, "write", fail)
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 70)
+    assert (version.version, version.checkpoint.version) == (71, 1)
+    monkeypatch.setattr(manifest_module, "_RECORDS_MAX", 70)
+    with pytest.raises(StorageError, match="no space"):
+        step(manifest, version)
+    monkeypatch.setattr(CheckpointTable, "write", write)
+    version = step(manifest, version)
+    assert (version.version, version.checkpoint.version) == (72, 71)
+    assert all_ids(manifest, manifest_at(tmp_path).read()) == expected_ids(71)
+
+
+@pytest.mark.parametrize("error", [OSError("LanceError: connection reset"), ValueError("LanceError: broken")])
+def test_a_lost_checkpoint_race_followed_by_a_failed_read_does_not_fail_the_publish(tmp_path, monkeypatch, error):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 63)
+
+    def lose(*_):
+        raise CheckpointConflict
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(CheckpointTable, "write", lose)
+    monkeypatch.setattr(CheckpointTable, "read", fail)
+    assert step(manifest, version).version == 65
+
+
+def test_the_loser_of_a_checkpoint_race_continues_on_the_checkpoint_of_the_winner(tmp_path, monkeypatch):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 63)
+    write = CheckpointTable.write
+
+    def overtaken(table, *arguments):
+        monkeypatch.setattr(CheckpointTable, "write", write)
+        other = manifest_at(tmp_path)
+        other.checkpoint(other.read())
+        return write(table, *arguments)
+
+    monkeypatch.setattr(CheckpointTable, "write", overtaken)
+    published = step(manifest, version)
+    assert (published.version, published.checkpoint.version, published.lines) == (65, 65, ())
+    assert step(manifest, published).version == 66
+
+
+def test_large_records_are_checkpointed_earlier(tmp_path):
+    manifest, version = new_manifest(tmp_path)
+    for number in range(8):
+        row = to_row(f"schema:{number}", "schema", metadata=os.urandom(100_000).hex())
+        version = manifest.publish(version, Change(add=[row]))
+        assert sum(map(len, version.lines)) < 1 << 20
+    assert version.checkpoint.version > 1
+    assert sorted(row["object_id"] for row in manifest.scan(version, HistoryFilter("schema"))) == [
+        f"schema:{number}" for number in range(8)
+    ]
+
+
+def test_a_checkpoint_stores_state_rows_in_their_stored_form(tmp_path):
+    manifest, version = new_manifest(tmp_path)
+    manifest._stored_form = lambda version, rows: [{**row, "location": f"at {version.version}"} for row in rows]
+    version = manifest.checkpoint(step(manifest, version))
+    assert version.row(HEAD)["location"] == "at 2"
+    assert manifest_at(tmp_path).read().row(HEAD)["location"] == "at 2"
 
 
 def test_six_hundred_publishes(tmp_path):
     manifest, version = new_manifest(tmp_path)
-    most = 0
     for number in range(1, 601):
-        version = step(manifest, version, number)
-        most = max(most, len(version.dataset.get_fragments()))
+        version = step(manifest, version)
         assert version.version == number + 1
-    assert most <= log2(600) + 2
-    read = manifest.read()
-    assert read.tail.num_rows < 64, "a reader never loads more than the newest of it"
-    assert sorted(all_ids(read)) == [*(f"commit-{n:05}" for n in range(601)), "graph_head:main"]
-    assert fragments(read) == fragments(version)
-    # Old versions were dropped along the way, and no history with them.
-    kept = len(list((tmp_path / "__manifest" / "_versions").glob("*.manifest")))
-    assert kept <= 32 + 64
-    assert len(list((tmp_path / "__manifest" / "data").iterdir())) <= 2 * kept + most
-    found = manifest.scan(read, "object_type = 'graph_commit'", ["object_id"])
-    assert found.num_rows == 601
+        assert len(version.lines) < 64
+    read = manifest_at(tmp_path).read()
+    assert all_ids(manifest, read) == expected_ids(600)
+    assert len(log_files(tmp_path)) <= 3 * 64
+    assert len(manifest.scan(read, COMMITS, ["object_id"])) == 601
+    for number in range(0, 601, 50):
+        assert len(manifest.find(read, commit_id(number))) == 1
+    assert manifest.find(read, HEAD)[0]["object_type"] == "graph_head"
+    assert manifest.find(read, "o'brien") == []
+    assert manifest.duplicates(read) == []
 
 
-def test_sealed_fragments_hold_history_only_and_the_last_holds_the_state(tmp_path, monkeypatch):
-    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 4)
+def test_a_filter_selects_the_same_rows_in_the_log_and_in_a_checkpoint(tmp_path):
     manifest, version = new_manifest(tmp_path)
-    for number in range(1, 42):
-        version = step(manifest, version, number)
-        anchor, *sealed, live = sorted(version.dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
-        assert anchor.to_table()["object_id"].to_pylist() == ["commit-00000"]
-        types = {kind for fragment in sealed for kind in fragment.to_table()["object_type"].to_pylist()}
-        assert types <= {"graph_commit"}
-        assert "graph_head:main" in live.to_table()["object_id"].to_pylist()
-        sizes = [fragment.count_rows() for fragment in sealed]
-        assert sizes == sorted(sizes, reverse=True), "older fragments are the larger ones"
+    for number, branch in enumerate((None, "a", "b'", None, "a"), 1):
+        row = to_row(commit_id(number), "graph_commit", table_version=number + 1, table_branch=branch)
+        version = manifest.publish(version, Change(add=[row, to_row(f"schema:{number}", "schema")]))
+    stored = manifest.checkpoint(version)
+    filters = (
+        COMMITS,
+        HistoryFilter("schema"),
+        HistoryFilter("schema", above=0),
+        HistoryFilter("graph_commit", above=2),
+        HistoryFilter("graph_commit", up_to=4),
+        HistoryFilter("graph_commit", branches=(None,)),
+        HistoryFilter("graph_commit", branches=("b'", None)),
+        HistoryFilter("graph_commit", id_below=commit_id(3)),
+        HistoryFilter("graph_commit", above=1, up_to=5, branches=("a",), id_below=commit_id(9)),
+    )
+    for wanted in filters:
+        ids = [sorted(row["object_id"] for row in manifest.scan(at, wanted)) for at in (version, stored)]
+        assert ids[0] == ids[1]
 
 
-def test_every_row_is_found_sealed_or_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(manifest_module, "_SEAL_ROWS", 8)
-    manifest, version = new_manifest(tmp_path)
-    for number in range(1, 41):
-        version = step(manifest, version, number)
-    for number in range(41):
-        assert manifest.find(version, f"commit-{number:05}").num_rows == 1
-    assert manifest.find(version, "graph_head:main").num_rows == 1
-    assert manifest.find(version, "o'brien").num_rows == 0
-
-
-def test_a_reader_of_a_trimmed_version_reads_the_same_history(tmp_path):
+def test_a_reader_of_a_dropped_checkpoint_reads_the_same_history(tmp_path):
     manifest, first = new_manifest(tmp_path)
-    version = first
-    for number in range(1, 130):
-        version = step(manifest, version, number)
+    steps(manifest, first, 64 * 6)
     assert not (tmp_path / "__manifest" / "_versions" / f"{2**64 - 2:020}.manifest").exists()
-    late = ManifestTable(manifest.location, sync=False)
-    assert late.scan(first, "object_id = 'commit-00000'").num_rows == 1
+    late = manifest_at(tmp_path)
+    found = late.scan(first, HistoryFilter("graph_commit", up_to=1))
+    assert [row["object_id"] for row in found] == [commit_id(0)]
+    assert len(late.find(first, commit_id(0))) == 1
 
 
-# -- external view -------------------------------------------------------------------------------------
+# -- damage and replaced folders -----------------------------------------------------------------------
 
 
-def test_a_plain_lance_reader_sees_the_specified_columns_and_rows(tmp_path):
-    root = tmp_path / "g"
-    repository = new_repository(root)
-    first = add_people(repository, "a")
-    changes = {PERSON: TableWrite(append=people("b")), KNOWS: TableWrite(append=knows(("a", "b")))}
-    second = change(repository, changes, actor="ada", message="both")
-    create_branch(repository, "side")
-    dataset = lance.dataset(str(root / "__manifest"))
-    assert dataset.schema.names == [
-        "object_id",
-        "object_type",
-        "location",
-        "metadata",
-        "base_objects",
-        "table_key",
-        "stable_table_id",
-        "table_incarnation_id",
-        "table_version",
-        "table_branch",
-        "row_count",
-    ]
-    assert dataset.schema.metadata[STAMP_KEY.encode()] == b"1002"
-    assert dataset.schema.field("object_id").metadata == {b"lance-schema:unenforced-primary-key": b"true"}
-    found = {row["object_id"]: row for row in dataset.to_table().to_pylist()}
-    assert len(found) == dataset.count_rows()
-    kinds = Counter(row["object_type"] for row in found.values())
-    specified = {"graph_commit": 3, "graph_head": 2, "table": 2, "table_version": 2 + 1 + 2}
-    assert {kind: kinds[kind] for kind in specified} == specified
-    assert set(kinds) - set(specified) == {"schema", "graph_identity", "ref_change"}
-    table = found["table:0000000000000001:0000000000000001"]
-    assert (table["table_key"], table["location"]) == (PERSON, "nodes/40d76f1f51639ec0")
-    version = found[f"table_version:{1:016x}:{1:016x}:{second.manifest_version:020}"]
-    assert (version["table_key"], version["table_version"], version["row_count"]) == (PERSON, 3, 2)
-    assert version["table_branch"] is None
-    row = found[second.id]
-    assert (row["table_version"], row["table_key"], row["table_branch"]) == (3, "", None)
-    data = json.loads(row["metadata"])
-    assert data["parent_commit_id"] == first.id
-    assert data["merged_parent_commit_id"] is None
-    assert (data["actor_id"], data["message"]) == ("ada", "both")
-    assert data["created_at"] == second.created_us
-    main = json.loads(found["graph_head:main"]["metadata"])
-    assert (main["head_commit_id"], main["parent_commit_id"]) == (second.id, first.id)
-    assert found["graph_head:side"]["table_branch"] == "side"
-    assert all(row["base_objects"] is None for row in found.values())
+@pytest.mark.parametrize("content", [b"", b"OGLOG1\n", b"\0" * 300, None], ids=["empty", "magic only", "zeros", "half"])
+def test_a_damaged_newest_entry_is_a_typed_error(tmp_path, content):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 3)
+    file = entry_file(tmp_path, 4)
+    data = file.read_bytes()
+    file.write_bytes(content if content is not None else data[: len(data) // 2])
+    for read in (manifest_at(tmp_path).read, lambda: manifest.refresh(version)):
+        with pytest.raises(Damaged, match=r"0004\.log") as caught:
+            read()
+        assert caught.value.code == "damaged_manifest"
+    with pytest.raises(PublishConflict):
+        step(manifest, version)
+    file.write_bytes(data)
+    assert manifest.refresh(version).id == version.id
 
 
-def test_settings_of_the_manifest_dataset(tmp_path):
-    new_manifest(tmp_path)
-    dataset = lance.dataset(str(tmp_path / "__manifest"))
-    assert dataset.data_storage_version == "2.2"
-    assert dataset.has_stable_row_ids
-    assert not any("auto_cleanup" in key for key in dataset.config())
+def test_a_damaged_older_entry_does_no_harm(tmp_path):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 3)
+    entry_file(tmp_path, 3).write_bytes(b"")
+    assert manifest_at(tmp_path).read().id == version.id
 
 
-# -- damage --------------------------------------------------------------------------------------------
-
-
-def test_a_missing_data_file_is_reported_and_not_an_empty_graph(tmp_path, monkeypatch):
+def test_an_entry_that_does_not_continue_the_checkpoint_is_damage(tmp_path, monkeypatch):
+    """The manifest was copied before the log, and a checkpoint was written in between."""
     monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
-    manifest, _ = new_manifest(tmp_path)
-    shutil.rmtree(tmp_path / "__manifest" / "data")
-    with pytest.raises(Damaged, match="graph manifest") as caught:
-        ManifestTable(manifest.location, sync=False).read()
-    assert caught.value.code == "missing_file"
+    manifest, first = new_manifest(tmp_path / "g")
+    shutil.copytree(tmp_path / "g" / "__manifest", tmp_path / "copy" / "__manifest")
+    steps(manifest, first, 66)
+    shutil.copytree(tmp_path / "g" / "__log", tmp_path / "copy" / "__log")
+    with pytest.raises(Damaged, match="does not continue") as caught:
+        manifest_at(tmp_path / "copy").read()
+    assert "__log first" in caught.value.hint
 
 
-def test_unknown_columns_are_refused(tmp_path):
-    table = pa.table({"object_id": ["a"], "object_type": ["graph_head"]})
-    lance.write_dataset(table, str(tmp_path / "__manifest"))
-    with pytest.raises(Damaged, match="unknown to this release") as caught:
-        ManifestTable(Location(str(tmp_path), tmp_path), sync=False).read()
-    assert "release" in caught.value.hint
+def test_the_log_of_another_graph_is_damage(tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest_module, "_READ_TRIES", 2)
+    manifest, first = new_manifest(tmp_path / "g")
+    other, theirs = new_manifest(tmp_path / "other")
+    step(manifest, first)
+    step(other, theirs)
+    shutil.rmtree(tmp_path / "g" / "__log")
+    shutil.copytree(tmp_path / "other" / "__log", tmp_path / "g" / "__log")
+    with pytest.raises(Damaged, match="does not continue"):
+        manifest_at(tmp_path / "g").read()
 
 
-def test_an_empty_manifest_is_damage(tmp_path):
-    lance.write_dataset(SCHEMA.empty_table(), str(tmp_path / "__manifest"), schema=SCHEMA)
-    with pytest.raises(Damaged, match="empty"):
-        ManifestTable(Location(str(tmp_path), tmp_path), sync=False).read()
+@pytest.mark.parametrize("commits", [1, 3, 64, 70])
+def test_a_log_that_is_older_than_the_checkpoint_is_ignored(tmp_path, commits):
+    """The log was copied before the manifest, and versions were published in between."""
+    manifest, first = new_manifest(tmp_path / "g")
+    version = steps(manifest, first, 2)
+    shutil.copytree(tmp_path / "g" / "__log", tmp_path / "copy" / "__log")
+    version = manifest.checkpoint(steps(manifest, version, commits))
+    shutil.copytree(tmp_path / "g" / "__manifest", tmp_path / "copy" / "__manifest")
+    copy = manifest_at(tmp_path / "copy")
+    found = copy.read()
+    assert found.id == version.id
+    assert step(copy, found).version == version.version + 1
+    assert all_ids(copy, copy.read()) == expected_ids(2 + commits + 1)
 
 
-def test_a_truncated_manifest_version_is_a_typed_error(tmp_path):
-    manifest, version = new_manifest(tmp_path)
-    step(manifest, version, 1)
-    newest = tmp_path / "__manifest" / "_versions" / f"{2**64 - 3:020}.manifest"
-    newest.write_bytes(newest.read_bytes()[:40])
-    with pytest.raises((StorageError, Damaged), match="graph manifest"):
-        ManifestTable(manifest.location, sync=False).read()
+def test_a_missing_log_is_the_checkpoint(tmp_path):
+    manifest, first = new_manifest(tmp_path, sync=True)
+    version = manifest.checkpoint(steps(manifest, first, 3))
+    shutil.rmtree(tmp_path / "__log")
+    handle = manifest_at(tmp_path, sync=True)
+    found = handle.read()
+    assert found.id == version.id
+    assert handle.refresh(found) is found
+    assert step(handle, found).version == 5
+    assert log_files(tmp_path) == ["00000000000000000005.log"]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 63, 64, 65, 200])
+@pytest.mark.parametrize("again", [0, 1, 2, 63, 64, 65, 200, 260])
+def test_a_replaced_folder_is_noticed(tmp_path, lost, again):
+    root, copy = tmp_path / "g", tmp_path / "copy"
+    manifest, first = new_manifest(root)
+    before = steps(manifest, first, 2)
+    shutil.copytree(root, copy)
+    known = steps(manifest, before, lost)
+    assert manifest.refresh(known) is known
+    shutil.rmtree(root)
+    copy.rename(root)
+    other = manifest_at(root)
+    version = other.read()
+    for number in range(again):
+        version = step(other, version, 10_000 + number)
+    with pytest.raises((PublishConflict, StorageError)):
+        step(manifest, known, 99_999)
+    found = manifest.refresh(known)
+    assert (found.version, found.id, found.epoch) == (version.version, version.id, known.epoch + 1)
+    assert head_of(found) == commit_id(10_000 + again - 1 if again else 2)
+    assert manifest.refresh(found) is found
+    made = step(manifest, found, 77_777)
+    assert all_ids(manifest, manifest_at(root).read()) == sorted(
+        [*expected_ids(2), *(commit_id(10_000 + number) for number in range(again)), commit_id(77_777)]
+    )
+    assert made.epoch == found.epoch
+
+
+def test_a_copied_entry_is_the_same_version(tmp_path):
+    manifest, first = new_manifest(tmp_path)
+    known = steps(manifest, first, 2)
+    file = entry_file(tmp_path, 3)
+    data = file.read_bytes()
+    file.unlink()
+    file.write_bytes(data)
+    found = manifest.refresh(known)
+    assert (found.version, found.id, found.epoch) == (known.version, known.id, known.epoch)
+    assert step(manifest, found).version == 4
+
+
+def test_a_link_to_the_newest_entry_costs_a_publisher_one_repetition(tmp_path):
+    """A backup by hard links changes the time of the file."""
+    manifest, first = new_manifest(tmp_path)
+    known = step(manifest, first)
+    os.link(entry_file(tmp_path, 2), tmp_path / "link")
+    with pytest.raises(PublishConflict):
+        step(manifest, known)
+    assert step(manifest, manifest.refresh(known)).version == 3
+
+
+# -- an object store -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def as_bucket(monkeypatch):
+    """Let handles treat their folder as an object store: names are checked by age, not by files."""
+
+    def make(manifest):
+        monkeypatch.setattr(manifest._log, "_folder", None)
+        manifest.location = manifest.location.__class__(manifest.location.uri, None)
+        return manifest
+
+    return make
+
+
+def test_a_stalled_publisher_of_a_bucket_checks_the_checkpoint(tmp_path, as_bucket, monkeypatch):
+    """Another thread of the process has looked at the store since; that says nothing about the base of this one."""
+    manifest, first = new_manifest(tmp_path)
+    as_bucket(manifest)
+    base = manifest.refresh(step(manifest, first))
+    append = CommitLog.append
+
+    def hang(log, name, data):
+        monkeypatch.setattr(CommitLog, "append", append)
+        others = manifest_at(tmp_path)
+        steps(others, others.read(), 130)
+        monkeypatch.setattr(manifest_module, "_now", lambda: (now[0] + LOOK_AGE_S, now[1] + LOOK_AGE_S))
+        assert manifest.refresh(base).version == 132
+        return append(log, name, data)
+
+    now = manifest_module._now()
+    monkeypatch.setattr(CommitLog, "append", hang)
+    with pytest.raises(StorageError, match="overtaken"):
+        step(manifest, base, 9_999)
+    assert commit_id(9_999) not in all_ids(manifest, manifest_at(tmp_path).read())
+
+
+def test_an_idle_reader_of_a_bucket_lists_the_entries(tmp_path, as_bucket, monkeypatch):
+    """The entry after the known one may have been removed, so its absence says nothing."""
+    manifest, first = new_manifest(tmp_path)
+    as_bucket(manifest)
+    known = manifest.refresh(step(manifest, first))
+    others = manifest_at(tmp_path)
+    steps(others, others.read(), 130)
+    assert not entry_file(tmp_path, 3).exists()
+    now = manifest_module._now()
+    for later in ((LOOK_AGE_S, 0.0), (0.0, LOOK_AGE_S), (0.0, -1.0)):
+        monkeypatch.setattr(manifest_module, "_now", lambda later=later: (now[0] + later[0], now[1] + later[1]))
+        assert manifest.refresh(known).version == 132
+
+
+def test_a_busy_reader_of_a_bucket_notices_a_replaced_graph(tmp_path, as_bucket, monkeypatch):
+    """Looks at the next entry alone would never find out."""
+    manifest, first = new_manifest(tmp_path / "g")
+    as_bucket(manifest)
+    known = manifest.refresh(steps(manifest, first, 5))
+    other, version = new_manifest(tmp_path / "other")
+    steps(other, version, 3)
+    shutil.rmtree(tmp_path / "g")
+    (tmp_path / "other").rename(tmp_path / "g")
+    start = manifest_module._now()
+    for seconds in range(0, 60, 5):
+        monkeypatch.setattr(manifest_module, "_now", lambda s=seconds: (start[0] + s, start[1] + s))
+        known = manifest.refresh(known)
+    assert (known.version, known.epoch) == (4, 1)
+
+
+def test_a_warm_read_of_a_bucket_is_one_request(tmp_path, as_bucket, monkeypatch):
+    manifest, first = new_manifest(tmp_path)
+    as_bucket(manifest)
+    known = manifest.refresh(step(manifest, first))
+    requests = []
+    for name in ("read", "list", "list_times", "write_if_absent"):
+        do = getattr(LocalObjects, name)
+        monkeypatch.setattr(LocalObjects, name, lambda *a, do=do, name=name: (requests.append(name), do(*a))[1])
+    assert manifest.refresh(known) is known
+    assert requests == ["read"]
+    requests.clear()
+    monkeypatch.setattr(CheckpointTable, "open", lambda *_: pytest.fail("the checkpoint was opened"))
+    step(manifest, known)
+    assert "list" not in requests
+
+
+def test_an_entry_whose_response_was_lost_is_own(tmp_path, as_bucket, monkeypatch):
+    """A client that repeats a conditional put after a broken connection finds the object that it wrote itself."""
+    manifest, first = new_manifest(tmp_path)
+    as_bucket(manifest)
+    known = manifest.refresh(step(manifest, first))
+    append = CommitLog.append
+
+    def repeat(log, name, data):
+        assert append(log, name, data)
+        return append(log, name, data)
+
+    monkeypatch.setattr(CommitLog, "append", repeat)
+    assert step(manifest, known).version == 3
+    assert all_ids(manifest, manifest_at(tmp_path).read()) == expected_ids(2)
+
+
+def test_names_are_those_of_the_first_new_version(tmp_path):
+    _, first = new_manifest(tmp_path)
+    assert first.next_entry == entry_name(2)

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import Damaged
-from omnigraph.storage.manifest.manifest_table import SCHEMA
+from omnigraph.storage.manifest.manifest_schema import SCHEMA, to_rows
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, TableRow, TableSpec
 from omnigraph.versioning.model.manifest_rows import (
     abort_to_row,
     commit_to_row,
+    head_to_log_row,
     head_to_row,
     idempotency_to_row,
     read_metadata,
@@ -26,7 +27,6 @@ from omnigraph.versioning.model.manifest_rows import (
     row_to_table,
     schema_to_row,
     table_to_row,
-    to_rows,
     tombstone_to_row,
     version_to_row,
 )
@@ -123,9 +123,43 @@ def test_a_commit_round_trips(commit, pinned):
     assert row_to_commit_and_pins(row) == (commit, tuple(pinned))
 
 
+NO_PINS: dict[str, tuple[Pin, ...]] = {}
+
+
 @given(heads)
 def test_a_head_round_trips(head):
-    assert row_to_head(through_arrow(head_to_row(head))) == head
+    assert row_to_head(through_arrow(head_to_row(head)), NO_PINS.__getitem__) == head
+
+
+@given(heads)
+def test_a_head_in_the_log_has_the_pins_of_its_commit(head):
+    row = through_arrow(head_to_log_row(head))
+    assert not {"pins", "transactions", "embeddings"} & json.loads(row["metadata"]).keys()
+    assert row_to_head(row, {head.commit_id: head.pins}.__getitem__) == head
+
+
+tables = st.tuples(st.integers(0, 3), st.integers(0, 1))
+branch_pins = st.dictionaries(tables, st.tuples(texts, st.integers(0, 2), st.sampled_from(["", "t1"])), max_size=6).map(
+    lambda found: tuple(
+        sorted(
+            (
+                Pin(*table, f"node:{table}{key}", 1, lance, 5, transaction)
+                for table, (key, lance, transaction) in found.items()
+            ),
+            key=lambda pin: pin.key,
+        )
+    )
+)
+
+
+@given(heads, branch_pins, branch_pins)
+def test_a_head_in_a_checkpoint_contains_what_differs_from_its_fork_point(head, own, fork):
+    """Tables that were changed, added, dropped or renamed since."""
+    head = replace(head, pins=own, fork_commit_id="01FORK")
+    row = through_arrow(head_to_row(head, fork))
+    stored = json.loads(row["metadata"])
+    assert len(stored["pins"]) == len(set(own) - set(fork))
+    assert row_to_head(row, {"01FORK": fork}.__getitem__) == head
 
 
 @given(st.builds(SchemaRecord, texts, texts, texts))
@@ -214,12 +248,15 @@ def test_the_key_of_a_table():
 
 READERS = {
     "commit": (row_to_commit_and_pins, commit_to_row(COMMIT, [PIN])),
-    "head": (row_to_head, head_to_row(HEAD)),
+    "head": (lambda row: row_to_head(row, NO_PINS.__getitem__), head_to_row(HEAD)),
+    "head of a checkpoint": (lambda row: row_to_head(row, lambda _: (EDGE,)), head_to_row(HEAD, (EDGE,))),
+    "head of the log": (lambda row: row_to_head(row, lambda _: (EDGE, PIN)), head_to_log_row(HEAD)),
     "schema": (row_to_schema, schema_to_row(SchemaRecord("abc", "text", "{}"))),
 }
 OPTIONAL = {"transactions"}
 FIELDS = [(kind, field) for kind, (_, row) in READERS.items() for field in json.loads(row["metadata"])]
 FIELDS = [(kind, field) for kind, field in FIELDS if field not in OPTIONAL]
+FIELDS.remove(("head of a checkpoint", "pins"))  # without pins, it has those of its commit
 
 
 def damaged(read, row):
@@ -275,6 +312,11 @@ def test_a_row_with_a_missing_field_is_named(kind, field):
         ("head", "head_commit_id", None),
         ("head", "incarnation", 7),
         ("head", "manifest_version", None),
+        ("head of a checkpoint", "pins_of", None),
+        ("head of a checkpoint", "dropped", None),
+        ("head of a checkpoint", "dropped", [[1]]),
+        ("head of a checkpoint", "dropped", 7),
+        ("head of the log", "head_commit_id", 7),
         ("schema", "source", 7),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from support.graphs import (
     people,
     put_people,
 )
+from support.manifests import rewrite_rows
 
 WANTED = {PERSON: [IndexSpec("id", "btree"), IndexSpec("name", "text")]}
 EXPECTED = Expected({PERSON: PERSON_SCHEMA, KNOWS: KNOWS_SCHEMA}, [EdgeEnds(KNOWS, PERSON, PERSON)])
@@ -62,24 +64,14 @@ def only(root, *words):
         assert word in found, found
 
 
-def rewrite(repository, *, state=None, tail=None, twice=()):
-    """Publish the newest rows of the manifest again with manual changes.
+def both(*edits):
+    """Return an edit that makes several edits."""
 
-    Sealed rows cannot be reached; the graphs of these tests are too new to have any but the first.
-    """
-    version = repository.manifest.read()
+    def edit(row):
+        for one in edits:
+            one(row)
 
-    def changed(rows, edit):
-        found = rows.to_pylist()
-        for row in found:
-            if edit is not None:
-                edit(row)
-        found += [row for row in found if row["object_id"] in twice]
-        return pa.Table.from_pylist(found, schema=rows.schema)
-
-    history = changed(version.tail, tail)
-    object.__setattr__(version, "tail", version.tail.slice(0, 0))
-    repository.manifest.publish(version, changed(version.state, state), history)
+    return edit
 
 
 def edit_metadata(object_id, **fields):
@@ -164,8 +156,8 @@ def test_a_wrong_row_count_in_a_pin(repository, root):
         for p in head.pins
     ]
     lists = [pin.to_list() for pin in pins]
-    edit = edit_metadata("graph_head:main", pins=lists)
-    rewrite(repository, state=edit, tail=edit_metadata(head.commit_id, pins=lists))
+    edits = edit_metadata("graph_head:main", pins=lists), edit_metadata(head.commit_id, pins=lists)
+    rewrite_rows(root, both(*edits))
     only(root, f"{PERSON} at version 2", "has 2 rows, its pin counts 3")
 
 
@@ -195,7 +187,7 @@ def test_a_version_made_by_another_commit_without_recorded_transactions(reposito
     put_people(open_repository(copy), "a", name="theirs")
     shutil.rmtree(root / "nodes")
     shutil.copytree(copy / "nodes", root / "nodes")
-    rewrite(repository, state=edit_metadata("graph_head:main", transactions=None))
+    rewrite_rows(root, edit_metadata("graph_head:main", transactions=None))
     only(root, f"{PERSON} at version 3", "was made by commit", "published by commit")
 
 
@@ -232,7 +224,7 @@ def test_tables_and_types_that_do_not_match(repository, root):
 
 
 def test_a_head_with_a_missing_commit(repository, root):
-    rewrite(repository, state=edit_metadata("graph_head:main", head_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    rewrite_rows(root, edit_metadata("graph_head:main", head_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     only(root, "branch main", "01ARZ3NDEKTSV4RRFFQ69G5FAV is not a commit")
 
 
@@ -240,8 +232,25 @@ def test_a_head_whose_pins_differ_from_its_commit(repository, root):
     add_people(repository, "c")
     old = repository.find_commit(repository.commits()[1].id)
     pins = {"pins": [pin.to_list() for pin in old[1]], "transactions": [pin.transaction for pin in old[1]]}
-    rewrite(repository, state=edit_metadata("graph_head:main", **pins))
+    rewrite_rows(root, edit_metadata("graph_head:main", **pins))
     only(root, "branch main", "its pins differ")
+
+
+def test_a_log_entry_that_was_damaged_since_the_graph_was_opened(repository, root):
+    """The size and the times of the file are the same: only its bytes show it."""
+    file = max((root / "__log").iterdir())
+    before = file.stat()
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(bytes(data))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    version = repository.manifest._last
+    object.__setattr__(version, "file_identity", repository.manifest._log.identity(version.entry))
+    (found,) = verify(repository)
+    assert found.damage
+    assert f"'__log/{file.name}' is damaged" in found.what
+    with pytest.raises(og.errors.Damaged, match=file.name):
+        open_repository(root)
 
 
 @pytest.mark.parametrize("which", ["head", "table", "commit"])
@@ -251,13 +260,13 @@ def test_a_duplicate_manifest_row(repository, root, which):
         "table": "table:0000000000000001:0000000000000001",
         "commit": repository.snapshot().commit_id,
     }
-    rewrite(repository, twice=[ids[which]])
+    rewrite_rows(root, twice=[ids[which]])
     assert any(f"the row '{ids[which]}' occurs 2 times" in one for one in problems(root))
 
 
 def test_a_commit_whose_parent_is_missing(repository, root):
     commit = repository.snapshot().commit_id
-    rewrite(repository, tail=edit_metadata(commit, parent_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+    rewrite_rows(root, edit_metadata(commit, parent_commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     only(root, f"commit {commit}", "its parent 01ARZ3NDEKTSV4RRFFQ69G5FAV is missing")
 
 
@@ -265,7 +274,7 @@ def test_a_commit_whose_parent_is_missing(repository, root):
 def test_a_commit_that_is_not_on_the_line_of_its_parent(repository, root, wrong):
     commit = repository.snapshot().commit_id
     parent = repository.get_commit(commit).parent_id
-    rewrite(repository, tail=edit_metadata(commit, **wrong))
+    rewrite_rows(root, edit_metadata(commit, **wrong))
     only(root, f"commit {commit}", f"is not on the line of its parent {parent}")
 
 
@@ -277,7 +286,7 @@ def test_a_commit_that_is_older_than_its_parent(repository, root):
         if row["object_id"] in (first, second):
             row["table_version"] = 5 - row["table_version"]
 
-    rewrite(repository, tail=swap)
+    rewrite_rows(root, swap)
     assert any(f"commit {second}" in one and "is not newer than its parent" in one for one in problems(root))
 
 
@@ -288,7 +297,7 @@ def test_two_commits_of_one_manifest_version(repository, root):
         if row["object_id"] == second:
             row["table_version"] = 2
 
-    rewrite(repository, tail=same)
+    rewrite_rows(root, same)
     assert any("shares manifest version 2" in one for one in problems(root))
 
 
@@ -302,7 +311,7 @@ def test_a_damaged_head_does_not_hide_the_state_of_the_others(repository, root, 
         if row["object_id"] == "graph_head:bad":
             row["metadata"] = metadata
 
-    rewrite(repository, state=damage)
+    rewrite_rows(root, damage)
     found = problems(root)
     assert len(found) == 2
     assert any("branch bad" in one and "'graph_head:bad' is damaged" in one for one in found)
@@ -317,7 +326,7 @@ def test_a_damaged_commit_does_not_hide_the_rest(repository, root):
         if row["object_id"] == first:
             row["metadata"] = "nonsense"
 
-    rewrite(repository, tail=damage)
+    rewrite_rows(root, damage)
     found = problems(root)
     assert any(f"the manifest row '{first}' is damaged" in one for one in found)
     assert any("an id occurs twice" in one for one in found)
@@ -356,7 +365,7 @@ def test_a_graph_with_a_damaged_head_is_reported(tmp_path):
         if row["object_id"] == "graph_head:bad":
             row["metadata"] = "{"
 
-    rewrite(graph._repository, state=damage)
+    rewrite_rows(tmp_path / "g", damage)
     again = og.open(tmp_path / "g", read_only=True)
     (found,) = again.verify()
     assert "graph_head:bad" in found.what

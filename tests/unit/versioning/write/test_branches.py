@@ -12,8 +12,8 @@ import pytest
 
 from omnigraph.errors import BranchNotFound, InputError, PreconditionFailed
 from omnigraph.graph import Graph
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.manifest_rows import head_to_row, row_to_head
-from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.maintenance import cleanup
 from omnigraph.versioning.write.branches import create_branch, delete_expired, expired
 from support.store import repository_of
@@ -92,7 +92,7 @@ def test_an_update_checks_its_branch_and_its_head(graph):
 def test_a_head_of_an_earlier_release_has_no_attributes(graph):
     row = head_to_row(graph.head())
     assert "description" not in row["metadata"]
-    assert row_to_head(row) == graph.head()
+    assert row_to_head(row, {}.__getitem__) == graph.head()
 
 
 def test_an_expired_branch_works_until_a_cleanup_deletes_it(graph):
@@ -125,7 +125,7 @@ def test_internal_heads_are_listed_nowhere_and_expire(graph):
     repository = repository_of(graph)
     head = create_branch(repository, "tmp")
     inner = replace(head, branch="__trial", incarnation="01J0000000000000000000000A", expires_us=1)
-    repository.publish(lambda _: Publication(put=(head_to_row(inner),), drop=("graph_head:tmp",)))
+    repository.publish(lambda _: Change(put=(head_to_row(inner),), drop=("graph_head:tmp",)))
     assert graph.branches() == ["main"]
     assert expired(repository.state(), 2) == ["__trial"]
     assert delete_expired(repository, 0) == []

@@ -14,9 +14,8 @@ import pytest
 from omnigraph.errors import InputError, KeyReused, OmniGraphError, PreconditionFailed, StorageError
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.manifest.manifest_table import ManifestTable
+from omnigraph.storage.manifest.manifest_table import Change, ManifestTable
 from omnigraph.versioning.model.manifest_rows import idempotency_to_row
-from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.write.idempotency import hash_request
 from support.keyed_writes import ON_BRANCH, WIDER, WRITES, new_graph, open_graph, outcome, state_of
 from support.store import repository_of
@@ -144,7 +143,7 @@ def test_the_key_of_a_load_covers_its_branch_and_mode(graph):
 def test_a_load_of_an_earlier_release_is_repeated(graph):
     commit = graph.load([{"type": "Doc", "data": {"key": "new"}}], mode="append").commit_id
     row = idempotency_to_row("night", None, commit, None)
-    repository_of(graph).publish(lambda _: Publication(add=(row,)))
+    repository_of(graph).publish(lambda _: Change(add=(row,)))
     again = graph.load([{"type": "Doc", "data": {"key": "other"}}], mode="append", job_id="night")
     assert (again.commit_id, again.repeated) == (commit, True)
     with pytest.raises(KeyReused):

@@ -16,8 +16,8 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.manifest_rows import abort_to_row, idempotency_to_row, unscoped_idempotency_object_id
-from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.leases import LEASE_S
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
@@ -114,7 +114,7 @@ def test_a_key_of_an_earlier_release_belongs_to_the_actor_of_its_commit(reposito
         **idempotency_to_row("k", None, commit.id, None),
         "object_id": unscoped_idempotency_object_id("k"),
     }
-    repository.publish(lambda _: Publication(add=(row,)))
+    repository.publish(lambda _: Change(add=(row,)))
     assert add_people(repository, "b", actor="ana", idempotency_key="k") == commit
     assert add_people(repository, "b", actor="bo", idempotency_key="k") != commit
     assert add_people(repository, "c", idempotency_key="k").actor is None
@@ -213,7 +213,7 @@ def test_a_fenced_commit_cannot_be_published(repository, monkeypatch):
     def fence():
         (note,) = repository.objects.list("__recovery")
         ids.append(json.loads(repository.objects.read(note))["graph_commit_id"])
-        repository.publish(lambda _: Publication(put=(abort_to_row(ids[0], "operation", repository.clock()),)))
+        repository.publish(lambda _: Change(put=(abort_to_row(ids[0], "operation", repository.clock()),)))
 
     with pytest.raises(HeadMoved, match="was aborted"), arm("table.promoted", fence):
         transaction.commit()
@@ -230,7 +230,7 @@ def test_a_fenced_write_starts_over_with_another_id(repository):
             (note,) = repository.objects.list("__recovery")
             fenced.append(json.loads(repository.objects.read(note))["graph_commit_id"])
             row = abort_to_row(fenced[0], "operation", repository.clock())
-            repository.publish(lambda _: Publication(put=(row,)))
+            repository.publish(lambda _: Change(put=(row,)))
 
     with arm("table.promoted", fence):
         commit = add_people(repository, "slow")

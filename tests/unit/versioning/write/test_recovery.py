@@ -34,6 +34,7 @@ from support.graphs import (
     new_repository,
     open_repository,
     people,
+    write_elsewhere,
 )
 
 DEAD = {**writer_identity(), "id": "dead", "pid": 2**22 + 1, "started": "1"}
@@ -57,19 +58,21 @@ def repository(root):
 
 def crash(repository, root, failpoint, writer=DEAD, passes=0, **options):
     """Stop a write at a failpoint and leave its intent as a process that died there would."""
-    intents = []
+    intents = {}
     left = [passes]
+    if failpoint == "table.detached":
+        write_elsewhere(repository)
 
     def stop():
         if left[0]:
             left[0] -= 1
             return
-        intents.extend((path, path.read_bytes()) for path in (root / "__recovery").glob("*.json"))
+        intents.update((path, path.read_bytes()) for path in (root / "__recovery").glob("*.json"))
         raise OmniGraphError("dead")
 
     with pytest.raises(OmniGraphError, match="dead"), arm(failpoint, stop):
         change(repository, BOTH, **options)
-    ((path, data),) = intents
+    ((path, data),) = intents.items()
     intent = {**json.loads(data), "writer": writer}
     path.write_text(json.dumps(intent))
     return intent
@@ -116,6 +119,7 @@ def test_a_write_that_landed_is_rolled_forward(repository, root):
     ("failpoint", "passes"),
     [
         ("intent.written", 0),
+        ("table.numbered", 0),
         ("table.detached", 0),
         ("table.promoted", 0),
         ("table.detached", 1),
@@ -273,7 +277,8 @@ def test_a_lease_that_cannot_be_renewed_does_not_fail_the_write(root, monkeypatc
     monkeypatch.setattr(leases, "RENEW_S", 0.001)
     repository = new_repository(root)
     written, tried = [], threading.Event()
-    write = repository.objects.write
+    objects = repository.tables.objects
+    write = objects.write
 
     def fail_to_renew(name, data):
         if name in written:
@@ -282,7 +287,7 @@ def test_a_lease_that_cannot_be_renewed_does_not_fail_the_write(root, monkeypatc
         written.append(name)
         write(name, data)
 
-    monkeypatch.setattr(repository.objects, "write", fail_to_renew)
+    monkeypatch.setattr(objects, "write", fail_to_renew)
     with arm("publish.before_commit", lambda: tried.wait(10)):
         add_people(repository, "a")
     assert tried.is_set()

@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.versioning.model.manifest_rows import read_metadata
 from support.store import repository_of
 from support.writes import new_graph, shelf
@@ -19,8 +20,8 @@ def graph(tmp_path) -> Graph:
 def changes(graph: Graph) -> list[tuple[str, str, str, str | None, str | None]]:
     """Action, name, commit, actor and message of every recorded change, oldest first."""
     repository = repository_of(graph)
-    rows = repository.manifest.scan(repository.state().manifest, "object_type = 'ref_change'").to_pylist()
-    rows.sort(key=lambda row: row["object_id"])
+    rows = repository.manifest.scan(repository.state().manifest, HistoryFilter("ref_change"))
+    rows.sort(key=lambda row: read_metadata(row)["created_at"])
     names = ("action", "name", "commit_id", "actor_id", "message")
     return [tuple(read_metadata(row)[name] for name in names) for row in rows]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import lance
-import pyarrow as pa
 import pytest
 
 import omnigraph as og
@@ -25,10 +24,11 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.storage.manifest.manifest_table import STAMP_KEY
+from omnigraph.storage.manifest.checkpoint import CheckpointTable
+from omnigraph.storage.manifest.manifest_schema import STAMP_KEY
+from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
 from omnigraph.versioning.model.manifest_rows import head_to_row
-from omnigraph.versioning.model.state import Publication
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
@@ -50,6 +50,7 @@ from support.graphs import (
     open_repository,
     people,
 )
+from support.manifests import rewrite_rows
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_a_new_graph(root):
 def test_the_folder_of_a_new_graph(root):
     new_repository(root)
     top = sorted(path.name for path in root.iterdir())
-    assert [name for name in top if name != "__publish_lock"] == ["__manifest", "_schema.pg", "edges", "nodes"]
+    assert [name for name in top if name != "__publish_lock"] == ["__log", "__manifest", "_schema.pg", "edges", "nodes"]
     assert (root / "_schema.pg").read_text() == SCHEMA.source
     assert [path.name for path in (root / "nodes").iterdir()] == ["40d76f1f51639ec0"]
     assert [path.name for path in (root / "edges").iterdir()] == ["602a25a3bd0b455b"]
@@ -401,7 +402,7 @@ def test_the_json_form_of_a_snapshot(root):
     assert repository.snapshot().to_json() == {
         "branch": "main",
         "manifest_version": 2,
-        "internal_schema_version": 1002,
+        "internal_schema_version": 1003,
         "graph_commit_id": commit.id,
         "tables": [
             {
@@ -450,7 +451,7 @@ def test_a_schema_missing_from_the_manifest(root):
 def add_internal_head(repository, name, branch="main"):
     """Publish a head whose name belongs to the engine."""
     repository.publish(
-        lambda state: Publication(put=(head_to_row(replace(state.get_head(branch), branch=name)),)),
+        lambda state: Change(put=(head_to_row(replace(state.get_head(branch), branch=name)),)),
     )
 
 
@@ -487,7 +488,7 @@ def test_an_unreadable_head_is_named_and_the_other_branches_stay_readable(root):
     repository = new_repository(root)
     add_people(repository, "a")
     create_branch(repository, "side")
-    damage(repository, "graph_head:side", "metadata", "{")
+    damage(root, "graph_head:side", "metadata", "{")
     again = open_repository(root)
     with pytest.raises(Damaged, match="'graph_head:side'"):
         again.snapshot("side")
@@ -501,7 +502,7 @@ def test_an_unreadable_commit_is_named_and_the_head_stays_readable(root):
     repository = new_repository(root)
     commit = add_people(repository, "a")
     add_people(repository, "b")
-    damage(repository, commit.id, "metadata", "nonsense")
+    damage(root, commit.id, "metadata", "nonsense")
     again = open_repository(root)
     with pytest.raises(Damaged, match=commit.id):
         again.snapshot(at=commit.id)
@@ -510,17 +511,32 @@ def test_an_unreadable_commit_is_named_and_the_head_stays_readable(root):
     assert ids_of(again.snapshot()) == ["a", "b"]
 
 
-def damage(repository, object_id, column, value):
-    """Publish a row with invalid content."""
-    version = repository.manifest.read()
+def damage(root, object_id, column, value):
+    """Give a row of the manifest invalid content."""
 
-    def changed(rows):
-        found = rows.to_pylist()
-        for row in found:
-            if row["object_id"] == object_id:
-                row[column] = value
-        return pa.Table.from_pylist(found, schema=rows.schema)
+    def edit(row):
+        if row["object_id"] == object_id:
+            row[column] = value
 
-    tail = changed(version.tail)
-    object.__setattr__(version, "tail", tail.slice(0, 0))
-    repository.manifest.publish(version, changed(version.state), tail)
+    rewrite_rows(root, edit)
+
+
+def test_all_heads_are_read_by_few_lookups(root, monkeypatch):
+    """Branches from many commits: their pins are those of as many fork points."""
+    repository = new_repository(root)
+    for number in range(12):
+        add_people(repository, f"p{number}")
+        create_branch(repository, f"side-{number}")
+        if number % 2:
+            add_people(repository, "mine", branch=f"side-{number}")
+    state = repository.state()
+    expected = {head.branch: set(head.pins) for head in state.heads()}
+    repository.manifest.checkpoint(state.manifest)
+    scans = []
+    scan = CheckpointTable.scan
+    monkeypatch.setattr(CheckpointTable, "scan", lambda *a, **k: (scans.append(1), scan(*a, **k))[1])
+    again = open_repository(root)
+    assert {head.branch: set(head.pins) for head in again.state().heads()} == expected
+    assert len(scans) == 1
+    assert {name: set(again.state().get_head(name).pins) for name in expected} == expected
+    assert verify(again) == []

@@ -22,7 +22,7 @@ def test_writes_work_without_file_locks(tmp_path, monkeypatch, number):
     monkeypatch.setattr(fcntl, "flock", refuse)
     repository = new_repository(tmp_path / "g")
     add_people(repository, "a")
-    with repository.manifest.retry_lock():
+    with repository.manifest.locks.retry_lock():
         add_people(open_repository(tmp_path / "g"), "b")
     assert ids_of(repository.snapshot()) == ["a", "b"]
 

@@ -9,6 +9,7 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.versioning.model.manifest_objects import SchemaRecord, TableSpec
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch
@@ -89,7 +90,7 @@ def test_a_table_is_dropped(repository, root):
     with pytest.raises(TypeNotFound):
         change(repository, {KNOWS: TableWrite(append=knows(("a", "b")))})
     assert ids_of(open_repository(root).snapshot(at=before.id), KNOWS) == ["a-b"]
-    (stone,) = repository.manifest.scan(repository.state().manifest, "object_type = 'table_tombstone'").to_pylist()
+    (stone,) = repository.manifest.scan(repository.state().manifest, HistoryFilter("table_tombstone"))
     assert (stone["table_key"], stone["table_version"]) == (KNOWS, 3)
     assert verify(repository) == []
 
@@ -160,8 +161,7 @@ def test_a_schema_that_returns_is_stored_once(repository):
             transaction.set_schema(record, first_identity=now, next_identity=now)
 
         structural(repository, prepare)
-    rows = repository.manifest.scan(repository.state().manifest, "object_type = 'schema'")
-    assert sorted(rows["object_id"].to_pylist()) == ["schema:hash-1", "schema:hash-2"]
+    assert sorted(repository.state().manifest.ids_of("schema")) == ["schema:hash-1", "schema:hash-2"]
     assert verify(repository) == []
 
 

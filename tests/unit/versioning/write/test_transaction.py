@@ -33,6 +33,7 @@ from support.graphs import (
     new_repository,
     open_repository,
     people,
+    write_elsewhere,
 )
 
 BOTH = {PERSON: TableWrite(append=people("a", "b")), KNOWS: TableWrite(append=knows(("a", "b")))}
@@ -84,6 +85,8 @@ BEFORE = [name for name in STEPS if name not in ("intent.delete", "publish.after
 @pytest.mark.parametrize("place", BEFORE)
 def test_a_write_that_fails_before_its_publish_is_invisible(repository, root, place, passes):
     add_people(repository, "old")
+    if place == "table.detached":
+        write_elsewhere(repository)
     before = repository.state().version
     left = [passes]
 
@@ -360,13 +363,13 @@ def test_a_writer_that_lost_a_race_queues_for_a_while(root, monkeypatch):
     repository = new_repository(root, clock=clock)
     create_branch(repository, "quiet")
     queued = []
-    queue = repository.manifest.retry_lock
+    queue = repository.manifest.locks.retry_lock
 
     def counted():
         queued.append(1)
         return queue()
 
-    monkeypatch.setattr(repository.manifest, "retry_lock", counted)
+    monkeypatch.setattr(repository.manifest.locks, "retry_lock", counted)
     other = open_repository(root)
     losing: list[bool] = []
 
