@@ -132,7 +132,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         if options.idempotency_key is not None:
             outcome.update(done.metadata(required=not generated))
 
-    commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome))
+    commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome, queued=True))
     if commit is not None and COUNTS in commit.metadata and not generated:
         # If the key was used before, this is the commit of the earlier request, not of the attempt above.
         done = _Attempt.of_commit(commit)

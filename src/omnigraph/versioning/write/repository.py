@@ -59,6 +59,7 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.initial_commit import write_initial_commit
+from omnigraph.versioning.write.queue import WriteQueue
 from omnigraph.versioning.write.ref_names import check_text
 
 FORMAT = STORAGE_FORMAT
@@ -88,6 +89,7 @@ class Repository:
         self.objects: ObjectStore = object_store(location, sync=sync)
         self.tables = TableStore(location, sync=sync)
         self.manifest = ManifestTable(location, sync=sync, stored_form=self._stored_form)
+        self.queue = WriteQueue()
         self._lock = RLock()
         self._intents: Future[list[str]] | None = None
         self._state: State | None = None

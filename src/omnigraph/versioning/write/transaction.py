@@ -95,6 +95,8 @@ class WriteOptions:
     merged_parent: str | None = None
     always_commit: bool = False
     """Publish a commit even if no table changes."""
+    queued: bool = False
+    """Wait for a turn among the small writes of this process to the branch."""
 
     def __post_init__(self) -> None:
         for what, text in (("actor", self.actor), ("message", self.message)):
@@ -566,10 +568,15 @@ def write_once(repository: Repository, prepare: Callable[[Transaction], None], o
     return once(
         repository,
         options.request_key,
-        lambda: _write(repository, prepare, options),
+        lambda: _in_turn(repository, prepare, options),
         restore,
         lambda written: written.commit is not None,
     )
+
+
+def _in_turn(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
+    with repository.queue.turn(options.branch) if options.queued else nullcontext():
+        return _write(repository, prepare, options)
 
 
 def _write(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
