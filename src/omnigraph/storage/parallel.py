@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -31,19 +31,32 @@ def each_request(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 def request(work: Callable[[], R]) -> Future[R]:
     """Begin a call that makes requests and return its future. The process waits for it before it ends."""
-    return _requests().submit(copy_context().run, work)
+    return _submit(_requests(), work)
 
 
 def _each(pool: ThreadPoolExecutor, work: Callable[[T], R], items: list[T]) -> list[R]:
     if len(items) < 2:
         return [work(item) for item in items]
     # The first call runs in this thread.
-    others = [pool.submit(copy_context().run, work, item) for item in items[1:]]
+    others = [_submit(pool, partial(work, item)) for item in items[1:]]
     try:
         first = work(items[0])
     finally:
         wait(others)
     return [first, *(other.result() for other in others)]
+
+
+def _submit(pool: ThreadPoolExecutor, work: Callable[[], R]) -> Future[R]:
+    try:
+        return pool.submit(copy_context().run, work)
+    except RuntimeError:
+        # The interpreter ends and starts no more threads; a handler of its end may still write.
+        done: Future[R] = Future()
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+        return done
 
 
 @cache
