@@ -25,7 +25,7 @@ from omnigraph.cli.main import run
 from omnigraph.wire.server_state import OperationDocument, ServerStatusDocument
 from support.guarded_server import READS_MAIN, SERVER_ADMIN, TOKEN, guarded
 from support.server import ServerUnderTest, serving
-from support.serving import WAIT_S, wait_for
+from support.serving import WAIT_S
 
 if sys.platform != "win32":
     import fcntl
@@ -108,9 +108,9 @@ def test_names_cannot_control_the_terminal(server: ServerUnderTest) -> None:
 def test_an_operation_is_cancelled_on_a_terminal(server: ServerUnderTest) -> None:
     replies: list[int] = []
     query = threading.Thread(target=lambda: replies.append(server.post("/query", {"query": SLOW}).status))
-    query.start()
-    wait_for(lambda: server.app.server.execution.in_flight_reads >= 1, "the query")
     with TerminalProgram("top", "--server", server.url, "--interval", "0.2") as program:
+        program.wait_for("q: quit")
+        query.start()
         program.wait_for("running")
         program.wait_for("slow")
         program.type("jc")
