@@ -91,7 +91,7 @@ def serving(uri: str, *options: str, log: str = "error") -> Iterator[tuple[int, 
     """Serve a graph in a process; yields port, process id and the seconds until it was ready."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "omnigraph", "serve", uri, "--bind", "127.0.0.1:0", *options]
-    environ = {**os.environ, "OMNIGRAPH_LOG": log}
+    environ = {**os.environ, "OMNIGRAPH_LOG": log, "OMNIGRAPH_SERVER_LIMITS_ROWS_MAX": str(10 * ROWS_FULL)}
     errors = subprocess.DEVNULL if log == "info" else None
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ)
     try:
