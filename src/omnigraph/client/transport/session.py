@@ -69,7 +69,7 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.min_commit: str | None = None
-        """The newest commit that a write of this session made; later answers contain it."""
+        """The newest commit that a write through this connection made; later answers contain it."""
         self.closed = False
         self.write_sent = False
         """True if a write was sent, whether or not its answer arrived."""

@@ -177,7 +177,7 @@ class CommitLog:
         self._folder = str(location.path / LOG) if location.path is not None else None
 
     def create(self) -> None:
-        """Create the folder of the log, so that a publish need not sync the folder of the graph."""
+        """Create the folder of the log, so that a publish does not sync the folder of the graph."""
         if self.location.path is None:
             return
         folder = self.location.path / LOG
