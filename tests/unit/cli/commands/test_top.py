@@ -104,6 +104,34 @@ def test_names_cannot_control_the_terminal(server: ServerUnderTest) -> None:
     assert "[red]x[/red]" in captured.get()
 
 
+@pytest.mark.parametrize(("width", "whole"), [(80, False), (200, True)])
+def test_a_narrow_screen_leaves_out_columns(server: ServerUnderTest, width: int, whole: bool) -> None:
+    status = msgspec.json.decode(server.get("/status").body, type=ServerStatusDocument)
+    status.operations.append(
+        OperationDocument(
+            id="op-00000000000000000000000001",
+            kind="query",
+            state="cancelling",
+            graph_id="default",
+            actor_id="someone@example.com",
+            request_id="r",
+            started_at=0,
+            age_s=1234.5,
+            lane="reads",
+            branch="review/one",
+            query="friends_of_friends",
+            rows=1000,
+        )
+    )
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        console.print(status_screen(status, width=width))
+    printed = captured.get()
+    assert re.search(r"cancelling +1234.5 s +.*query +.*review/one +.*friends_of_friends +.*1,000", printed)
+    assert re.search(r"default +ready +[0-9A-Z]{26} +1 ", printed)
+    assert ("op-00000000000000000000000001" in printed, "someone@example.com" in printed) == (whole, whole)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_an_operation_is_cancelled_on_a_terminal(server: ServerUnderTest) -> None:
     replies: list[int] = []
@@ -139,17 +167,17 @@ def test_a_server_that_ends_is_reported_and_an_interrupt_quits(graph: og.Graph) 
 
 
 class TerminalProgram:
-    """The program on a pseudo-terminal of 30 lines and 200 columns."""
+    """The program on a pseudo-terminal of 30 lines and 80 columns."""
 
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 200, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 80, 0, 0))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "omnigraph", *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**os.environ, "TERM": "xterm", **environ},
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "30", **environ},
             start_new_session=True,
         )
         os.close(slave)

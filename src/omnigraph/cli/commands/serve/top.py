@@ -72,7 +72,7 @@ def _print(status: ServerStatusDocument) -> None:
 
     console = Console(file=sys.stdout, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 240)
     with drawing():
-        console.print(status_screen(status))
+        console.print(status_screen(status, width=console.width))
 
 
 @dataclass
@@ -126,7 +126,7 @@ class _Screen:
         from omnigraph.cli.io.status_screen import status_screen
 
         assert self.status is not None
-        live.update(status_screen(self.status, self.selected, self.note), refresh=True)
+        live.update(status_screen(self.status, self.selected, self.note, width=live.console.width), refresh=True)
 
     def _wait(self, live: Live, read_key: ReadKey) -> bool:
         """Handle keys until the next refresh; return False if the user quits."""
