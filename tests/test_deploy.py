@@ -23,7 +23,8 @@ import yaml
 from typer.main import get_command
 
 from omnigraph.cli.commands.serve.server_program import DEFAULT_BIND
-from omnigraph.cli.main import app, run
+from omnigraph.cli.main import run
+from omnigraph.cli.program import build_program
 from omnigraph.cli.reference import command_tree
 from omnigraph.config import find_config
 from omnigraph.config_keys import SERVER_SETTINGS
@@ -90,7 +91,7 @@ def test_every_variable_exists(path: Path):
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(DEPLOY)))
 def test_every_command_exists(path: Path):
     """A command line in a file names a program, a command and options that exist."""
-    known = {" ".join(words): command for words, command in command_tree(get_command(app))}
+    known = {" ".join(words): command for words, command in command_tree(get_command(build_program()))}
     for words in re.findall(r"\bomnigraph ([a-z]+(?: [^\n|&>#`']*)?)", path.read_text(encoding="utf-8")):
         prefixes = (" ".join(words.split()[:number]) for number in (2, 1))
         command = next((known[prefix] for prefix in prefixes if prefix in known), None)

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from omnigraph.cli.main import app, run
+from omnigraph.cli.main import run
+from omnigraph.cli.program import build_program
 from omnigraph.cli.reference import END, START, command_tree, reference
 from support.sessions import agrees, commands, with_signs
 from support.terminal import Terminal
@@ -86,7 +87,7 @@ def test_command_reference_is_current():
         assert held.strip() == reference().strip()
 
 
-TREE = list(command_tree(get_command(app)))
+TREE = list(command_tree(get_command(build_program())))
 LEAVES = [(path, command) for path, command in TREE if not getattr(command, "commands", None)]
 
 

@@ -10,13 +10,14 @@ The operator file, `~/.omnigraph/config.yaml`, has lower precedence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from omnigraph.config_keys import CONFIG_KEYS
 from omnigraph.config_parser import parse_keys
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.operator_config import OPERATOR_FILE, OperatorConfig, read_operator
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.text_files import read_text_file

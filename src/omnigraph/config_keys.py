@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, assert_never
+
+from omnigraph.fast_dataclass import dataclass
 
 FORMATS = ("table", "kv", "csv", "json", "jsonl")
 LAYOUTS = ("truncate", "wrap")

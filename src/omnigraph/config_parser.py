@@ -6,12 +6,13 @@ An unknown key is a warning, so that a typo is noticed; a known key with an inva
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from omnigraph.config_keys import KeyTable
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.redaction import redact
 from omnigraph.suggestions import did_you_mean
 

@@ -1,15 +1,23 @@
 """HTML forms of objects, for notebooks.
 
 Classes of lower layers describe themselves as a view, a plain dataclass, and return `html_of(view)` from `_repr_html_`.
-`omnigraph.notebook` registers the function that draws each class of view. Every `Graph` imports it.
+`omnigraph.notebook` registers the function that draws each class of view. It is imported when the first view is drawn.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
+from importlib import import_module
+
+_DRAWING = "omnigraph.notebook"
+"""The package that draws views, imported by name: the layers below it do not depend on it."""
 
 
 @singledispatch
 def html_of(view: object) -> str:
     """Return the HTML form of a view."""
-    raise NotImplementedError(f"'omnigraph.notebook' is not imported or does not draw {type(view).__name__}")
+    import_module(_DRAWING)
+    draw = html_of.dispatch(type(view))
+    if draw is html_of.dispatch(object):
+        raise NotImplementedError(f"'{_DRAWING}' does not draw {type(view).__name__}")
+    return draw(view)

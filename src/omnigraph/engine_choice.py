@@ -13,13 +13,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.bulk_options import BulkOptions
 from omnigraph.embedding.offline import EmbedReport
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import check_delimiter
@@ -36,7 +37,7 @@ from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
 from omnigraph.pipeline.load import load_source
-from omnigraph.pipeline.runner import InlineRunner, Progress, Runner, Watch
+from omnigraph.pipeline.runner import InlineRunner, Progress, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.schema.catalog import Catalog
@@ -47,12 +48,7 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from omnigraph.spark.session import SessionOptions
-
-Engine = Literal["auto", "memory", "spark"]
-ENGINES: tuple[Engine, ...] = ("auto", "memory", "spark")
+    pass
 
 _ROW_BYTES = 100
 """Assumed size of a row."""
@@ -71,21 +67,6 @@ _REJECTS = pa.schema(
 
 Rejects = list[Reject] | str | os.PathLike[str] | None
 """Destination of wrong records: None if they end the load, a list, or a file."""
-
-
-@dataclass(frozen=True)
-class BulkOptions:
-    """Choice of the executor. `spark` is a session, or the options to open one. `watch` is called with the progress."""
-
-    engine: str = "auto"
-    spark: SparkSession | SessionOptions | None = None
-    watch: Watch | None = None
-
-    def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise InputError(f"there is no engine '{self.engine}'", hint=f"the engines are {', '.join(ENGINES)}")
-        if self.engine == "memory" and self.spark is not None:
-            raise InputError("engine='memory' does not accept a Spark session", hint="omit engine or spark")
 
 
 def load_data(

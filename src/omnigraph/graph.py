@@ -11,41 +11,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from omnigraph.blob import Blob
-from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.engine.exec.context import Limits
-from omnigraph.engine.result.result import Result
-from omnigraph.engine_choice import BulkOptions, Rejects
+from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
 from omnigraph.graph_branches import GraphBranches
 from omnigraph.graph_queries import executor_of
-from omnigraph.notebook.schema_view import SchemaText
-from omnigraph.notebook.tables import PlanText
-from omnigraph.operations.access import Access
-from omnigraph.operations.analytics import Analysis, AnalysisRequest
-from omnigraph.operations.commit_metadata import check_metadata
-from omnigraph.operations.embed_missing import FillResult
-from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load.load_result import LoadResult
-from omnigraph.operations.migrate import SchemaApplyResult, apply_change, plan_change, read_schema
-from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
 from omnigraph.operations.stoppable import stoppable, stoppable_items
-from omnigraph.pipeline.export import ExportRequest, Format
-from omnigraph.pipeline.runner import Watch
-from omnigraph.query.lint import LintReport
-from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.migrate import SchemaPlan
-from omnigraph.table_key import TypeKind
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
-from omnigraph.versioning.upkeep.verify import Problem
-from omnigraph.versioning.write.recovery import Recovered
-from omnigraph.versioning.write.repository import At
+
+if TYPE_CHECKING:
+    from omnigraph.blob import Blob
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.engine.exec.context import Limits
+    from omnigraph.engine.result.result import Result
+    from omnigraph.engine_choice import Rejects
+    from omnigraph.notebook.schema_view import SchemaText
+    from omnigraph.notebook.tables import PlanText
+    from omnigraph.operations.access import Access
+    from omnigraph.operations.analytics import Analysis
+    from omnigraph.operations.embed_missing import FillResult
+    from omnigraph.operations.load.load_result import LoadResult
+    from omnigraph.operations.migrate import SchemaApplyResult
+    from omnigraph.operations.mutate import MutationResult
+    from omnigraph.pipeline.export import Format
+    from omnigraph.pipeline.runner import Watch
+    from omnigraph.query.lint import LintReport
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.schema.migrate import SchemaPlan
+    from omnigraph.table_key import TypeKind
+    from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
+    from omnigraph.versioning.upkeep.verify import Problem
+    from omnigraph.versioning.write.recovery import Recovered
+    from omnigraph.versioning.write.repository import At
 
 
 class Graph(GraphBranches):
@@ -88,12 +89,16 @@ class Graph(GraphBranches):
         The entries are also recorded when a branch or tag is created, changed or deleted. They are JSON values and
         replace entries of the same name of this handle.
         """
+        from omnigraph.operations.commit_metadata import check_metadata
+
         merged = {**self._context.metadata, **check_metadata(metadata)}
         return Graph(self._context.with_metadata(merged), branch=self.branch, actor=self.actor)
 
     @property
     def schema(self) -> SchemaText:
         """The text of the schema, as it was applied."""
+        from omnigraph.notebook.schema_view import SchemaText
+
         return SchemaText(self.snapshot().schema.source)
 
     def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
@@ -102,6 +107,8 @@ class Graph(GraphBranches):
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written."""
+        from omnigraph.operations.migrate import plan_change, read_schema
+
         snapshot = self.snapshot(branch)
         source, name = read_schema(text)
         return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss)
@@ -121,6 +128,8 @@ class Graph(GraphBranches):
 
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
+        from omnigraph.operations.migrate import apply_change, read_schema
+
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
         options = self._options(branch, actor, message, action="schema_apply", **expected)
         source, name = read_schema(text)
@@ -236,6 +245,8 @@ class Graph(GraphBranches):
         `if_commit` and `idempotency_key` as in `mutate`, `cancel` and `timeout` as in `load`. A repetition computes the
         values again.
         """
+        from omnigraph.operations.analytics import AnalysisRequest
+
         self._check_actor(actor)
         request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
         if write is not None and at is not None:
@@ -269,6 +280,8 @@ class Graph(GraphBranches):
         nothing and returns the result of the first; another request with the key raises `KeyReused`.
         `cancel` and `timeout` stop the mutation until its publish begins, as in `load`.
         """
+        from omnigraph.operations.mutate import mutate
+
         options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("mutation", cancel, timeout, writes=True):
             return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
@@ -306,6 +319,8 @@ class Graph(GraphBranches):
         `cancel` lets another thread stop the load, and `timeout` stops it after that many seconds: until its publish
         begins, with `Cancelled` or `QueryTimeout` and nothing written; a load that publishes runs to its end.
         """
+        from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+
         options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         with stoppable("load", cancel, timeout, writes=True):
@@ -336,6 +351,8 @@ class Graph(GraphBranches):
 
         If the branch does not exist, `if_commit` is compared with the head of `from_branch`.
         """
+        from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+
         # An empty name is invalid here; it does not select the branch of the handle.
         options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         options = options if branch else replace(options, branch=branch)
@@ -386,6 +403,8 @@ class Graph(GraphBranches):
         is one file per fragment. The job runs on the engine that a load of this size would use. `cancel` and `timeout`
         stop the export, an iterator while it is read; files of a stopped export are removed.
         """
+        from omnigraph.pipeline.export import ExportRequest
+
         snapshot = self._point("export", branch, at)
         if out is None:
             return stoppable_items("export", cancel, timeout, lambda: self._io.records(snapshot, types))

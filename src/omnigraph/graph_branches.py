@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.graph_changes import GraphChanges
-from omnigraph.operations.merge.conflict_rules import Resolve
-from omnigraph.operations.merge.merge import MergeResult
-from omnigraph.operations.merge.merge_preview import MergePreview
-from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.operations.stoppable import stoppable
-from omnigraph.versioning.model.manifest_objects import Head, Tag
-from omnigraph.versioning.write.branches import BranchAttributes
-from omnigraph.versioning.write.ref_changes import keyed
-from omnigraph.versioning.write.repository import At, Point
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.operations.merge.conflict_rules import Resolve
+    from omnigraph.operations.merge.merge import MergeResult
+    from omnigraph.operations.merge.merge_preview import MergePreview
+    from omnigraph.operations.merge.revert import RevertResult
+    from omnigraph.versioning.model.manifest_objects import Head, Tag
+    from omnigraph.versioning.write.repository import At, Point
 
 
 class GraphBranches(GraphChanges):
@@ -42,6 +42,9 @@ class GraphBranches(GraphChanges):
         The actor owns the branch. After `expires_in`, the next cleanup deletes it, even if its commits are on no other
         branch. `idempotency_key` is as in `mutate`.
         """
+        from omnigraph.versioning.write.branches import BranchAttributes
+        from omnigraph.versioning.write.ref_changes import keyed
+
         request = keyed(
             self._ref_request(actor, message, idempotency_key),
             "branch_create",
@@ -70,6 +73,9 @@ class GraphBranches(GraphChanges):
         An absent argument changes nothing. An empty description removes it. `main` cannot expire. `if_commit` and
         `idempotency_key` are as in `mutate`.
         """
+        from omnigraph.versioning.write.branches import BranchAttributes
+        from omnigraph.versioning.write.ref_changes import keyed
+
         request = keyed(
             self._ref_request(actor, message, idempotency_key), "branch_update", name, description, expires_at
         )

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.exec.cancellation import Cancellation
-from omnigraph.engine_choice import BulkOptions
 from omnigraph.graph_handle import GraphHandle
-from omnigraph.graph_history import after_commit
-from omnigraph.operations.authorized_points import hidden_commit
 from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
-from omnigraph.pipeline.diff import DiffRequest, DiffResult
-from omnigraph.pipeline.runner import Watch
-from omnigraph.versioning.compare.changeset import ChangeSet
-from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
-from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits
-from omnigraph.versioning.feed.row_history import Blame, EntityChange
-from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.write.repository import At, Point
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.pipeline.diff import DiffResult
+    from omnigraph.pipeline.runner import Watch
+    from omnigraph.versioning.compare.changeset import ChangeSet
+    from omnigraph.versioning.feed.commit_changes import CommitBlock
+    from omnigraph.versioning.feed.feed import ChangePage
+    from omnigraph.versioning.feed.row_history import Blame, EntityChange
+    from omnigraph.versioning.model.manifest_objects import Commit
+    from omnigraph.versioning.write.repository import At, Point
 
 
 class GraphChanges(GraphHandle):
@@ -68,6 +67,8 @@ class GraphChanges(GraphHandle):
         With `limit`, the call reads one page of that many changes, and `next` of the result holds the cursor of the
         following page, if any. Passed as `after`, the cursor continues at the same commits, regardless of later writes.
         """
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+
         wanted = ChangeFilter.of(kinds, types, ops)
         if limit is None and after is None:
             return self._history.diff(from_, to, self.branch, wanted, watch_of("diff", cancel, timeout))
@@ -92,6 +93,10 @@ class GraphChanges(GraphHandle):
 
         `cancel` and `timeout` stop the job; its files are removed.
         """
+        from omnigraph.bulk_options import BulkOptions
+        from omnigraph.pipeline.diff import DiffRequest
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+
         wanted = ChangeFilter.of(kinds, types, None).has_table
         request = DiffRequest(*self._history.points(from_, to, self.branch, "export"), os.fspath(out), wanted)
         with stoppable("diff", cancel, timeout):
@@ -114,6 +119,8 @@ class GraphChanges(GraphHandle):
         With `changes_max`, return one page; `page` of the block names the next. `diff` also shows the first commit of a
         graph (`parentless_commit`) and a commit that changed the schema (`schema_boundary`).
         """
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+
         wanted = ChangeFilter.of(kinds, types, ops)
         with stoppable("read", cancel, timeout):
             return self._history.commit_changes(self._known_commit(id), wanted, changes_max=changes_max, page=page)
@@ -129,7 +136,7 @@ class GraphChanges(GraphHandle):
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
         changes_max: int = 1_000,
-        bytes_max: int = 4 * MIB,
+        bytes_max: int = 4 * 1024 * 1024,
         commits_max: int = 128,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -140,6 +147,9 @@ class GraphChanges(GraphHandle):
         next poll. If an answer has a `page` instead, poll with that first. A client that stores the cursor after it
         has processed the blocks sees every commit at least once.
         """
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+        from omnigraph.versioning.feed.feed import PageLimits
+
         limits = PageLimits(changes_max, bytes_max, commits_max)
         with stoppable("read", cancel, timeout):
             feed = self._history.feed(self._branch(branch), ChangeFilter.of(kinds, types, ops))
@@ -156,6 +166,8 @@ class GraphChanges(GraphHandle):
         timeout: float | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield the records of a branch's head, then the cursor that continues from there, to restart after a gap."""
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+
         wanted = ChangeFilter.of(kinds, types, ops)
         records = self._history.baseline(self._branch(branch), wanted)
         yield from stoppable_items("read", cancel, timeout, lambda: records)
@@ -177,6 +189,8 @@ class GraphChanges(GraphHandle):
         versions, the last entry is the oldest readable state, with the operation `found`. With `after`, the id of the
         commit of an entry, the iterator continues behind that entry.
         """
+        from omnigraph.graph_history import after_commit
+
         snapshot = self.snapshot(branch, at)
 
         def changes() -> Iterator[EntityChange]:
@@ -205,6 +219,8 @@ class GraphChanges(GraphHandle):
 
     def _known_commit(self, id: Point) -> Commit:
         """Return a commit; one that the caller may not read does not differ from one that does not exist."""
+        from omnigraph.operations.authorized_points import hidden_commit
+
         access = self._context.access
         if access is None:
             return self.commit(id)

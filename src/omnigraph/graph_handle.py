@@ -6,22 +6,22 @@ nothing: each check is one test of an attribute.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.graph_history import GraphHistory
-from omnigraph.graph_io import GraphIO
-from omnigraph.graph_maintenance import GraphMaintenance
 from omnigraph.graph_queries import GraphQueries
-from omnigraph.graph_tables import GraphTables
-from omnigraph.operations.graph_context import GraphContext
-from omnigraph.policy.rules import ACTIONS, branch_name
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.idempotency import RequestKey
-from omnigraph.versioning.write.ref_changes import RefRequest
-from omnigraph.versioning.write.repository import At
-from omnigraph.versioning.write.transaction import WriteOptions
+
+if TYPE_CHECKING:
+    from omnigraph.engine.cache.table_cache import DataCache
+    from omnigraph.graph_history import GraphHistory
+    from omnigraph.graph_io import GraphIO
+    from omnigraph.graph_maintenance import GraphMaintenance
+    from omnigraph.graph_tables import GraphTables
+    from omnigraph.operations.graph_context import GraphContext
+    from omnigraph.versioning.model.snapshot import Snapshot
+    from omnigraph.versioning.write.ref_changes import RefRequest
+    from omnigraph.versioning.write.repository import At
+    from omnigraph.versioning.write.transaction import WriteOptions
 
 
 def context_of(graph: GraphHandle) -> GraphContext:
@@ -51,18 +51,26 @@ class GraphHandle:
 
     @property
     def _io(self) -> GraphIO:
+        from omnigraph.graph_io import GraphIO
+
         return GraphIO(self._context)
 
     @property
     def _history(self) -> GraphHistory:
+        from omnigraph.graph_history import GraphHistory
+
         return GraphHistory(self._context)
 
     @property
     def _tables(self) -> GraphTables:
+        from omnigraph.graph_tables import GraphTables
+
         return GraphTables(self._context)
 
     @property
     def _maintenance(self) -> GraphMaintenance:
+        from omnigraph.graph_maintenance import GraphMaintenance
+
         return GraphMaintenance(self._context)
 
     @property
@@ -93,7 +101,11 @@ class GraphHandle:
 
     def _name(self, branch: str) -> str:
         """Return the name of a branch. With an access it is trimmed: what is judged is what is used."""
-        return branch if self._context.access is None else branch_name(branch)
+        if self._context.access is None:
+            return branch
+        from omnigraph.policy.rules import branch_name
+
+        return branch_name(branch)
 
     def _options(
         self,
@@ -106,6 +118,9 @@ class GraphHandle:
         **more: Any,
     ) -> WriteOptions:
         """Return the options of a write that the caller may make; `source` is the branch that a merge reads."""
+        from omnigraph.policy.rules import ACTIONS
+        from omnigraph.versioning.write.transaction import WriteOptions
+
         self._check_actor(actor)
         name = self._branch(branch)
         if ACTIONS[action] == "target_branch_scope":
@@ -117,6 +132,9 @@ class GraphHandle:
 
     def _ref_request(self, actor: str | None, message: str | None, key: str | None) -> RefRequest:
         """Return the author and the idempotency key of a change of a branch or tag."""
+        from omnigraph.versioning.write.idempotency import RequestKey
+        from omnigraph.versioning.write.ref_changes import RefRequest
+
         self._check_actor(actor)
         author = actor or self.actor
         key_of = RequestKey(key, author) if key is not None else None
@@ -129,6 +147,8 @@ class GraphHandle:
 
     def _base(self, branch: str, from_branch: str) -> str | None:
         """Return the branch from which a load may create its own; None if it may not, because its own exists."""
+        from omnigraph.policy.rules import branch_name
+
         access = self._context.access
         if access is None:
             return from_branch

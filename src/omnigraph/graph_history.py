@@ -306,8 +306,8 @@ def _open_range_runner(engine: str, spark: Any) -> Iterator[RunRanges | None]:
     if engine == "memory":
         yield None
         return
-    from omnigraph.spark.runner import SparkRunner  # noqa: PLC0415 (PySpark is optional)
-    from omnigraph.spark.session import session_for  # noqa: PLC0415
+    from omnigraph.spark.runner import SparkRunner
+    from omnigraph.spark.session import session_for
 
     with session_for(spark) as session:
         yield partial(SparkRunner(session).run, "merge")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.engine_choice import BulkOptions, Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.bulk_options import BulkOptions
+from omnigraph.engine_choice import Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from omnigraph.graph import Graph
 from omnigraph.http_address import is_server_url
-from omnigraph.operations.access import Access
-from omnigraph.operations.create import create_graph
 from omnigraph.operations.graph_context import GraphContext, Place
-from omnigraph.policy.decide import Policy, load_policy
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write import recovery
 from omnigraph.versioning.write.repository import Repository
 
-PolicySource = str | os.PathLike[str] | Policy | None
+if TYPE_CHECKING:
+    from omnigraph.operations.access import Access
+    from omnigraph.policy.decide import Policy
+
+PolicySource: TypeAlias = "str | os.PathLike[str] | Policy | None"
 """A policy file, a compiled policy, or none."""
 
 
@@ -31,6 +32,8 @@ def init(
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
     """Create a graph from a schema (text or path of a file) and open it; raise `GraphExists` if there is one."""
+    from omnigraph.operations.create import create_graph
+
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
     return Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
@@ -57,14 +60,22 @@ def open(
     the methods of `Graph`.
     """
     if isinstance(uri, str) and is_server_url(uri):
-        from omnigraph.client.connect import open_remote  # noqa: PLC0415 (only for the graph of a server)
+        from omnigraph.client.connect import open_remote
 
         local = {"read_only": read_only, "blob_sources": tuple(blob_sources), "policy": policy}
         return cast(Graph, open_remote(uri, branch=branch, actor=actor, environ=environ, local=local))
-    compiled = policy if policy is None or isinstance(policy, Policy) else load_policy(Path(policy))
+    access = None if policy is None else _access(policy, actor)
     environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
     graph = Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
-    return (graph if compiled is None else graph.with_access(Access(compiled, actor))).on(branch)
+    return (graph if access is None else graph.with_access(access)).on(branch)
+
+
+def _access(policy: str | os.PathLike[str] | Policy, actor: str | None) -> Access:
+    """Return the access of an actor by a policy, given as a file or compiled."""
+    from omnigraph.operations.access import Access
+    from omnigraph.policy.decide import Policy, load_policy
+
+    return Access(policy if isinstance(policy, Policy) else load_policy(Path(policy)), actor)

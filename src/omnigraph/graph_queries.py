@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.plan.explain import PlanExplainer
 from omnigraph.engine.plan.prepared_query import PreparedQuery
-from omnigraph.engine.result.result import Result
-from omnigraph.engine_choice import BulkOptions, solving
-from omnigraph.notebook.tables import PlanText
-from omnigraph.operations.analytics import Analysis, AnalysisRequest, analyze, analyze_and_write
-from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.paging import read_page
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import Executor, PageRequest, QueryText, ReadRequest
-from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import bind_params
-from omnigraph.query.plan.explain import explain
-from omnigraph.query.plan.plan_hash import plan_hash
-from omnigraph.storage.files.input_files import read_source
-from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.write.transaction import WriteOptions
+
+if TYPE_CHECKING:
+    from omnigraph.bulk_options import BulkOptions
+    from omnigraph.engine.result.result import Result
+    from omnigraph.notebook.tables import PlanText
+    from omnigraph.operations.analytics import Analysis, AnalysisRequest
+    from omnigraph.operations.graph_context import GraphContext
+    from omnigraph.query.lint import LintReport
+    from omnigraph.versioning.model.snapshot import Snapshot
+    from omnigraph.versioning.write.transaction import WriteOptions
 
 
 class GraphQueries:
@@ -35,10 +32,12 @@ class GraphQueries:
         """Run a read by the executor that the request names."""
         context = self._context
         if request.page is not None:
+            from omnigraph.operations.paging import read_page
+
             return read_page(context, request)
         snapshot = context.snapshot(request.branch, request.at)
         if request.executor == "spark":
-            from omnigraph.spark.reads import read_on_spark  # noqa: PLC0415 (PySpark is optional)
+            from omnigraph.spark.reads import read_on_spark
 
             return read_on_spark(context, snapshot, request)
         return read(context, snapshot, request).result
@@ -56,6 +55,11 @@ class GraphQueries:
 
     def explain(self, snapshot: Snapshot, query: QueryText) -> PlanText:
         """Return the plan of a query with estimated row counts; parameters are checked if there are any."""
+        from omnigraph.engine.plan.explain import PlanExplainer
+        from omnigraph.notebook.tables import PlanText
+        from omnigraph.query.plan.explain import explain
+        from omnigraph.query.plan.plan_hash import plan_hash
+
         prepared = self._context.plans.get(snapshot, query)
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared
         if query.params is not None:
@@ -66,6 +70,9 @@ class GraphQueries:
 
     def profile(self, request: ReadRequest) -> PlanText:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
+        from omnigraph.engine.plan.explain import PlanExplainer
+        from omnigraph.notebook.tables import PlanText
+
         snapshot = self._context.snapshot(request.branch, request.at)
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
@@ -75,6 +82,9 @@ class GraphQueries:
 
     def analyze(self, request: AnalysisRequest, snapshot: Snapshot, bulk: BulkOptions) -> Analysis:
         """Run an algorithm on a snapshot."""
+        from omnigraph.engine_choice import solving
+        from omnigraph.operations.analytics import analyze
+
         with solving(self._context.repository, bulk, self._context.environ) as solve:
             return analyze(self._context, snapshot, request, solve)
 
@@ -82,11 +92,17 @@ class GraphQueries:
         self, request: AnalysisRequest, into: str | Mapping[str, str], options: WriteOptions, bulk: BulkOptions
     ) -> Analysis:
         """Run an algorithm on the head of a branch and write its values to properties as one commit."""
+        from omnigraph.engine_choice import solving
+        from omnigraph.operations.analytics import analyze_and_write
+
         with solving(self._context.repository, bulk, self._context.environ) as solve:
             return analyze_and_write(self._context, request, into, options, solve)
 
     def lint(self, snapshot: Snapshot, source: str | Path) -> LintReport:
         """Check every query of a text or file against the schema of a snapshot."""
+        from omnigraph.query.lint import lint
+        from omnigraph.storage.files.input_files import read_source
+
         text, source_name = read_source(source)
         where = {"kind": "graph", "uri": self._context.repository.location.uri}
         return lint(self._context.catalogs.of(snapshot), text, query_path=source_name, schema_source=where)
@@ -96,4 +112,6 @@ def executor_of(engine: str, spark: Any) -> Executor:
     """Return the executor that the arguments `engine` and `spark` of a query name."""
     if engine == "memory" and spark is None:
         return "memory"
+    from omnigraph.bulk_options import BulkOptions
+
     return "spark" if BulkOptions(engine, spark).engine == "spark" else "memory"

@@ -106,7 +106,7 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
     ) -> Any:
         """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
-        from omnigraph.spark.reads import table_dataframe  # noqa: PLC0415 (PySpark is optional)
+        from omnigraph.spark.reads import table_dataframe
 
         key = table_key_of(snapshot, type_name)
         known = self._columns(snapshot, key)

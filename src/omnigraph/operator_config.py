@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from omnigraph.config_keys import OPERATOR_KEYS
 from omnigraph.config_parser import invalid, parse_keys
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.http_address import is_server_url, normalized_url
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.text_files import read_text_file

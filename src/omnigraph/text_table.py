@@ -10,8 +10,10 @@ import json
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, Literal
+
+from omnigraph.fast_dataclass import dataclass
 
 WIDTH_DEFAULT = 100
 """Width of a table where no terminal determines it."""

@@ -7,9 +7,10 @@ scalars, `schema.arrow` maps types to Arrow, and `values` reads and writes value
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.scalar_types.registry import KINDS, ScalarKind, ScalarName
 
 SCALARS: tuple[ScalarName, ...] = tuple(name for name in KINDS if name != "Vector")

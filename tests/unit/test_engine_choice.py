@@ -10,7 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import engine_choice
-from omnigraph.engine_choice import BulkOptions, choose_runner
+from omnigraph.bulk_options import BulkOptions
+from omnigraph.engine_choice import choose_runner
 from omnigraph.errors import ConstraintViolation, InputError
 from support.writes import SHELVES, beside, everything, ids_of, new_graph, shelf, write_jsonl
 

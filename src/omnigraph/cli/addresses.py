@@ -7,13 +7,14 @@ it is that of `OMNIGRAPH_PROFILE`, else `cli.graph` of the configuration, else t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Protocol
 
 from omnigraph.cli.errors import UsageFault
 from omnigraph.config import Config
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.http_address import graph_of_url, graph_url, is_server_url, normalized_url
 from omnigraph.redaction import redact_uri
 

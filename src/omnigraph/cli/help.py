@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from omnigraph.cli.errors import UsageFault
+from omnigraph.cli.text_parameters import pass_text
 from omnigraph.suggestions import did_you_mean
 
 _ELSEWHERE = {
@@ -28,6 +29,10 @@ _ELSEWHERE = {
 
 class UsageCommand(TyperCommand):
     """A command whose usage line shows its arguments as the reference does."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters and the option of the help."""
+        return pass_text(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the options and the arguments of the usage line."""
@@ -84,6 +89,10 @@ class Group(TyperGroup):
 
 class Program(Group):
     """The root group: commands in sections, and `query lint` as a synonym of `lint`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters and the option of the help."""
+        return pass_text(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Resolve `query lint` and `query check` to `lint`, any other `query` to `read`."""

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -25,8 +25,10 @@ from omnigraph.cli import completion
 from omnigraph.cli.addresses import Address, GivenAddress, find_address
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
+from omnigraph.cli.process_settings import owns_process
 from omnigraph.config import FILE_NAME, Config, find_config, with_env_file
 from omnigraph.errors import GraphNotFound, InputError, OmniGraphError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact, redact_uri
 
@@ -221,15 +223,22 @@ class Invocation:
         self.contacted = address
         return address
 
-    def open(self, address: Address | None = None, *, branch: str | None = None, read_only: bool = False) -> Graph:
-        """Open the graph."""
+    def open(
+        self,
+        address: Address | None = None,
+        *,
+        branch: str | None = None,
+        read_only: bool = False,
+        spark: bool = False,
+    ) -> Graph:
+        """Open the graph; `spark` tells that the command may use Spark, which passes objects of pandas to pyarrow."""
         from omnigraph.versioning.model.manifest_objects import MAIN
 
         address, branch = address or self.address(), branch or MAIN
         self.contacted = address
         if address.is_server:
             return self._connect(address, branch, read_only=read_only)
-        with importing_large_modules(freeze=True):
+        with importing_large_modules(freeze=True, pandas=spark or not owns_process()):
             from omnigraph.graph_open import open as open_graph
             from omnigraph.storage.lance.lance_module import load_lance
 
@@ -282,14 +291,16 @@ class Invocation:
             )
         return Access(load_policy(self.config.resolve(str(path))), self.actor)
 
-    def open_for_queries(self, address: Address | None = None, *, branch: str | None = None) -> Graph:
+    def open_for_queries(
+        self, address: Address | None = None, *, branch: str | None = None, spark: bool = False
+    ) -> Graph:
         """Open the graph for queries; on a writable local disk, their caches are kept for later processes."""
         address = address or self.address()
         if address.is_server:
             return self.open(address, branch=branch, read_only=True)
         path = Path(address.uri.removeprefix("file://"))
         keep = address.is_local and os.access(path, os.W_OK)
-        return self.open(address, branch=branch, read_only=not keep)
+        return self.open(address, branch=branch, read_only=not keep, spark=spark)
 
     def announce(self, address: Address) -> None:
         """Print the address of a remote graph before it is written."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping
 from pathlib import Path
+from threading import Event
 
 from omnigraph.config_keys import MIB, parse_size
 from omnigraph.errors import InputError
@@ -16,6 +17,19 @@ from omnigraph.errors import InputError
 TEMPORARY, MEMORY_POOL = "OMNIGRAPH_TMPDIR", "OMNIGRAPH_LANCE_MEMORY_POOL"
 MEMORY_POOL_MIN = 16 * MIB
 """Below this size, sorts of Lance become slow, and then fail."""
+
+
+_owned = Event()
+
+
+def own_process() -> None:
+    """Declare that the process runs this program only; a test or another program that calls `run` does not."""
+    _owned.set()
+
+
+def owns_process() -> bool:
+    """True if the process runs this program only."""
+    return _owned.is_set()
 
 
 def apply_process_settings(environ: MutableMapping[str, str]) -> None:

@@ -26,10 +26,10 @@ def reference() -> str:
     from typer.main import get_command
 
     from omnigraph.cli.invocation import GLOBAL_OPTION_NAMES
-    from omnigraph.cli.main import app
+    from omnigraph.cli.program import build_program
 
     lines: list[str] = []
-    for path, command in command_tree(get_command(app)):
+    for path, command in command_tree(get_command(build_program())):
         lines += _section(path, command, GLOBAL_OPTION_NAMES)
     return "\n".join(lines) + "\n"
 

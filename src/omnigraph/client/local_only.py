@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.engine_choice import BulkOptions
+from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
 
 LOCAL_METHODS: Mapping[str, str] = {

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from omnigraph.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ bytes of UTF-8, lines and columns; `Source` converts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
+
+from omnigraph.fast_dataclass import dataclass
 
 _TAB = "    "
 _EXCERPT_WIDTH = 160

@@ -9,13 +9,15 @@ to list branches, except those of its request.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError
-from omnigraph.operations.access import Access
 from omnigraph.versioning.model.points import no_point
-from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At, Point, Repository, read_snapshot_id
+
+if TYPE_CHECKING:
+    from omnigraph.operations.access import Access
+    from omnigraph.versioning.model.snapshot import Snapshot
 
 E = TypeVar("E", bound=OmniGraphError)
 Judge = Callable[[str], object]

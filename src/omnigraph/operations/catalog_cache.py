@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from omnigraph.engine.write.constraints import RuleSet
-from omnigraph.operations.create import read_catalog
-from omnigraph.schema.catalog import Catalog
-from omnigraph.versioning.model.snapshot import Snapshot
+if TYPE_CHECKING:
+    from omnigraph.engine.write.constraints import RuleSet
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.versioning.model.snapshot import Snapshot
 
 
 class CatalogCache:
@@ -20,6 +21,8 @@ class CatalogCache:
 
     def of(self, snapshot: Snapshot) -> Catalog:
         """Return the catalog of a snapshot's schema."""
+        from omnigraph.operations.create import read_catalog  # noqa: PLC0415 (a cached schema needs neither)
+
         with self._lock:
             known = self._known.get(snapshot.schema_hash)
         if known is None:
@@ -30,6 +33,8 @@ class CatalogCache:
 
     def rules(self, snapshot: Snapshot) -> RuleSet:
         """Return the integrity rules of a snapshot's schema."""
+        from omnigraph.engine.write.constraints import RuleSet  # noqa: PLC0415 (a cached schema needs neither)
+
         with self._lock:
             known = self._rules.get(snapshot.schema_hash)
         if known is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.check import compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of, new_identity
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
@@ -27,6 +26,8 @@ def create_graph(
     environ: Mapping[str, str] | None = None,
 ) -> Repository:
     """Create an empty graph. `schema` is the schema text or the path of a file with it."""
+    from omnigraph.schema.check import compile_schema  # noqa: PLC0415 (opening a graph parses no schema)
+
     text, name = read_source(schema, "<schema>")
     catalog = compile_schema(text, name)
     ir = new_identity(catalog, new_ulid(clock())).ir

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnigraph.embedding.client import EmbeddingClient
-from omnigraph.embedding.config import find_config
 from omnigraph.engine.write.fill_vectors import UNCONFIGURED, Embedder, Unconfigured
 from omnigraph.errors import EmbeddingMismatch, InputError
-from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
-from omnigraph.versioning.write.transaction import Transaction
+
+if TYPE_CHECKING:
+    from omnigraph.embedding.client import EmbeddingClient
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.versioning.write.transaction import Transaction
 
 ALLOW_MIXED = "OMNIGRAPH_EMBED_ALLOW_MIXED"
 """The setting that permits vectors of different models in one column."""
@@ -138,6 +139,9 @@ class GraphEmbedder:
         return client
 
     def _get(self) -> EmbeddingClient | None:
+        from omnigraph.embedding.client import EmbeddingClient  # noqa: PLC0415 (only when a text is embedded)
+        from omnigraph.embedding.config import find_config  # noqa: PLC0415 (only when a text is embedded)
+
         with self._lock:
             if not self._looked:
                 config = find_config(self._environ)

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.errors import InputError
-from omnigraph.operations.access import Access
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import GraphEmbedder
 from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.storage.files.blob_sources import BlobSources
-from omnigraph.values import Fetch
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep.parallel import TABLES_AT_ONCE
 from omnigraph.versioning.write.ref_names import check_text
-from omnigraph.versioning.write.repository import At, Repository
+
+if TYPE_CHECKING:
+    from omnigraph.operations.access import Access
+    from omnigraph.values import Fetch
+    from omnigraph.versioning.model.snapshot import Snapshot
+    from omnigraph.versioning.write.repository import At, Repository
 
 Place = str | os.PathLike[str]
 MAINTENANCE_CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"

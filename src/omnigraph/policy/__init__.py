@@ -9,17 +9,16 @@
     advice      warnings about valid policies
     starter     the files that `omnigraph policy init` writes
 
-cedarpy and YAML are imported when the first policy is compiled or read.
+The names of the package are imported on first use; cedarpy and YAML, when a policy is compiled or read.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.policy.decide import Policy, PolicyDecision, load_policy, load_server_policy
-from omnigraph.policy.rules import PolicyRule, PolicyRules
-
 if TYPE_CHECKING:
+    from omnigraph.policy.decide import Policy, PolicyDecision, load_policy, load_server_policy
+    from omnigraph.policy.rules import PolicyRule, PolicyRules
     from omnigraph.policy.yaml import parse_rules, read_rules
 
 __all__ = [
@@ -33,10 +32,22 @@ __all__ = [
     "read_rules",
 ]
 
+_HOMES = {
+    "Policy": "decide",
+    "PolicyDecision": "decide",
+    "load_policy": "decide",
+    "load_server_policy": "decide",
+    "PolicyRule": "rules",
+    "PolicyRules": "rules",
+    "parse_rules": "yaml",
+    "read_rules": "yaml",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in ("parse_rules", "read_rules"):
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module 'omnigraph.policy' has no attribute '{name}'")
-    from omnigraph.policy import yaml  # noqa: PLC0415
+    from importlib import import_module  # noqa: PLC0415
 
-    return getattr(yaml, name)
+    return getattr(import_module(f"omnigraph.policy.{home}"), name)

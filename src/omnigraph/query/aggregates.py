@@ -11,9 +11,9 @@ To add a function, write its name and entry here, its computation in `engine.exe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.types import PropertyType
 
 NumericAggregate = Literal["sum", "avg", "median"]

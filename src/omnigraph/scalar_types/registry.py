@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.scalar_types.dates import (
     DATE_RANGE,
     DATETIME_RANGE,

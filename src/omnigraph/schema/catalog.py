@@ -10,10 +10,11 @@ A catalog is independent of its origin: `check` builds it from a tree, `identity
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
 from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType

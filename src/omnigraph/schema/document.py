@@ -10,9 +10,10 @@ the whole document.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.schema.catalog import Cardinality, Metadata, TypeKind
 from omnigraph.schema.constraints import Check, Constraint, Range
 from omnigraph.types import PropertyType

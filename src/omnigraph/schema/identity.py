@@ -15,11 +15,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from omnigraph.errors import SchemaChangeError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.lang.comment_printer import quote
 from omnigraph.schema.catalog import (
     AnyType,

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from omnigraph.cli.main import app
+from omnigraph.cli.program import build_program
 from omnigraph.cli.reference import command_tree
 from support.cli_session import FILES, SESSION, normalized
 from support.commands import Cli
@@ -54,7 +54,7 @@ def commands_of(lines: str) -> set[str]:
 
 def graph_commands() -> Iterator[str]:
     """Yield every command that takes the address of a graph."""
-    for path, command in command_tree(get_command(app)):
+    for path, command in command_tree(get_command(build_program())):
         if any(parameter.name == "server_name" for parameter in command.params):
             yield " ".join(path)
 

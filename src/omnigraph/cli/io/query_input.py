@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,7 @@ from omnigraph.cli.io.output import remark
 from omnigraph.cli.io.params import gather
 from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.suggestions import closest, listing
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ implement `Neighbours`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room, build, unbounded
 from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ updated node is a new row with the same id, and the rows behind a deleted row mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from omnigraph.engine.cache.id_index import find_all
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
 from omnigraph.errors import Damaged
+from omnigraph.fast_dataclass import dataclass
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 

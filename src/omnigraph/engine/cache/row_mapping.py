@@ -8,7 +8,7 @@ versions: its rows are found through the mapping, and only new rows are computed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.disk_cache import CacheEntry, check, check_within, fragments_of
 from omnigraph.engine.cache.table_cache import Fragments, Numbers, TableData, is_mapped
+from omnigraph.fast_dataclass import dataclass
 
 RowPositions = np.ndarray[Any, np.dtype[np.int32]]
 

@@ -9,7 +9,6 @@ only the rows that no segment contains. Many new rows form a new segment; a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from omnigraph.engine.cache.build_turn import build_turn
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
 from omnigraph.engine.exec.cancellation import add_note
+from omnigraph.fast_dataclass import dataclass
 
 Body = TypeVar("Body")
 

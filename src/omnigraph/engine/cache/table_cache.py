@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -24,6 +23,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import current, timed
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets

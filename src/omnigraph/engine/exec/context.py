@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
@@ -12,6 +12,7 @@ from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.exec.cancellation import Cancellation, Watch
 from omnigraph.errors import Hint, LimitReached
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.table_key import TableKey

@@ -26,7 +26,6 @@ from omnigraph.engine.exec.left_join import drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
-from omnigraph.engine.paths.find_paths import PathFinder
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
@@ -248,6 +247,8 @@ class MatchPipeline:
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
     def _find_paths(self, op: ir.FindPaths, bindings: BindingTable) -> BindingTable:
+        from omnigraph.engine.paths.find_paths import PathFinder  # noqa: PLC0415 (only for paths)
+
         def candidates(step: ir.PathStep) -> Numbers:
             scan = ir.NodeScan(step.dst_var, step.dst_type, step.filters)
             return self._scan(scan, BindingTable()).bound[step.dst_var].numbers

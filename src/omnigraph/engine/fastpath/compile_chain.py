@@ -17,7 +17,6 @@ import pyarrow as pa
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.engine.exec.aggregate import aggregate
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import ExecutionContext
@@ -193,6 +192,8 @@ def _count_function(plan: ir.QueryIR) -> ResultFunction | None:
 
 
 def _aggregate_rows(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:
+    from omnigraph.engine.exec.aggregate import aggregate  # noqa: PLC0415 (only for aggregates)
+
     rows.check_count(rows.count)
     return aggregate(plan, rows.bindings(variables), rows.evaluator()).slice(plan.skip)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,12 +19,13 @@ from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.sort_keys import id_ranks_of
-from omnigraph.engine.search.analyzer import Scores, analyse
-from omnigraph.engine.search.inverted_index import best, index_of, rank_counts
-from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery, vectors_of
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
+
+if TYPE_CHECKING:
+    from omnigraph.engine.search.analyzer import Scores
+    from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery
 
 UNRANKED = np.iinfo(np.int64).max
 """The position of rows that are not in a ranking: after all others."""
@@ -54,6 +55,9 @@ class Searcher:
 
         If no record gives the vector, the text is compared with the committed one.
         """
+        from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
+        from omnigraph.engine.search.inverted_index import index_of  # noqa: PLC0415 (only for searches)
+
         index = index_of(bound.data, match.prop.name)
         text = self.constant(match.query)
         if text is None:
@@ -75,6 +79,8 @@ class Searcher:
 
     def relevant(self, rank: ir.Bm25, bound: Binding, limit: int | None) -> tuple[Numbers, Scores]:
         """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
+        from omnigraph.engine.search.inverted_index import best  # noqa: PLC0415 (only for searches)
+
         scores, held = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
         positions, numbers = _holding(bound, held)
@@ -83,6 +89,9 @@ class Searcher:
 
     def _scores(self, rank: ir.Bm25, data: ColumnSource) -> tuple[Scores, Numbers]:
         """Return the score of every row of a table, and the rows with a score above 0."""
+        from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
+        from omnigraph.engine.search.inverted_index import index_of  # noqa: PLC0415 (only for searches)
+
         text = self.constant(rank.query)
         key = (data.key, rank.prop.name, text)
         if self._scored is None or self._scored[0] != key:
@@ -103,9 +112,13 @@ class Searcher:
         return self._vectors(rank, bound.data).candidates(self._query(rank), numbers, limit)
 
     def _vectors(self, rank: ir.Nearest, data: ColumnSource) -> VectorColumn:
+        from omnigraph.engine.search.vector_scan import vectors_of  # noqa: PLC0415 (only for searches)
+
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
     def _query(self, rank: ir.Nearest) -> VectorQuery:
+        from omnigraph.engine.search.vector_scan import VectorQuery  # noqa: PLC0415 (only for searches)
+
         value = self.constant(rank.query)
         if value is None:
             raise InputError(f"'nearest' on '{rank.prop.name}' got null instead of a text or a vector")
@@ -185,6 +198,8 @@ class Searcher:
 
     def _positions(self, arm: ir.Bm25, bound: Binding, wanted: Numbers) -> Numbers:
         """Return the positions of a few entities in a text ranking without sorting it."""
+        from omnigraph.engine.search.inverted_index import rank_counts  # noqa: PLC0415 (only for searches)
+
         scores, held = self._scores(arm, bound.data)
         own = scores[bound.take(wanted).numbers]
         _, numbers = _holding(bound, held)

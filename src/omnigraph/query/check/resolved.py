@@ -5,8 +5,7 @@ The type checker passes it to `lower`. Mutations have no such stage: checking on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir import Condition, Expr, ParamDecl, ParamRef, PathKind, ReturnColumn, SortKey
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 
 from omnigraph.errors import Hint
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Span
 from omnigraph.query.check.errors import type_fault

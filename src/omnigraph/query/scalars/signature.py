@@ -7,9 +7,10 @@ the computation. By default a null argument makes the result null.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.check.literals import compatible
 from omnigraph.query.plan import ir
 from omnigraph.types import PropertyType

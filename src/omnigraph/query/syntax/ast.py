@@ -10,9 +10,10 @@ Parentheses are not kept; the formatter inserts those that the tree needs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Literal as OneOf
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.lang.spans import NOWHERE, Name, Span
 from omnigraph.scalar_types.registry import LiteralCall
 

@@ -7,12 +7,13 @@ history is read from one row, whatever was compacted or dropped since. `manifest
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 

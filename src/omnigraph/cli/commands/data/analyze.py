@@ -65,7 +65,11 @@ def analyze_command(
     on = None if at else run.branch(branch)
     if write:
         run.announce(address)
-    graph = run.open(address, branch=on) if write else run.open_for_queries(address, branch=on)
+    spark_runs = engine != "memory"
+    if write:
+        graph = run.open(address, branch=on, spark=spark_runs)
+    else:
+        graph = run.open_for_queries(address, branch=on, spark=spark_runs)
     spark = spark_options(engine, master, remote)
     with progress_bar(algorithm, wanted=not (as_json or run.options.quiet)) as watch:
         analysis = graph.analyze(

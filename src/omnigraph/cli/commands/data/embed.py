@@ -62,9 +62,10 @@ def embed_command(
         return
     if not run.given.is_empty or branch:
         raise UsageFault("a graph requires --in-graph; files are embedded without a graph")
+    from omnigraph.bulk_options import BulkOptions
     from omnigraph.embedding.jsonl_rows import parse_selector
     from omnigraph.embedding.specification import SeedFiles, read_manifest, read_specification
-    from omnigraph.engine_choice import BulkOptions, embed_file
+    from omnigraph.engine_choice import embed_file
     from omnigraph.pipeline.embed import EmbedRequest
 
     if reembed_all and clean:
@@ -95,7 +96,7 @@ def _embed_graph(
 ) -> None:
     address = run.address()
     run.announce(address)
-    graph = run.open(address, branch=branch)
+    graph = run.open(address, branch=branch, spark=True)
     with progress_bar("embedding", wanted=not (as_json or run.options.quiet)):
         result = graph.embed(types=types, again=again, message=message)
     if as_json:

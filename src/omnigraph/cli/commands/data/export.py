@@ -68,7 +68,7 @@ def export_command(
     if jsonl:
         remark("note", "--jsonl is ignored: jsonl is the default format")
     on = run.branch(branch)
-    graph = run.open(branch=None if snapshot else on, read_only=True)
+    graph = run.open(branch=None if snapshot else on, read_only=True, spark=True)
     at = point(snapshot)
     chosen = _selected_tables(graph.snapshot(at=at).tables, types or (), tables or ())
     names = None if chosen is None else sorted({TableKey.parse(key).type_name for key in chosen})

@@ -58,7 +58,7 @@ def ingest_command(
     )
     address = run.address()
     run.announce(address)
-    graph = run.open(address)
+    graph = run.open(address, spark=True)
     result = load_files(run, graph, files, options, as_json=as_json)
     if as_json:
         from omnigraph.wire.loads import LoadTarget, ingest_document

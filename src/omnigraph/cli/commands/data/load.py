@@ -75,7 +75,7 @@ def load_command(
     if mode == "overwrite":
         run.confirm(address, as_json=as_json)
     run.announce(address)
-    graph = run.open(address)
+    graph = run.open(address, spark=True)
     result = load_files(run, graph, files, options, as_json=as_json)
     commit = commit_document(graph, result.commit_id) if as_json else None
     target = LoadTarget(address.uri, on, mode, graph.actor)

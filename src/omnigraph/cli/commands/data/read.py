@@ -74,7 +74,7 @@ def read_command(
     on = run.branch(branch, request.alias.branch if request.alias else None)
     where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
     where |= {"page": page, "after": after}
-    graph = run.open_for_queries(request.address, branch=None if snapshot else on)
+    graph = run.open_for_queries(request.address, branch=None if snapshot else on, spark=engine == "spark")
     with parameter_hints():
         result = graph.query(request.source, request.name, request.params, at=point(snapshot), timeout=timeout, **where)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, assert_never, cast
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.older_names import NOW_PARAMETER
 from omnigraph.query.aggregates import AggregateFunction
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType

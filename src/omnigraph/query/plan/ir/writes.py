@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir.expressions import Condition, Expr
 from omnigraph.query.plan.ir.reads import ParamDecl, ReturnColumn
 
