@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 # No test fails because a machine is slow: examples have no deadline.
 settings.register_profile("omnigraph", deadline=None)
 settings.load_profile("omnigraph")
+
+# Tests share compiled kernels with each other, not with the user who runs them.
+os.environ.setdefault("OMNIGRAPH_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "cache"))
 
 pytest.register_assert_rewrite("support.store", "support.storm")
 
@@ -65,8 +69,8 @@ def kernel_loader() -> Iterator[kernels.KernelLoader]:
 @pytest.fixture
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without OmniGraph settings and without keys of embedding providers."""
-    kept = "OMNIGRAPH_UPDATE_GOLDEN"
+    kept = ("OMNIGRAPH_UPDATE_GOLDEN", "OMNIGRAPH_CACHE_DIR")
     for name in list(os.environ):
-        if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name != kept:
+        if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name not in kept:
             monkeypatch.delenv(name)
     monkeypatch.setenv("OMNIGRAPH_HOME", "/nowhere")

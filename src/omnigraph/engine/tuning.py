@@ -62,12 +62,18 @@ class Tuning:
     """Steps of the numpy fallback between two checkpoints."""
     cycle_kernel_batch_steps: int = 1 << 25
     """Steps of the compiled loop between two checkpoints. Each batch allocates one mark per node."""
-    cycle_kernel_steps_min: int = 20_000_000
-    """From this many steps on, loading the compiled loop takes less time than the numpy fallback."""
 
     # Compiled kernels
-    kernel_load_s: float = 0.5
-    """Approximate time to load kernels that are already compiled. They load after the fallbacks took as long."""
+    kernel_load_s: float = 0.05
+    """Approximate time to load kernels that are already compiled. They load when the fallbacks would exceed it."""
+    kernel_build_s: float = 0.02
+    """Run time of the fallbacks after which another process compiles missing kernels for later processes."""
+    kernel_compile_s: float = 0.5
+    """Run time of the fallbacks after which a process that cannot keep compiled kernels compiles them for itself."""
+    vector_fallback_s: float = 0.4e-9
+    """Run time of the fallback of a vector comparison per element."""
+    cycle_fallback_s: float = 8e-9
+    """Run time of the fallback of a cycle count per step."""
 
     # Adjacency
     adjacency_disk_edges_min: int = 50_000

@@ -33,6 +33,7 @@ from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native_calls import gather, interruptible, slices
+from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.query.plan import ir
 
 _LAST_MARK = np.iinfo(np.int32).max
@@ -222,12 +223,11 @@ def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: i
 def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     loops = kernels.find("bfs_kernels")
     if loops is not None and isinstance(neighbours, Csr):
-        found: Numbers = loops.step(neighbours.offsets, neighbours.targets, frontier, EMPTY, marks.stamp, mark)
-        return found
+        return marks.found(loops.step(neighbours.addresses, frontier, 0, *marks.addresses(mark)))
     if loops is not None and isinstance(neighbours, CsrOverlay):
         base, (known, others) = neighbours.base, neighbours.split_unchanged(frontier)
-        moved = EMPTY if neighbours.far_renumbered is None else neighbours.far_renumbered.new_of
-        found = loops.step(base.offsets, base.targets, known, moved, marks.stamp, mark)
+        moved = 0 if neighbours.far_renumbered is None else address_of(neighbours.far_renumbered.new_of, INT64)
+        found = marks.found(loops.step(base.addresses, known, moved, *marks.addresses(mark)))
         return np.concatenate([found, _unvisited(neighbours.far(others), marks, mark)]) if len(others) else found
     if len(frontier) <= tuning.current.bfs_small_frontier:
         return _unvisited(neighbours.far(frontier), marks, mark)
@@ -252,7 +252,17 @@ class _VisitMarks:
     def __init__(self, count: int) -> None:
         self.stamp = np.zeros(count, np.int32)
         self.place = np.zeros(count, np.int64)
+        self._stamp = address_of(self.stamp, INT32, written=True)
+        self._place = address_of(self.place, INT64, written=True)
         self._last = 0
+
+    def addresses(self, mark: int) -> tuple[int, int, int]:
+        """Return the parameters of a compiled step: the stamps, the mark, and the buffer of the nodes it finds."""
+        return self._stamp, mark, self._place
+
+    def found(self, count: int) -> Numbers:
+        """Return the nodes that a compiled step found."""
+        return self.place[:count].copy()
 
     def next(self) -> int:
         if self._last == _LAST_MARK:

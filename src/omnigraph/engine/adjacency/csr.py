@@ -7,6 +7,7 @@ neighbour of a node occurs once; in `Csr` neighbours are in ascending order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.native_calls import gather, interruptible, slices
+from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.fast_dataclass import dataclass
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
@@ -61,6 +63,11 @@ class Csr:
     def count(self) -> int:
         """The number of nodes."""
         return len(self.offsets) - 1
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """The addresses of the offsets and targets, for compiled kernels."""
+        return address_of(self.offsets, INT64), address_of(self.targets, INT32)
 
     @property
     def nbytes(self) -> int:

@@ -22,9 +22,7 @@ def common_counts(walked: Csr, walkers: Numbers, closed: Csr, closers: Numbers, 
     order = np.argsort(closers, kind="stable") if len(closers) > 1 and (closers[1:] < closers[:-1]).any() else None
     if order is not None:
         walkers, closers = walkers[order], closers[order]
-    if steps >= tuning.current.cycle_kernel_steps_min and kernels.find("bfs_kernels") is None:
-        kernels.load()
-    loops = kernels.find("bfs_kernels")
+    loops = kernels.find("bfs_kernels", steps * tuning.current.cycle_fallback_s)
     if loops is not None:
         arrays = (walked.offsets, walked.targets, closed.offsets, closed.targets)
         counts: Numbers = np.empty(len(walkers), np.int64)

@@ -1,25 +1,28 @@
-"""Compiled traversal steps and row intersections; numpy fallbacks: `adjacency.bfs`, `exec.cycle_count`."""
+"""Traversal steps and row intersections; numpy fallbacks: `adjacency.bfs`, `exec.cycle_count`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import int32, int64, njit, types
 
-_I64 = types.Array(int64, 1, "C", readonly=True)
-_I32 = types.Array(int32, 1, "C", readonly=True)
+from omnigraph.engine.kernels.addresses import INT64, address_of
+from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 
-@njit([int64[::1](_I64, _I32, _I64, _I32, _I64, _I64, int64)], nogil=True, cache=True)
-def common_counts(  # type: ignore[no-untyped-def]
-    walked_offsets, walked_targets, closed_offsets, closed_targets, walkers, closers, size
-):
-    """Return for each walker the number of its neighbours that are neighbours of its closer, which are marked
-    meanwhile.
-    """
-    counts = np.zeros(len(walkers), np.int64)
-    marks = np.zeros(size, np.uint8)
+def _common_counts(
+    walked_offsets: Any,
+    walked_targets: Any,
+    closed_offsets: Any,
+    closed_targets: Any,
+    walkers: Any,
+    closers: Any,
+    rows: int,
+    marks: Any,
+    counts: Any,
+) -> int:
     last = np.int64(-1)
-    for row in range(len(walkers)):
+    for row in range(rows):
         closer = closers[row]
         if closer != last:
             if last >= 0:
@@ -31,26 +34,66 @@ def common_counts(  # type: ignore[no-untyped-def]
         found = 0
         walker = walkers[row]
         for position in range(walked_offsets[walker], walked_offsets[walker + 1]):
-            # Unsigned index avoids the wraparound check; this is the hot loop.
-            found += marks[np.uint32(walked_targets[position])]
+            found += marks[walked_targets[position]]
         counts[row] = found
-    return counts
+    return rows
 
 
-@njit([int64[::1](_I64, _I32, _I64, _I64, int32[::1], int32)], nogil=True, cache=True)
-def step(offsets, targets, frontier, moved, stamp, mark):  # type: ignore[no-untyped-def]
-    """Return the neighbours of a frontier without this mark, each once, and mark them; renumbered if rows moved."""
-    is_moved = len(moved) > 0
-    steps = 0
-    for source in frontier:
-        steps += offsets[source + 1] - offsets[source]
-    found = np.empty(min(steps, len(stamp)), np.int64)
+def _step(
+    offsets: Any, targets: Any, frontier: Any, size: int, moved: Any, is_moved: int, stamp: Any, mark: int, found: Any
+) -> int:
     count = 0
-    for source in frontier:
+    for at in range(size):
+        source = frontier[at]
         for position in range(offsets[source], offsets[source + 1]):
             target = moved[targets[position]] if is_moved else np.int64(targets[position])
-            if stamp[target] != mark:
+            # A deleted node has the number -1.
+            if target >= 0 and stamp[target] != mark:
                 stamp[target] = mark
                 found[count] = target
                 count += 1
-    return found[:count].copy()
+    return count
+
+
+_CSR = ("int64*", "int32*")
+LOOPS = {
+    "common_counts": Loop(_common_counts, (*_CSR, *_CSR, "int64*", "int64*", "int64", "uint8&", "int64&")),
+    "step": Loop(_step, (*_CSR, "int64*", "int64", "int64*", "int64", "int32&", "int64", "int64&")),
+}
+
+
+class Kernels:
+    """Calls of the compiled loops."""
+
+    def __init__(self, library: NativeLibrary) -> None:
+        self._common_counts = library.function("common_counts", LOOPS["common_counts"])
+        self._step = library.pointer("step", LOOPS["step"])
+
+    def common_counts(
+        self,
+        walked_offsets: Any,
+        walked_targets: Any,
+        closed_offsets: Any,
+        closed_targets: Any,
+        walkers: Any,
+        closers: Any,
+        size: int,
+    ) -> Any:
+        """Return for each walker the number of its neighbours that are neighbours of its closer, which are marked
+        meanwhile. `size` is the number of nodes.
+        """
+        rows, marks = len(walkers), np.zeros(size, np.uint8)
+        counts = np.empty(rows, np.int64)
+        walked, closed = (walked_offsets, walked_targets), (closed_offsets, closed_targets)
+        self._common_counts(*walked, *closed, walkers, closers, rows, marks, counts)
+        return counts
+
+    def step(self, csr: tuple[int, int], frontier: Any, moved: int, stamp: int, mark: int, found: int) -> int:
+        """Write the neighbours of a frontier without this mark to `found`, each once, and mark them; return their
+        number.
+
+        Arrays other than the frontier are addresses: `csr` those of the offsets and targets, `moved` that of the new
+        numbers of moved rows, or 0. `found` has room for every node.
+        """
+        at, size = address_of(frontier, INT64), len(frontier)
+        return self._step(*csr, at, size, moved, moved, stamp, mark, found)

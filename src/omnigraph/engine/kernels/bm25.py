@@ -1,35 +1,28 @@
-"""Compiled BM25 scoring and top-k selection; numpy fallbacks: `engine.search.inverted_index`."""
+"""BM25 scoring and top-k selection; numpy fallbacks: `engine.search.inverted_index`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, types, uint16, uint32
 
 from omnigraph.engine.kernels.heaps import replace_least
-
-_ROWS = types.Array(uint32, 1, "C", readonly=True)
-_NORMS = types.Array(float64, 1, "C", readonly=True)
-_ROW_MAP = types.Array(int32, 1, "C", readonly=True)
-_I64 = types.Array(int64, 1, "C", readonly=True)
-_TWO = types.UniTuple(int64[::1], 2)  # type: ignore[no-untyped-call]
-_COUNTS = [types.Array(kind, 1, "C", readonly=True) for kind in (uint16, uint32)]
-_POSTINGS = [types.Tuple((_ROWS, counts)) for counts in _COUNTS]  # type: ignore[no-untyped-call]
+from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 
-@njit(
-    [int64(float64[::1], postings, _NORMS, float64, _ROW_MAP, int64[::1], int64) for postings in _POSTINGS],
-    nogil=True,
-    cache=True,
-)
-def add(scores, postings, norms, weight, row_map, touched, size):  # type: ignore[no-untyped-def]
-    """Add the score of one word to the rows that contain it; append rows that had no score to `touched`.
-
-    `postings` are the rows and the number of occurrences in each. `row_map` maps rows of a segment to current rows; it
-    is empty if they are the same. Returns the new size of `touched`.
-    """
-    rows, counts = postings
-    moved = len(row_map) > 0
-    for at in range(len(rows)):
+def _add(
+    scores: Any,
+    rows: Any,
+    counts: Any,
+    length: int,
+    norms: Any,
+    weight: float,
+    row_map: Any,
+    moved: int,
+    touched: Any,
+    size: int,
+) -> int:
+    for at in range(length):
         row = np.int64(row_map[rows[at]]) if moved else np.int64(rows[at])
         if row >= 0:
             count = np.float64(counts[at])
@@ -40,35 +33,75 @@ def add(scores, postings, norms, weight, row_map, touched, size):  # type: ignor
     return size
 
 
-@njit([int64[::1](_NORMS, _I64, boolean, int64)], nogil=True, cache=True)
-def best(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """Return the positions of the `wanted` best scores above 0, ties included."""
-    count = len(scores) if whole else len(rows)
-    heap = np.zeros(wanted, np.float64)
+def _best(scores: Any, rows: Any, whole: int, count: int, heap: Any, wanted: int, found: Any) -> int:
     for position in range(count):
         score = scores[position] if whole else scores[rows[position]]
         if score > heap[0]:
-            replace_least(heap, score)
+            replace_least(heap, wanted, score)
     last = heap[0]
-    found = np.empty(count, np.int64)
     size = 0
     for position in range(count):
         score = scores[position] if whole else scores[rows[position]]
         if score > 0 and score >= last:
             found[size] = position
             size += 1
-    return found[:size].copy()
+    return size
 
 
-@njit([_TWO(_NORMS, _I64, boolean, _NORMS)], nogil=True, cache=True)
-def rank_counts(scores, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """Return for each wanted score how many scores are higher, and how many are equal."""
-    above = np.zeros(len(wanted), np.int64)
-    equal = np.zeros(len(wanted), np.int64)
-    for position in range(len(scores) if whole else len(rows)):
+def _rank_counts(
+    scores: Any, rows: Any, whole: int, count: int, wanted: Any, wanted_count: int, above: Any, equal: Any
+) -> int:
+    for position in range(count):
         score = scores[position] if whole else scores[rows[position]]
         if score > 0:
-            for at in range(len(wanted)):
+            for at in range(wanted_count):
                 above[at] += score > wanted[at]
                 equal[at] += score == wanted[at]
-    return above, equal
+    return count
+
+
+_REST = ("int64", "float64*", "float64", "int32*", "int64", "int64&", "int64")
+LOOPS = {
+    "bm25_add_16": Loop(_add, ("float64&", "uint32*", "uint16*", *_REST)),
+    "bm25_add_32": Loop(_add, ("float64&", "uint32*", "uint32*", *_REST)),
+    "bm25_best": Loop(_best, ("float64*", "int64*", "int64", "int64", "float64&", "int64", "int64&")),
+    "bm25_rank_counts": Loop(
+        _rank_counts, ("float64*", "int64*", "int64", "int64", "float64*", "int64", "int64&", "int64&")
+    ),
+}
+
+
+class Kernels:
+    """Calls of the compiled loops."""
+
+    def __init__(self, library: NativeLibrary) -> None:
+        self._add_16 = library.function("bm25_add_16", LOOPS["bm25_add_16"])
+        self._add_32 = library.function("bm25_add_32", LOOPS["bm25_add_32"])
+        self._best = library.function("bm25_best", LOOPS["bm25_best"])
+        self._rank_counts = library.function("bm25_rank_counts", LOOPS["bm25_rank_counts"])
+
+    def add(
+        self, scores: Any, postings: tuple[Any, Any], norms: Any, weight: float, row_map: Any, touched: Any, size: int
+    ) -> int:
+        """Add the score of one word to the rows that contain it; append rows that had no score to `touched`.
+
+        `postings` are the rows and the number of occurrences in each. `row_map` maps rows of a segment to current rows;
+        it is empty if they are the same. Returns the new size of `touched`.
+        """
+        rows, counts = postings
+        add = self._add_16 if counts.dtype == np.uint16 else self._add_32
+        return add(scores, rows, counts, len(rows), norms, weight, row_map, len(row_map) > 0, touched, size)
+
+    def best(self, scores: Any, rows: Any, whole: bool, wanted: int) -> Any:
+        """Return the positions of the `wanted` best scores above 0, ties included."""
+        count = len(scores) if whole else len(rows)
+        found = np.empty(count, np.int64)
+        size = self._best(scores, rows, whole, count, np.zeros(wanted), wanted, found)
+        return found[:size].copy()
+
+    def rank_counts(self, scores: Any, rows: Any, whole: bool, wanted: Any) -> tuple[Any, Any]:
+        """Return for each wanted score how many scores are higher, and how many are equal."""
+        count = len(scores) if whole else len(rows)
+        above, equal = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
+        self._rank_counts(scores, rows, whole, count, wanted, len(wanted), above, equal)
+        return above, equal

@@ -1,14 +1,12 @@
-"""Compiled min-heap of the largest values."""
+"""Min-heap of the largest values, for the loops of other modules."""
 
 from __future__ import annotations
 
-from numba import njit
+from typing import Any
 
 
-@njit(nogil=True, cache=True)
-def replace_least(heap, value):  # type: ignore[no-untyped-def]
+def replace_least(heap: Any, size: int, value: Any) -> None:
     """Replace the smallest value by a larger one."""
-    size = len(heap)
     at = 0
     while True:
         child = 2 * at + 1

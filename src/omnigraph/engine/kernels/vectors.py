@@ -1,48 +1,83 @@
-"""Compiled selection of the rows that can be among the nearest; numpy fallback: `engine.search.vector_scan`."""
+"""Selection of the rows that can be among the nearest; numpy fallback: `engine.search.vector_scan`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import boolean, float32, float64, int8, int16, int64, njit, types
 
 from omnigraph.engine.kernels.heaps import replace_least
-
-_I8 = types.Array(int8, 2, "C", readonly=True)
-_F32 = types.Array(float32, 1, "C", readonly=True)
-_I64 = types.Array(int64, 1, "C", readonly=True)
-_BLOCK = types.Tuple((_I8, _F32, _F32))  # type: ignore[no-untyped-call]
-_Q = types.Array(int16, 1, "C", readonly=True)
+from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 
-@njit([int64[::1](_BLOCK, _Q, float64, float32, _I64, boolean, int64)], nogil=True, cache=True)
-def candidates(block, query, step, slack, rows, whole, wanted):  # type: ignore[no-untyped-def]
-    """Return the positions of the rows that can be among the `wanted` nearest, ties included.
-
-    `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.
-    """
-    codes, scales, errors = block
-    count = len(codes) if whole else len(rows)
-    width = codes.shape[1]
-    upper = np.empty(count, np.float32)
-    best = np.full(wanted, -np.inf, np.float32)
+def _candidates(
+    codes: Any,
+    width: int,
+    scales: Any,
+    errors: Any,
+    query: Any,
+    step: float,
+    slack: float,
+    rows: Any,
+    whole: int,
+    count: int,
+    best: Any,
+    wanted: int,
+    upper: Any,
+    found: Any,
+) -> int:
     for position in range(count):
         row = position if whole else rows[position]
         total = np.int32(0)
-        code = codes[row]
+        start = row * width
         for at in range(width):
-            total += np.int32(code[at]) * np.int32(query[at])
+            total += np.int32(codes[start + at]) * np.int32(query[at])
         # The sum fits 32 bits; the cast lets the compiler keep the loop above in 32 bits.
         similarity = np.float32(np.int32(total)) * np.float32(scales[row] * step)
-        error = errors[row] + slack
+        error = errors[row] + np.float32(slack)
         upper[position] = similarity + error
         lower = similarity - error
         if lower > best[0]:
-            replace_least(best, lower)
+            replace_least(best, wanted, lower)
     last = best[0]
-    found = np.empty(count, np.int64)
     size = 0
     for position in range(count):
         if upper[position] >= last:
             found[size] = position
             size += 1
-    return found[:size].copy()
+    return size
+
+
+_BLOCK = ("int8*", "int64", "float32*", "float32*")
+LOOPS = {
+    "vector_candidates": Loop(
+        _candidates,
+        (
+            *_BLOCK,
+            *("int16*", "float64", "float64", "int64*", "int64", "int64"),
+            *("float32&", "int64", "float32&", "int64&"),
+        ),
+    )
+}
+
+
+class Kernels:
+    """Calls of the compiled loop."""
+
+    def __init__(self, library: NativeLibrary) -> None:
+        self._candidates = library.function("vector_candidates", LOOPS["vector_candidates"])
+
+    def candidates(
+        self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, whole: bool, wanted: int
+    ) -> Any:
+        """Return the positions of the rows that can be among the `wanted` nearest, ties included.
+
+        `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.
+        """
+        codes, scales, errors = block
+        count = len(codes) if whole else len(rows)
+        best, upper = np.full(wanted, -np.inf, np.float32), np.empty(count, np.float32)
+        found = np.empty(count, np.int64)
+        vectors = (codes, codes.shape[1], scales, errors)
+        size = self._candidates(*vectors, query, step, slack, rows, whole, count, best, wanted, upper, found)
+        return found[:size].copy()

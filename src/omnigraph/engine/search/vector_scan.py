@@ -97,14 +97,15 @@ class VectorBlock:
         return found
 
     def _candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        loops = kernels.find("vectors")
+        elements = (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1]
+        loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
             slack = query.error * 1.01 + 8 * _F32
             block = (self.codes, self.scales, self.errors)
             numbers: Numbers = interruptible(
                 lambda: loops.candidates(block, query.codes, query.step, slack, some, rows is None, wanted),
-                (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1] // _CODES_A_NUMBER,
+                elements // _CODES_A_NUMBER,
             )
             return numbers
         with kernels.timed_fallback():

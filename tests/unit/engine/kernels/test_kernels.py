@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pyarrow as pa
@@ -142,17 +141,23 @@ def test_distance_does_not_depend_on_other_rows():
     assert together[::7].tobytes() == alone.tobytes()
 
 
-def test_kernels_load_in_the_background_after_the_fallbacks_took_as_long(kernel_loader):
-    kernel_loader.spend(tuning.current.kernel_load_s / 2)
-    assert kernels.find("bm25") is None
-    assert not kernel_loader.asked
-    before = set(threading.enumerate())
-    kernel_loader.spend(tuning.current.kernel_load_s)
-    for thread in set(threading.enumerate()) - before:
-        thread.join(60)
-    assert kernel_loader.asked
-    assert kernels.find("bm25") is not None
-    assert kernels.find("vectors") is not None
+def test_cached_kernels_load_when_the_fallbacks_took_as_long(kernel_loader):
+    assert kernels.load()
+    with kernels.isolated() as loader:
+        loader.spend(tuning.current.kernel_load_s / 2)
+        assert kernels.find("bm25") is None
+        assert not loader.asked
+        loader.spend(tuning.current.kernel_load_s)
+        assert kernels.find("bm25") is not None
+        assert kernels.find("vectors") is not None
+
+
+def test_cached_kernels_load_before_a_long_fallback(kernel_loader):
+    assert kernels.load()
+    with kernels.isolated() as loader:
+        assert kernels.find("vectors", tuning.current.kernel_load_s / 2) is None
+        assert kernels.find("vectors", tuning.current.kernel_load_s * 2) is not None
+        assert loader.spent_s == 0
 
 
 @pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])
