@@ -37,7 +37,8 @@ from omnigraph.storage.manifest.manifest_schema import SCHEMA as MANIFEST_SCHEMA
 from omnigraph.versioning.model.manifest_objects import GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 
 NODE = pa.schema([pa.field("id", pa.utf8(), nullable=False), pa.field("name", pa.utf8())])
 EDGE = pa.schema([pa.field(name, pa.utf8(), nullable=False) for name in ("id", "src", "dst")])

@@ -60,7 +60,11 @@ class OmniGraph(System):
     def fill(self, data: Data) -> None:
         import omnigraph as og  # noqa: PLC0415 (each system is imported in its own process)
         from omnigraph.storage.lance.staging import TableWrite  # noqa: PLC0415
-        from omnigraph.versioning.write.transaction import write  # noqa: PLC0415
+
+        try:
+            from omnigraph.versioning.write.write import write  # noqa: PLC0415
+        except ImportError:  # an earlier commit of this project
+            from omnigraph.versioning.write.transaction import write  # type: ignore  # noqa: PLC0415
 
         graph = og.init(self.folder / "graph", SCHEMA, sync=False)
         people, posts = data.read("person"), data.read("post")

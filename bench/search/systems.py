@@ -13,7 +13,7 @@ import numpy as np
 import omnigraph as og
 from bench.search.corpus import DAYS, LIMIT, Corpus, Question, questions
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.versioning.write.transaction import write
+from omnigraph.versioning.write.write import write
 
 Answer = Callable[[Question], list[int]]
 System = dict[str, Answer]

@@ -30,7 +30,7 @@ from support.store import (
     settle,
     write_elsewhere,
 )
-from support.storm import storm
+from support.storm import count_parts, storm
 
 SEEDED = 3
 
@@ -76,8 +76,16 @@ OPTIMIZE_DIES_AT = [
 ]
 CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.fenced=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
 
+GROUP_DIES_AT = [
+    *(f"group.{step}=0:kill" for step in ("prepared", "written", "published")),
+    *(f"table.{step}={passes}:kill" for step in ("staged", "numbered", "promoted") for passes in (0, 1)),
+    *(f"intent.{step}=0:kill" for step in ("write", "written", "delete")),
+    *(f"publish.{step}=0:kill" for step in ("before_commit", "after_commit")),
+    "part.detached=0:kill",
+]
+
 BUILDING = ("table.numbered", "table.detached", "table.promoted")
-LANDED = ("publish.after_commit", "intent.delete")
+LANDED = ("publish.after_commit", "group.published", "intent.delete", "part.detached")
 """Failpoints at which the commit of a killed process has landed."""
 
 
@@ -88,7 +96,15 @@ def names(cases: list[str]) -> set[str]:
 def test_every_failpoint_has_a_case():
     recoveries = [case for _, case in RECOVERY_DIES_AT]
     manifests = [case for case, _ in MANIFEST_DIES_AT]
-    cases = [*COMMIT_DIES_AT, *manifests, *INIT_DIES_AT, *recoveries, *OPTIMIZE_DIES_AT, *CLEANUP_DIES_AT]
+    cases = [
+        *COMMIT_DIES_AT,
+        *manifests,
+        *INIT_DIES_AT,
+        *recoveries,
+        *OPTIMIZE_DIES_AT,
+        *CLEANUP_DIES_AT,
+        *GROUP_DIES_AT,
+    ]
     assert names(cases) == set(NAMES)
 
 
@@ -126,6 +142,22 @@ def test_kill_during_commit(case, root, tmp_path):
     assert len(settled.notes) == noted
     for branch in graph.branches()[1:]:
         graph.branch_delete(branch, force=True)
+    collect(check_usable(root))
+
+
+@pytest.mark.parametrize("case", GROUP_DIES_AT)
+def test_kill_during_group_commit(case, root, tmp_path):
+    """All requests of the group are published or none."""
+    worker = die(tmp_path, root, "one_group", case, count=5)
+    settle(root)
+    graph = og.open(root)
+    landed = 5 if case.startswith(LANDED) else 0
+    acknowledged = {*seeds(SEEDED), *worker.wrote()}
+    commits = check_sound(graph, acknowledged, in_flight=landed)
+    assert len(commits) == 1 + SEEDED + landed
+    assert count_parts(graph) == max(landed - 1, 0)
+    for number, commit in enumerate(reversed(commits)):
+        assert graph.to_arrow("Item", at=commit.id).num_rows == number
     collect(check_usable(root))
 
 
@@ -279,6 +311,21 @@ def test_kill_during_merge_at_every_store_call(tmp_path):
 def test_kill_writers_at_random_times(tmp_path):
     done = storm(tmp_path, kills=12, writers=2, seconds=40)
     assert done.kills >= 6
+
+
+def test_kill_grouped_writers_at_random_times(tmp_path):
+    done = storm(tmp_path, kills=8, writers=2, seconds=30, threads=8)
+    assert done.kills >= 4
+    assert done.in_groups
+
+
+@pytest.mark.long
+def test_kill_grouped_writers_at_random_times_long(tmp_path, record_property):
+    done = storm(tmp_path, kills=500, writers=2, seconds=1800, threads=16)
+    record_property("figures", str(done))
+    print(done)  # noqa: T201 (the figures of the run; shown with -s)
+    assert done.kills >= 500
+    assert done.in_groups > done.kills
 
 
 @pytest.mark.long

@@ -20,7 +20,8 @@ from omnigraph.versioning.model.manifest_objects import Commit, GraphSpec, Schem
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 
 PERSON = "node:Person"
 KNOWS = "edge:Knows"

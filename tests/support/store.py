@@ -23,6 +23,7 @@ import lance
 import pyarrow as pa
 
 import omnigraph as og
+from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.operations.create import create_graph
 from omnigraph.storage.failpoints import VARIABLE
 from omnigraph.storage.files import layout
@@ -32,7 +33,8 @@ from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.recovery import Recovered, recover, recovery_log
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 
 if TYPE_CHECKING:
     # Workers do not use it; without it they start in half the time.
@@ -74,6 +76,23 @@ def add_pair(repository: Repository, key: str, **options: Any) -> Commit:
         transaction.change(LINK, TableWrite(append=pa.table(link)))
 
     commit = write(repository, prepare, WriteOptions(metadata={"key": key}, **options))
+    assert commit is not None
+    return commit
+
+
+def add_pair_in_group(repository: Repository, key: str, **options: Any) -> Commit:
+    """One commit into both tables, which can be published together with others."""
+
+    def prepare(transaction: Transaction) -> None:
+        below = transaction.pending
+        assert below is None or isinstance(below, WriteOverlay)
+        overlay = WriteOverlay(transaction.snapshot, below)
+        overlay.table(ITEM).put(pa.table({"id": [key], "name": [key], "count": pa.array([0])}), fresh=True)
+        link = {"id": [key], "src": [key], "dst": [key], "note": pa.array([None], pa.utf8())}
+        overlay.table(LINK).put(pa.table(link), fresh=True)
+        transaction.record(overlay)
+
+    commit = write(repository, prepare, WriteOptions(metadata={"key": key}, queued=True, **options))
     assert commit is not None
     return commit
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,8 +29,9 @@ from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
+from support.groups import run_as_group
 from support.keyed_writes import WRITES, open_graph, outcome
-from support.store import ITEM, SCHEMA, add_pair, increment, repository_of
+from support.store import ITEM, SCHEMA, add_pair, add_pair_in_group, increment, repository_of
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -150,6 +152,36 @@ class Actions:
                 say(error=error.code)
             else:
                 say(key=key, commit=commit.id)
+
+    def grouped(self) -> None:
+        """Write pairs from several threads, which are published in groups."""
+        repository = self.repository()
+        say(opened=True)
+
+        def add(thread: int) -> None:
+            for number in rounds(self.request):
+                key = f"{self.name}-{thread}-{number}"
+                try:
+                    commit = add_pair_in_group(repository, key)
+                except Conflict as error:
+                    say(error=error.code)
+                else:
+                    say(key=key, commit=commit.id)
+
+        threads = [threading.Thread(target=add, args=(thread,)) for thread in range(self.request["threads"])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def one_group(self) -> None:
+        """Write pairs as one group, then read the table after its first commit."""
+        repository = self.repository()
+        keys = [f"{self.name}-{number}" for number in range(self.request["count"])]
+        commits = run_as_group(repository, [partial(add_pair_in_group, repository, key) for key in keys])
+        for key, commit in zip(keys, commits, strict=True):
+            say(key=key, commit=commit.id)
+        say(rows=repository.snapshot(at=commits[0].id).table(ITEM).row_count)
 
     def branch_commits(self) -> None:
         """Write pairs on a branch until it is deleted."""

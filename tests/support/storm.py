@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import omnigraph as og
-from support.store import Worker, check_sound, check_usable, collect, new_graph, seeds, settle
+from support.store import Worker, check_sound, check_usable, collect, new_graph, repository_of, seeds, settle
 
 GRACE_S = 15.0
 """Longer than the time between promotion and publish in this test."""
@@ -26,6 +26,8 @@ class Storm:
     acknowledged: int = 0
     commits: int = 0
     unacknowledged: int = 0
+    in_groups: int = 0
+    """Commits that pin a part of a version."""
     optimized: int = 0
     versions_removed: int = 0
     rolled_forward: int = 0
@@ -33,13 +35,24 @@ class Storm:
     seconds: float = 0.0
 
 
-def storm(folder: Path, *, kills: int, writers: int, seconds: float) -> Storm:
-    """Kill writers until `kills` or `seconds` are reached, then check that no commit is lost, duplicated or partial."""
+def storm(folder: Path, *, kills: int, writers: int, seconds: float, threads: int = 1) -> Storm:
+    """Kill writers until `kills` or `seconds` are reached, then check that no commit is lost, duplicated or partial.
+
+    Writers with several threads publish their commits in groups.
+    """
     root = folder / "storm"
     new_graph(root, 6, age=timedelta(hours=1))
-    done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=sorted(seeds(6)))
+    known = sorted(seeds(6))
+    done = rage(folder, root, kills=kills, writers=writers, seconds=seconds, known=known, threads=threads)
     collect(check_usable(root))
     return done
+
+
+def count_parts(graph: og.Graph) -> int:
+    """Return the number of commits that pin a part of a version."""
+    repository = repository_of(graph)
+    every = repository.all_pins(repository.state()).values()
+    return sum(any(pin.part is not None for pin in pins) for pins in every)
 
 
 def rage(
@@ -51,6 +64,7 @@ def rage(
     seconds: float,
     known: list[str],
     environ: Mapping[str, str] | None = None,
+    threads: int = 1,
 ) -> Storm:
     """Run the kills and the checks common to all stores."""
     done = Storm()
@@ -73,8 +87,11 @@ def rage(
             done.versions_removed += sum(line.get("cleaned", 0) for line in said)
             assert "Traceback" not in worker.trouble(), worker.trouble()
 
+        def write() -> Worker:
+            return start("commits") if threads == 1 else start("grouped", threads=threads)
+
         maintenance = start("maintain", grace_s=GRACE_S)
-        alive = [start("commits") for _ in range(writers)]
+        alive = [write() for _ in range(writers)]
         while done.kills < kills and time.monotonic() - started < seconds:
             victim = alive.pop(0)
             # From here on the writer is inside a commit or between two commits.
@@ -82,7 +99,7 @@ def rage(
             time.sleep(chance.uniform(0.0, 0.1))
             retire(victim)
             done.kills += 1
-            alive.append(start("commits"))
+            alive.append(write())
             if done.kills % 10 == 0:
                 retire(maintenance)
                 done.kills_of_maintenance += 1
@@ -95,8 +112,9 @@ def rage(
     done.rolled_forward = sum(entry.outcome == "rolled_forward" for entry in settled.report)
     done.rolled_back = sum(entry.outcome == "rolled_back" for entry in settled.report)
     graph = og.open(uri, environ=environ)
-    commits = check_sound(graph, acknowledged, in_flight=done.kills)
+    commits = check_sound(graph, acknowledged, in_flight=done.kills * threads)
     done.acknowledged = len(acknowledged)
     done.commits = len(commits)
+    done.in_groups = count_parts(graph)
     done.unacknowledged = sum(commit.kind == "write" for commit in commits) - len(acknowledged)
     return done

@@ -19,7 +19,8 @@ from omnigraph.observer import (
     set_process_observer,
     timed,
 )
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 
 SCHEMA = "node Person { name: String @key age: I64? }"
 ADD = "query add($name: String) { insert Person { name: $name } }"

@@ -31,7 +31,8 @@ from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import hash_request
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 Algorithm = Literal["pagerank", "components", "degrees"]
 Type = TypeVar("Type", NodeType, EdgeType)

@@ -23,7 +23,8 @@ from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 
 @dataclass(frozen=True)

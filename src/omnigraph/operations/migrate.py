@@ -30,13 +30,14 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
-from omnigraph.storage.lance.table_versions import evolved
+from omnigraph.storage.lance.table_versions import evolved, numbered
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import Earlier, hash_request
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 
 @dataclass(frozen=True)
@@ -246,16 +247,18 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         if isinstance(step, DropProperty) and step.type_kind != "interface":
             keys.add(TableKey.of(step.type_kind, renamed.get((step.type_kind, step.type_name), step.type_name)))
     state = repository.state()
-    protected = {(pin.table_id, pin.incarnation, pin.lance_version) for pin in state.protected_pins()}
+    protected = {(pin.table_id, pin.incarnation, version) for pin in state.protected_pins() for version in pin.versions}
     pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]
     for key in sorted(keys):
         table = before.tables[key]
         identity = table.pin.table_id, table.pin.incarnation
-        published = {pin.lance_version for pin in pinned if (pin.table_id, pin.incarnation) == identity}
+        published = {
+            version for pin in pinned if (pin.table_id, pin.incarnation) == identity for version in pin.versions
+        }
         gone = sorted(version for version in published if (*identity, version) not in protected)
         if len(gone) == len(published):
             # No branch has the table any more. Lance keeps the newest version, so that version must have no rows.
-            rows = before.table(key)
+            rows = numbered(before.table(key))
             emptied = stage(rows, TableWrite(overwrite=rows.schema.empty_table()), {})
             if emptied is not None:
                 emptied.promote()

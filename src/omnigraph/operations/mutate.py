@@ -14,6 +14,7 @@ import pyarrow as pa
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import ResultGraph, result_graph_of
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
+from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
 from omnigraph.errors import InputError
 from omnigraph.observer import current
@@ -29,7 +30,8 @@ from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import GeneratedKey
-from omnigraph.versioning.write.transaction import Transaction, write
+from omnigraph.versioning.write.transaction import Transaction
+from omnigraph.versioning.write.write import write
 
 COUNTS, ROWS = "affected", "returned"
 """Metadata keys of a commit with an idempotency key: its counts, and the name and returned rows of its query."""
@@ -119,14 +121,15 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         bound = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
-        run = MutationRun(plan, catalog, transaction.snapshot, bound.values, services)
+        below = transaction.pending
+        assert below is None or isinstance(below, WriteOverlay)
+        run = MutationRun(plan, catalog, WriteOverlay(transaction.snapshot, below), bound.values, services)
         overlay = run.run()
         # A statement that deletes nodes deletes their edges.
         context.catalogs.rules(transaction.snapshot).check(overlay.delta(cascaded=True))
         if observer is not None:
             observer.phase("run", compiled, time.perf_counter())
-        for table in overlay.changed_tables():
-            transaction.change(table.key, table.change())
+        transaction.record(overlay)
         embedding.record(transaction)
         done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)
         if options.idempotency_key is not None:

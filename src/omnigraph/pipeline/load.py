@@ -32,7 +32,8 @@ from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, write_once
+from omnigraph.versioning.write.transaction import Transaction
+from omnigraph.versioning.write.write import write_once
 
 _KEY_BYTES = 64
 """Approximate size of the key of a committed row."""

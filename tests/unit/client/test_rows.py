@@ -136,7 +136,8 @@ def test_results_that_are_dropped_unread_give_their_connections_back(monkeypatch
 
 def test_open_results_that_hold_every_connection(monkeypatch):
     monkeypatch.setattr(session, "CONNECTIONS_MAX", 2)
-    with scripted(lambda _: arrow_answer()) as server, og.connect(server.url, timeout_s=0.2) as graph:
+    answer = arrow_answer()
+    with scripted(lambda _: answer) as server, og.connect(server.url, timeout_s=1.0) as graph:
         held = [graph.query(ALL), graph.query(ALL)]
         with pytest.raises(RemoteError, match="2 answers") as caught:
             graph.query(ALL)
@@ -147,7 +148,7 @@ def test_open_results_that_hold_every_connection(monkeypatch):
         assert len(graph.query(ALL)) == 100_000
 
     async def scenario(url: str) -> None:
-        async with await og.aconnect(url, timeout_s=0.2) as graph:
+        async with await og.aconnect(url, timeout_s=1.0) as graph:
             open_streams = [graph.to_batches("Person"), graph.to_batches("Person")]
             for stream in open_streams:
                 await anext(stream)
@@ -157,7 +158,7 @@ def test_open_results_that_hold_every_connection(monkeypatch):
                 await stream.aclose()
             assert len(await graph.query(ALL)) == 100_000
 
-    with scripted(lambda _: arrow_answer()) as server:
+    with scripted(lambda _: answer) as server:
         asyncio.run(scenario(server.url))
 
 

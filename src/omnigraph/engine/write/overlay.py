@@ -2,11 +2,13 @@
 
 Reads see the committed rows, without those that the write deleted or replaced, and the rows of the write. All data
 stays in Arrow: an update of a million rows is a few columns, not a million objects.
+
+An overlay can lie on another one: the changes of writes that are published together with this one, and before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -66,12 +68,38 @@ class CommittedRows:
         return self._snapshot.table(table_key).read(columns)
 
 
-class TableOverlay:
-    """The overlay of one table."""
+class _CommittedAndPending:
+    """The rows of a snapshot with the changes of an overlay, for the integrity rules of the next write."""
 
-    def __init__(self, key: str, committed: Table) -> None:
+    def __init__(self, snapshot: Snapshot, pending: WriteOverlay) -> None:
+        self._committed = CommittedRows(snapshot)
+        self._pending = pending
+
+    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Read the rows whose `column` is one of `values`, which have the type of the column."""
+        wanted = _with_id(columns)
+        rows = self._committed.rows_among(table_key, column, values, wanted)
+        pending = self._pending.table(table_key)
+        own = pending.rows
+        return pending.added_to(rows, own.filter(pc.is_in(own[column], value_set=values))).select([*columns])
+
+    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        """Read all rows."""
+        pending = self._pending.table(table_key)
+        return pending.added_to(self._committed.read(table_key, _with_id(columns)), pending.rows).select([*columns])
+
+
+def _with_id(columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(["id", *columns]))
+
+
+class TableOverlay:
+    """The overlay of one table; `below` is the overlay on which it lies, if any."""
+
+    def __init__(self, key: str, committed: Table, below: TableOverlay | None = None) -> None:
         self.key = key
         self.committed = committed
+        self._below = below
         self.schema = committed.schema
         self.deleted: pa.Array = pa.nulls(0, pa.utf8())
         self._parts: list[pa.Table] = []
@@ -132,6 +160,8 @@ class TableOverlay:
                 return own
         if self._is_deleted(id_):
             return self._none(wanted)
+        if self._below is not None:
+            return self._below.by_id(id_, wanted)
         # An existence test changes nothing; other rows are changed by the statement.
         if wanted == ["id"]:
             return self.committed.rows_with("id", [id_], wanted)
@@ -145,9 +175,15 @@ class TableOverlay:
         id_ = selection.id()
         if id_ is not None and self._ids is not None and id_ not in self._ids:
             # The rows of the write do not matter: one lookup finds the row.
-            stored = self._none(needed) if self._is_deleted(id_) else self._stored(selection, needed)
-            return selection.of_stored(stored).select(wanted)
-        stored = selection.of_stored(self._visible(self._stored(selection, needed))).select(wanted)
+            if self._is_deleted(id_):
+                return self._none(wanted)
+            if self._below is not None:
+                return self._below.matching(selection, wanted)
+            return selection.of_stored(self._stored(selection, needed)).select(wanted)
+        if self._below is not None:
+            stored = self._visible(self._below.matching(selection, needed)).select(wanted)
+        else:
+            stored = selection.of_stored(self._visible(self._stored(selection, needed))).select(wanted)
         if not self._parts:
             return stored
         own = selection.of_all(self.rows).select(wanted)
@@ -175,7 +211,9 @@ class TableOverlay:
         """Return the ids of visible rows with one of `values` in one of the columns."""
         if not len(values) or not columns:
             return pa.nulls(0, pa.utf8())
-        if len(values) <= tuning.current.in_list_max:
+        if self._below is not None:
+            rows = pa.table({"id": self._below.ids_with(columns, values)})
+        elif len(values) <= tuning.current.in_list_max:
             rows = self.committed.locate(columns, values.to_pylist(), ["id"])
         else:
             rows = self.committed.read(["id", *columns])
@@ -192,6 +230,40 @@ class TableOverlay:
             return stored
         hidden = pa.concat_arrays([self.deleted, one_array(self.rows["id"])])
         return stored.filter(pc.invert(pc.is_in(stored["id"], value_set=hidden)))
+
+    def added_to(self, stored: pa.Table, own: pa.Table) -> pa.Table:
+        """Return stored rows that the write left unchanged, and some rows of the write, with the same columns."""
+        visible = self._visible(stored)
+        if not own.num_rows:
+            return visible
+        return pa.concat_tables([visible, own.select(visible.column_names).cast(visible.schema)])
+
+    def absorb(self, other: TableOverlay) -> None:
+        """Add the changes of an overlay that lies on this one."""
+        self.delete(other.deleted)
+        rows = other.rows
+        if rows.num_rows:
+            fresh = set(other._fresh)
+            is_fresh = [id_ in fresh for id_ in rows["id"].to_pylist()]
+            if all(is_fresh) or not any(is_fresh):
+                self.put(rows, fresh=all(is_fresh))
+            else:
+                mask = pa.array(is_fresh)
+                self.put(rows.filter(mask), fresh=True)
+                self.put(rows.filter(pc.invert(mask)))
+
+    def touched_ids(self) -> list[str]:
+        """Return the ids of rows that are put or deleted, except rows that were both added and deleted."""
+        fresh = set(self._fresh)
+        put: list[str] = self.rows["id"].to_pylist()
+        return put + [id_ for id_ in self.deleted.to_pylist() if id_ not in fresh]
+
+    @property
+    def added_rows(self) -> int:
+        """The number of rows that the write adds to the table; negative if it removes more."""
+        fresh = set(self._fresh)
+        added = sum(id_ in fresh for id_ in self.rows["id"].to_pylist())
+        return added - sum(id_ not in fresh for id_ in self.deleted.to_pylist())
 
     @property
     def is_empty(self) -> bool:
@@ -216,16 +288,18 @@ def _with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 class WriteOverlay:
-    """The overlays of all tables of a write, created on first use."""
+    """The overlays of all tables of a write, created on first use; `below` is the overlay on which it lies, if any."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, below: WriteOverlay | None = None) -> None:
         self._snapshot = snapshot
+        self._below = below
         self._tables: dict[str, TableOverlay] = {}
 
     def table(self, key: str) -> TableOverlay:
         """Return the overlay of one table."""
         if key not in self._tables:
-            self._tables[key] = TableOverlay(key, self._snapshot.table(key))
+            below = self._below._tables.get(key) if self._below is not None else None
+            self._tables[key] = TableOverlay(key, self._snapshot.table(key), below)
         return self._tables[key]
 
     def changed_tables(self) -> Iterable[TableOverlay]:
@@ -235,4 +309,26 @@ class WriteOverlay:
     def delta(self, *, cascaded: bool = False) -> Delta:
         """Return the write as input of the integrity rules; `cascaded` is as in `Delta`."""
         tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.changed_tables()}
-        return Delta(tables, CommittedRows(self._snapshot), cascaded=cascaded)
+        below = self._below
+        committed = CommittedRows(self._snapshot) if below is None else _CommittedAndPending(self._snapshot, below)
+        return Delta(tables, committed, cascaded=cascaded)
+
+    # -- writes that are published together ------------------------------------------------------
+
+    def changes(self) -> dict[str, TableWrite]:
+        """Return the changes of each table."""
+        return {table.key: table.change() for table in self.changed_tables()}
+
+    def absorb(self, other: WriteOverlay) -> None:
+        """Add the changes of an overlay that lies on this one."""
+        for table in other.changed_tables():
+            self.table(table.key).absorb(table)
+
+    def touched(self) -> Mapping[str, Sequence[str]]:
+        """Return the ids of the changed rows of each table; a table without an effective change is left out."""
+        found = {table.key: table.touched_ids() for table in self.changed_tables()}
+        return {key: ids for key, ids in found.items() if ids}
+
+    def added_rows(self) -> Mapping[str, int]:
+        """Return the number of rows that the write adds to each table."""
+        return {table.key: table.added_rows for table in self.changed_tables()}

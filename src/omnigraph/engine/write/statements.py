@@ -26,7 +26,6 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 from omnigraph.values import Fetch, derive_id, managed_blob, read_json, spell_key
-from omnigraph.versioning.model.snapshot import Snapshot
 
 _ID = PropertyType("String")
 
@@ -50,19 +49,19 @@ class MutationServices:
 
 
 class MutationRun:
-    """One execution of a mutation on one snapshot."""
+    """One execution of a mutation on a snapshot, and on the changes that the overlay lies on."""
 
     def __init__(
         self,
         plan: ir.MutationIR,
         catalog: Catalog,
-        snapshot: Snapshot,
+        overlay: WriteOverlay,
         params: Mapping[str, Any],
         services: MutationServices,
     ) -> None:
         self.plan = plan
         self.catalog = catalog
-        self.overlay = WriteOverlay(snapshot)
+        self.overlay = overlay
         self.counts = MutationCounts()
         self.named: dict[str, pa.Table] = {}
         """The rows of the named statements, after each statement."""

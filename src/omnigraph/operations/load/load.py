@@ -51,7 +51,8 @@ from omnigraph.versioning.model.ids import new_ulids
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, write_once
+from omnigraph.versioning.write.transaction import Transaction
+from omnigraph.versioning.write.write import write_once
 
 
 def load(

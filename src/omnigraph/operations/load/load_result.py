@@ -12,7 +12,8 @@ from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.write.idempotency import Earlier
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, Written
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import Written
 
 
 @dataclass(frozen=True)

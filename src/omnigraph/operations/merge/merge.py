@@ -33,7 +33,8 @@ from omnigraph.versioning.write.branches import delete_branch
 from omnigraph.versioning.write.idempotency import Earlier, hash_request, once
 from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 

@@ -24,7 +24,8 @@ from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import Earlier, once
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.storage.lance.lance_errors import is_conflict, lance_errors
-from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.tables import STORAGE_VERSION
+from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance
 
 
 def create_once(uri: str, options: dict[str, str] | None, *fragments: pa.Table) -> None:

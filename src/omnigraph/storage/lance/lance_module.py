@@ -7,9 +7,12 @@ not use it, nor do commands that open no graph. The other modules of `storage` i
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.large_modules import importing_large_modules
+
+STORAGE_VERSION: Literal["2.2"] = "2.2"
+"""The version of the file format of all tables."""
 
 if TYPE_CHECKING:
     import lance as lance  # noqa: PLC0414 (exported)

@@ -20,7 +20,7 @@ class RowFinder:
     """
 
     def __init__(self, row_id: str) -> None:
-        self._id = row_id
+        self.row_id = row_id
         self._offsets: dict[str, int | None] = {}
 
     def rows(self, table: Table) -> pa.Table:
@@ -55,7 +55,7 @@ class RowFinder:
             )
             start = 0
             for batch in reader.read_all(batch_size=_BATCH_ROWS).to_batches():
-                offset = pc.index(batch.column("id"), self._id).as_py()
+                offset = pc.index(batch.column("id"), self.row_id).as_py()
                 if offset >= 0:
                     return int(start + offset)
                 start += batch.num_rows

@@ -14,7 +14,7 @@ from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import detached_manifest, manifest_file
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, stored_field
+from omnigraph.storage.lance.tables import DETACHED, FRAGMENT_ROWS, Table, stored_field
 
 FRAGMENTS_MAX = 64
 """A table with this many fragments more than its row count requires is compacted before the next change is staged on
@@ -25,8 +25,6 @@ _FRAGMENT_ROWS_MIN = 32_768
 _FRAGMENTS_ENOUGH = 16
 
 _PROMOTE_TRIES = 60
-_DETACHED = 2**63
-"""Detached versions have numbers from here on."""
 
 
 def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance.LanceDataset:
@@ -42,7 +40,7 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
         try:
             return lance.LanceDataset.commit(table.dataset, transaction, max_retries=0)
         except lance_errors() as error:
-            if is_missing(error) and version >= _DETACHED and not _has_detached(table, version):
+            if is_missing(error) and version >= DETACHED and not _has_detached(table, version):
                 raise HeadMoved(
                     f"a cleanup removed an unpublished change of table '{table.folder}'; nothing was written",
                     hint="try again",
@@ -51,6 +49,22 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
                 raise
             pause(attempt)
     raise AssertionError("the loop returns or raises")
+
+
+def numbered(table: Table) -> Table:
+    """Return the table itself, or a part of a version as an unpinned numbered version, on which changes can be staged.
+
+    Raises `HeadMoved` if a cleanup removes the part in the meantime.
+    """
+    base = table.part_of
+    if base is None:
+        return table
+    try:
+        again = restored(base, table.version, {})
+        sync_version(base, again)
+    except lance_errors() as error:
+        raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
+    return _made_from(base, again.version, again)
 
 
 def _has_detached(table: Table, version: int) -> bool:
@@ -89,6 +103,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
 
     Losing a race against another writer of the table is not an error: the table stays as it is.
     """
+    table = numbered(table)
     spare = table.fragment_count - FRAGMENTS_MAX
     if not always and (spare <= 0 or spare <= table.row_count // FRAGMENT_ROWS):
         return table
@@ -130,6 +145,7 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
 
     Raises `HeadMoved` if another writer changed the table in the meantime.
     """
+    table = numbered(table)
     try:
         again = restored(table, table.version, {})
         first = again.version

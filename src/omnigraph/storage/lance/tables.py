@@ -29,10 +29,10 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance
 from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, LookupCache, find_rows
+from omnigraph.storage.lance.version_parts import VersionPart, changed_ids, open_part
 
-STORAGE_VERSION: Literal["2.2"] = "2.2"
 _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENT_ROWS = 262_144
@@ -51,6 +51,9 @@ IO_BYTES = 32 * 1024 * 1024
 """Read-ahead limit of a scan; Lance's default is gigabytes."""
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
+_PARTS_MAX = 64
+DETACHED = 2**63
+"""Versions without a place in the sequence have numbers from here on."""
 _METADATA_CACHE_BYTES = 64 * 1024 * 1024
 _INDEX_CACHE_BYTES = 256 * 1024 * 1024
 """Cache sizes of Lance for all tables of a graph. Every commit adds about 40 kB of metadata, and Lance's defaults are
@@ -67,15 +70,18 @@ _SMALL_FRAGMENT_ROWS = 64
 class TableStore:
     """Opens and creates the tables of one graph; keeps and reuses handles of pinned versions."""
 
-    def __init__(self, location: Location, *, sync: bool) -> None:
+    def __init__(self, location: Location, *, sync: bool, read_only: bool = False) -> None:
         self.location = location
         self.sync = sync
+        self.read_only = read_only
+        """True if nothing may be written, not even to read a part of a version."""
         self.objects: ObjectStore = object_store(location, sync=False)
         self.deletions = DeletionCache()
         self.lookups = LookupCache()
         self._session = _new_session()
         self._options = location.storage_options
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
+        self._parts: OrderedDict[tuple[str, VersionPart], Table] = OrderedDict()
         self._newest: dict[str, int] = {}
         """Folder → the highest version that this process has seen."""
         self._lock = Lock()
@@ -104,8 +110,12 @@ class TableStore:
     def open(self, folder: str, version: int, transaction: str = "") -> Table:
         """Open the table at a version; `transaction` is the id of the transaction that made it, if the pin records one.
 
-        A version number alone does not identify a version: a restored or recreated graph uses numbers again.
+        A version number alone does not identify a version: a restored or recreated graph uses numbers again. If the
+        transaction denotes a part of a version, that state is opened.
         """
+        part = VersionPart.of(transaction)
+        if part is not None:
+            return self._open_part(folder, part)
         key = (folder, version)
         with self._lock:
             table = self._handles.get(key)
@@ -120,10 +130,38 @@ class TableStore:
         self.remember(table)
         return table
 
+    def _open_part(self, folder: str, part: VersionPart) -> Table:
+        with self._lock:
+            table = self._parts.get((folder, part))
+            if table is not None:
+                self._parts.move_to_end((folder, part))
+                return table
+        base = self.open(folder, part.base, part.base_transaction)
+        table = open_part(part, self.open(folder, part.version, part.transaction), base)
+        with self._lock:
+            self._parts[folder, part] = table
+            while len(self._parts) > _PARTS_MAX:
+                self._parts.popitem(last=False)
+        return table
+
+    def open_row(self, folder: str, version: int, transaction: str, row_id: str) -> Table:
+        """Open a version of the table that has the same row with this id as the given version, or equally none.
+
+        It is the version itself, or for a part of a version one that exists.
+        """
+        part = VersionPart.of(transaction)
+        if part is None:
+            return self.open(folder, version, transaction)
+        whole = self.open(folder, part.version, part.transaction)
+        if row_id in changed_ids(part, whole):
+            return whole
+        return self.open(folder, part.base, part.base_transaction)
+
     def reset(self) -> None:
         """Drop all handles and Lance caches, because the folder now contains another history."""
         with self._lock:
             self._handles.clear()
+            self._parts.clear()
             self._newest.clear()
             self._session = _new_session()
             self.deletions = DeletionCache()
@@ -145,8 +183,13 @@ class TableStore:
     def has_version(self, folder: str, version: int, transaction: str = "") -> bool:
         """Return True if a version is on disk, made by the given transaction if one is given.
 
-        Open handles do not count.
+        Open handles do not count. A part of a version exists if the versions before and after the group do.
         """
+        part = VersionPart.of(transaction)
+        if part is not None:
+            return self.has_version(folder, part.version, part.transaction) and self.has_version(
+                folder, part.base, part.base_transaction
+            )
         path = self.location.path
         if path is not None and transaction:
             return is_manifest_of(manifest_file(path / folder, version), transaction)
@@ -182,7 +225,7 @@ class TableStore:
         if path is not None and manifest_file(path / table.folder, table.version + 1).exists():
             return False
         with self._lock:
-            return table.version >= self._newest.get(table.folder, 0)
+            return table.version < DETACHED and table.version >= self._newest.get(table.folder, 0)
 
     @property
     def cache_bytes(self) -> int:
@@ -194,6 +237,8 @@ class TableStore:
         with self._lock:
             for key in [key for key in self._handles if key[0] == folder]:
                 del self._handles[key]
+            for part in [part for part in self._parts if part[0] == folder]:
+                del self._parts[part]
 
 
 def _new_session() -> Any:
@@ -211,6 +256,8 @@ class Table:
     """Unpinned versions that this one was built from. If a cleanup removes one of them, files of this version may be
     removed with it.
     """
+    part_of: Table | None = None
+    """The numbered version on which this part of a version was written; None for a numbered version."""
 
     def __init__(self, store: TableStore, folder: str, dataset: lance.LanceDataset) -> None:
         self.store = store
@@ -225,6 +272,10 @@ class Table:
     def transaction(self) -> str:
         """The id of the transaction that made the version; empty if the manifest does not name one."""
         return transaction_of(self.dataset)
+
+    def at(self, dataset: lance.LanceDataset) -> Table:
+        """Return another version of this table."""
+        return Table(self.store, self.folder, dataset)
 
     @cached_property
     def identity(self) -> str:

@@ -120,9 +120,9 @@ class EntityHistory:
         return self._rows[key]
 
     def _read(self, pin: Pin, schema_hash: str) -> Row | None:
-        found = to_dicts(
-            self._finder.rows(self._repository.tables.open(self._folder, pin.lance_version, pin.transaction))
-        )
+        tables = self._repository.tables
+        table = tables.open_row(self._folder, pin.lance_version, pin.transaction, self._finder.row_id)
+        found = to_dicts(self._finder.rows(table))
         if not found:
             return None
         names = self._rename(schema_hash)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph.fast_dataclass import dataclass
+from omnigraph.storage.lance.version_parts import VersionPart
 from omnigraph.table_key import TableKey
 from omnigraph.text_table import brief_repr
 
@@ -82,7 +83,11 @@ class EmbeddingSpace:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A visible table version. `table_version` counts publishes on the branch; `lance_version` opens the version."""
+    """A visible table version. `table_version` counts publishes on the branch; `lance_version` identifies the state.
+
+    An intermediate commit of a group can pin a part of a version. Then `lance_version` is the negative number of the
+    part and `transaction` its text form.
+    """
 
     table_id: int
     incarnation: int
@@ -94,6 +99,17 @@ class Pin:
     """The id of the Lance transaction that made the version. It identifies the version; the number alone does not."""
     embeddings: tuple[tuple[str, EmbeddingSpace], ...] = ()
     """Column → embedding space, for columns that the graph embeds itself."""
+
+    @property
+    def part(self) -> VersionPart | None:
+        """The part of a version that is visible; None if the whole version is."""
+        return VersionPart.of(self.transaction)
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The Lance versions that are required to read the table: one, or two for a part of a version."""
+        part = self.part
+        return (self.lance_version,) if part is None else (part.version, part.base)
 
     def to_list(self) -> list[Any]:
         """Return the compact JSON form."""

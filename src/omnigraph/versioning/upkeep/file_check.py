@@ -49,12 +49,13 @@ class Digests:
         pinned = snapshot.tables[key]
         recorded = self._recorded.get((pinned.pin.table_id, pinned.pin.incarnation), {})
         checked = Checked()
-        own = version_file(pinned.pin.lance_version)
-        self._check(pinned.folder, own, recorded.get(own), checked)
-        if not checked.damaged:
-            table = snapshot.table(key)
-            for file in sorted(with_large_values(table, files_of_version(table, indexes=True))):
-                self._check(pinned.folder, file, recorded.get(file), checked)
+        for version in pinned.pin.versions:
+            own = version_file(version)
+            self._check(pinned.folder, own, recorded.get(own), checked)
+            if not checked.damaged:
+                table = self._tables.open(pinned.folder, version)
+                for file in sorted(with_large_values(table, files_of_version(table, indexes=True))):
+                    self._check(pinned.folder, file, recorded.get(file), checked)
         return checked
 
     def _check(self, folder: str, file: str, expected: str | None, checked: Checked) -> None:

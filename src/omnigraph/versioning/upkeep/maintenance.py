@@ -41,7 +41,8 @@ from omnigraph.versioning.write.branches import delete_expired, expired
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.ref_changes import NO_REQUEST, RefRequest
 from omnigraph.versioning.write.repository import Repository
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write_once
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write_once
 
 GRACE = timedelta(minutes=15)
 """Time during which an unpinned version is presumed to belong to a write in progress."""

@@ -123,5 +123,5 @@ def _pinned_since(repository: Repository, before: State, state: State) -> dict[T
     found: dict[TableId, set[int]] = {}
     for row in rows:
         for pin in row_to_commit_and_pins(row)[1]:
-            found.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+            found.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
     return found

@@ -54,7 +54,7 @@ def live_versions(
     live = pinned_versions(state)
     for commit_id in retained.intersection(pins):
         for pin in pins[commit_id]:
-            live.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+            live.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
     return live
 
 
@@ -62,7 +62,7 @@ def pinned_versions(state: State) -> dict[TableId, set[int]]:
     """Return table → versions that a head or a tag pins."""
     pinned: dict[TableId, set[int]] = {}
     for pin in state.protected_pins():
-        pinned.setdefault((pin.table_id, pin.incarnation), set()).add(pin.lance_version)
+        pinned.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
     return pinned
 
 
@@ -96,7 +96,8 @@ class _CommitTimes:
         times = [commit.created_us] if commit.created_us <= self._now_us else []
         for pin in self._pins.get(commit.id, ()):
             if pin not in before:
-                written = self._written.get((pin.table_id, pin.incarnation, pin.lance_version))
+                newest = max(pin.versions)
+                written = self._written.get((pin.table_id, pin.incarnation, newest))
                 if written is not None:
                     times.append(microseconds(written))
         return max(times, default=0)

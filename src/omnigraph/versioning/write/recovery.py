@@ -113,8 +113,10 @@ def _recover_one(repository: Repository, name: str) -> Recovered | None:
     for table in intent["tables"]:
         if table["table_path"] in unknown:
             continue
+        # In a group, the last commit that changes a table made its version.
+        made_by = table.get("graph_commit_id", commit_id)
         versions = versions_of_commit(
-            repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, commit_id
+            repository.tables, table["table_path"], table["expected_version"], COMMIT_PROPERTY, made_by
         )
         gone = remove_versions(repository.tables, table["table_path"], versions)
         for version in gone:

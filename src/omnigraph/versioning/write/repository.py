@@ -17,6 +17,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from threading import RLock
+from typing import Any
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import (
@@ -75,8 +76,8 @@ _CONTENDED_US = 10_000_000
 
 Point = str | int | datetime
 At = Point | None
-Decide = Callable[[State], Change | None]
-"""Returns the change for the newest state; None if no change is required."""
+Decide = Callable[[State], Change | tuple[Change, ...] | None]
+"""Returns the change for the newest state, or several that are published together; None if no change is required."""
 
 
 class Repository:
@@ -87,9 +88,9 @@ class Repository:
         self.read_only = read_only
         self.clock = clock
         self.objects: ObjectStore = object_store(location, sync=sync)
-        self.tables = TableStore(location, sync=sync)
+        self.tables = TableStore(location, sync=sync, read_only=read_only)
         self.manifest = ManifestTable(location, sync=sync, stored_form=self._stored_form)
-        self.queue = WriteQueue()
+        self.queue: WriteQueue[Any] = WriteQueue()
         self._lock = RLock()
         self._intents: Future[list[str]] | None = None
         self._state: State | None = None
@@ -199,6 +200,7 @@ class Repository:
             if row["object_type"] == "table_version":
                 table = state.tables.get((row["stable_table_id"], row["table_incarnation_id"]))
                 if table is not None:
+                    # The number of a part of a version is negative and counts for nothing.
                     self.tables.saw(table.folder, int(read_metadata(row)["lance_version"]))
 
     def _forget_history(self) -> None:
@@ -244,7 +246,8 @@ class Repository:
                         return state
                     check_cancelled()
                     tried = True
-                    return self._remember(self.manifest.publish(state.manifest, publication))
+                    changes = publication if isinstance(publication, tuple) else (publication,)
+                    return self._remember(self.manifest.publish(state.manifest, *changes))
                 except PublishConflict:
                     pass
                 except StorageError as error:
@@ -498,7 +501,7 @@ class Repository:
     def check_whole(self, snapshot: Snapshot, state: State) -> None:
         """Refuse to pin a commit whose versions a cleanup has removed or is removing."""
         for table in snapshot.tables.values():
-            reclaimed = state.is_reclaimed(table.folder, (table.pin.lance_version,))
+            reclaimed = state.is_reclaimed(table.folder, table.pin.versions)
             if reclaimed or not self.tables.has_version(*table.open_args):
                 raise Damaged(
                     f"'{table.pin.key}' at commit {snapshot.commit_id} was reclaimed or lost",

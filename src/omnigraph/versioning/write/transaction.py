@@ -1,4 +1,4 @@
-"""The only way to write: snapshot, stage, intent, promote, publish.
+"""One attempt of a write: snapshot, stage, intent, promote, publish. Everything is written this way.
 
     snapshot  ─► stage each table on its pinned version   unreferenced files
               ─► write the intent                         lets a recovery clean up after a crash
@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-from omnigraph.cancellation import check_cancelled, ignore_cancellation
+from omnigraph.cancellation import ignore_cancellation
 from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import (
     Damaged,
@@ -36,12 +35,11 @@ from omnigraph.errors import (
 )
 from omnigraph.observer import Phase, current
 from omnigraph.scalar_types.readers import is_unicode
-from omnigraph.storage.backoff import pause
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.lance.staging import Promoted, StagedWrite, TableWrite, stage
-from omnigraph.storage.lance.table_versions import compacted, files_to_sync
+from omnigraph.storage.lance.table_versions import compacted, files_to_sync, numbered
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_table import Change
@@ -69,11 +67,10 @@ from omnigraph.versioning.model.manifest_rows import (
 )
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
-from omnigraph.versioning.write.idempotency import Earlier, RequestKey, find_earlier, once
+from omnigraph.versioning.write.idempotency import Earlier, RequestKey, find_earlier
 from omnigraph.versioning.write.intent import Intent
 from omnigraph.versioning.write.repository import Repository
 
-WRITE_TRIES = 64
 COMMIT_PROPERTY = "omnigraph.commit"
 
 
@@ -104,6 +101,11 @@ class WriteOptions:
                 raise InputError(f"the {what} is not valid Unicode text")
 
     @property
+    def is_bound(self) -> bool:
+        """True if the write is refused, and not repeated, on another commit than the one it names."""
+        return self.if_commit is not None or bool(self.expected_versions)
+
+    @property
     def request_key(self) -> RequestKey | None:
         """The idempotency key of the write; None if it has none."""
         if self.idempotency_key is None:
@@ -111,17 +113,8 @@ class WriteOptions:
         return RequestKey(self.idempotency_key, self.actor, self.request_hash, self.kind)
 
 
-class Written(NamedTuple):
-    """The outcome of a write."""
-
-    commit: Commit | None
-    """The commit; None if nothing changed."""
-    earlier: Earlier | None = None
-    """What an earlier request with the same idempotency key did, if its result is returned instead of a new one."""
-
-
 @dataclass
-class _WrittenTable:
+class WrittenTable:
     """A table that this transaction wrote: its old pin and its new version."""
 
     pin: Pin
@@ -132,17 +125,66 @@ class _WrittenTable:
     built_on: tuple[int, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
 
+    def moved(self, pin: Pin) -> Pin:
+        """Return a pin of the table, moved to the new version."""
+        return replace(
+            pin,
+            table_version=pin.table_version + 1,
+            lance_version=self.promoted.version,
+            row_count=self.promoted.row_count,
+            transaction=self.transaction,
+        )
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the history records about the new version."""
+        details: dict[str, Any] = {"digests": dict(self.digests)} if self.digests else {}
+        if self.promoted.transaction_uuid:
+            details["transaction_uuid"] = self.promoted.transaction_uuid
+        return details
+
+
+class PendingWrites(Protocol):
+    """The changes of a write before they are staged, which can be combined with those of other writes."""
+
+    def changes(self) -> Mapping[str, TableWrite]:
+        """Return the changes of each table."""
+
+    def absorb(self, other: Any) -> None:
+        """Add the changes of a later write, which was prepared on this one."""
+
+    def touched(self) -> Mapping[str, Sequence[str]]:
+        """Return the ids of the changed rows of each table with an effective change."""
+
+    def added_rows(self) -> Mapping[str, int]:
+        """Return the number of rows that the write adds to each table."""
+
 
 class Transaction:
-    """One attempt of a write, on one snapshot."""
+    """One attempt of a write, on one snapshot.
 
-    def __init__(self, repository: Repository, options: WriteOptions) -> None:
+    `pending` are the changes of writes before this one that are published together with it. The caller has prepared
+    them on `state`.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        options: WriteOptions,
+        *,
+        state: State | None = None,
+        pending: PendingWrites | None = None,
+    ) -> None:
         repository.check_writable()
         self.repository = repository
         self.options = options
-        self._state = repository.state()
-        self.snapshot: Snapshot = repository.at_head(self._state, options.branch)
-        head = self._state.find_head(options.branch)
+        self.pending = pending
+        self.recorded: PendingWrites | None = None
+        """The changes, if they were recorded by `record`."""
+        self.state = state if state is not None else repository.state()
+        """The state of the manifest on which the write is prepared."""
+        self.snapshot: Snapshot = repository.at_head(self.state, options.branch)
+        head = self.state.find_head(options.branch)
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
@@ -171,9 +213,19 @@ class Transaction:
         if on is not None:
             self._evolved[key] = on
 
+    def record(self, writes: PendingWrites) -> None:
+        """Change tables as a write prescribes that can be combined with others."""
+        self.recorded = writes
+
+    @property
+    def is_simple(self) -> bool:
+        """True if the transaction has no changes other than those of `record`."""
+        others = (self._versions, self._created, self._adopted, self._dropped, self._renamed, self._embeddings)
+        return self.recorded is not None and self._schema is None and not self._jobs and not any(others)
+
     def set_version(self, key: str, table: Table) -> None:
         """Pin a table version that was made elsewhere: by compaction, by indexing or on another branch."""
-        self._versions[key] = table
+        self._versions[key] = numbered(table)
 
     def adopt_table(self, pin: Pin) -> None:
         """Pin a table of another branch that this branch does not have."""
@@ -236,10 +288,12 @@ class Transaction:
 
     def commit(self) -> Commit | None:
         """Write and publish all changes and return the commit; None, with nothing left behind, if nothing changes."""
+        for key, change in self.recorded.changes().items() if self.recorded is not None else ():
+            self.change(key, change)
         self._check_keys()
         repository, options = self.repository, self.options
         now = repository.clock()
-        commit_id = new_ulid(now)
+        commit_id = self._new_commit_id(now)
         intent = self._intent(commit_id, now, sorted(self._changes))
         outcome_known = True
         try:
@@ -271,20 +325,28 @@ class Transaction:
             # If the outcome is known, the intent is deleted. It remains after a crash, or if the outcome is unknown.
             intent.end(outcome_known=outcome_known)
 
+    def _new_commit_id(self, now: int) -> str:
+        """Return the id of the commit that the publish makes, or of the last of several."""
+        return new_ulid(now)
+
+    def _properties(self, key: str, commit_id: str) -> dict[str, str]:  # noqa: ARG002 (a group uses it)
+        """Return the transaction properties of the change of a table."""
+        return {COMMIT_PROPERTY: commit_id}
+
     def _staged(self, commit_id: str) -> dict[str, StagedWrite]:
         """Write the files of all changes, each table beside the others; changes without effect are left out."""
 
         def staged(key: str) -> StagedWrite | None:
             checkpoint()
-            return stage(self._base(key), self._changes[key], {COMMIT_PROPERTY: commit_id})
+            return stage(self._base(key), self._changes[key], self._properties(key, commit_id))
 
         keys = list(self._changes)
         return {key: made for key, made in zip(keys, each_table(staged, keys), strict=True) if made is not None}
 
-    def _promoted(self, staged: Mapping[str, StagedWrite]) -> dict[str, _WrittenTable]:
+    def _promoted(self, staged: Mapping[str, StagedWrite]) -> dict[str, WrittenTable]:
         """Create the versions of all changes, each table beside the others, and flush their files together."""
 
-        def promoted(key: str) -> tuple[Table, _WrittenTable]:
+        def promoted(key: str) -> tuple[Table, WrittenTable]:
             checkpoint()
             table, version = staged[key].promote(sync=False)
             self.repository.tables.remember(table)
@@ -294,16 +356,18 @@ class Transaction:
         sync_files(file for key, (table, _) in made.items() for file in files_to_sync(staged[key].base, table.dataset))
         return {key: written for key, (_, written) in made.items()}
 
-    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> _WrittenTable:
+    def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> WrittenTable:
         pinned = self.snapshot.tables[key]
         prepared = self._changes[key].prepared if key in self._changes else None
         known = {file: digest for fragment in prepared.new for file, digest in fragment.digests} if prepared else {}
         digests: dict[str, str] = {}
         if table.is_new:
             indexes = indexes or bool(table.built_on)
-            digests = self._digests(key, table, self.snapshot.table(key), known, indexes=indexes)
+            before = self.snapshot.table(key)
+            # The files of a part of a version have no recorded digests.
+            digests = self._digests(key, table, before.part_of or before, known, indexes=indexes)
             table.is_new = False
-        return _WrittenTable(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
+        return WrittenTable(pinned.pin, pinned.folder, promoted, table.transaction, table.built_on, digests)
 
     def _digests(
         self,
@@ -329,7 +393,7 @@ class Transaction:
         """Return the table at its pin, compacted first if it has too many fragments."""
         table = self._evolved.get(key) or self.snapshot.table(key)
         change = self._changes[key]
-        return table if change.overwrite is not None or change.prepared is not None else compacted(table)
+        return numbered(table) if change.overwrite is not None or change.prepared is not None else compacted(table)
 
     def _create(self, spec: TableSpec) -> tuple[TableRow, Pin]:
         suffix = int.from_bytes(new_ulid(self.repository.clock()).encode()[-8:], "big")
@@ -340,7 +404,7 @@ class Transaction:
         return row, Pin(spec.table_id, spec.incarnation, spec.key, 1, table.version, 0, table.transaction)
 
     def _publish(
-        self, commit_id: str, now: int, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
+        self, commit_id: str, now: int, written: Mapping[str, WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> Commit:
         options = self.options
         request = options.request_key
@@ -356,30 +420,10 @@ class Transaction:
             self._check_versions(state, written, created)
             manifest_version = state.version + 1
             pins, rows = self._pins(head, written, created, manifest_version)
-            commit = Commit(
-                id=commit_id,
-                branch=options.branch,
-                manifest_version=manifest_version,
-                parent_id=head.commit_id,
-                merged_parent_id=options.merged_parent,
-                actor=options.actor,
-                created_us=now,
-                message=options.message,
-                metadata=options.metadata,
-                kind=options.kind,
-                changed=tuple(sorted([*written, *(row.key for row, _ in created), *self._dropped])),
-                schema_hash=self._schema.hash if self._schema else head.schema_hash,
-                since=head.since,
-                fork_commit_id=head.fork_commit_id,
-            )
-            new_head = replace(
-                head,
-                commit_id=commit_id,
-                parent_commit_id=head.commit_id,
-                manifest_version=manifest_version,
-                schema_hash=commit.schema_hash,
-                pins=pins,
-            )
+            changed = sorted([*written, *(row.key for row, _ in created), *self._dropped])
+            schema_hash = self._schema.hash if self._schema else head.schema_hash
+            commit = new_commit(commit_id, now, options, head, manifest_version, changed, schema_hash)
+            new_head = moved_head(head, commit, pins)
             rows.append(commit_to_row(commit, pins))
             if request is not None:
                 rows.append(request.to_row(options.result, commit_id))
@@ -394,7 +438,7 @@ class Transaction:
             made = commit
             return Change(put=(head_to_log_row(new_head), *tables), add=tuple(rows))
 
-        self.repository.publish(decide, commit_id=commit_id, known=self._state)
+        self.repository.publish(decide, commit_id=commit_id, known=self.state)
         ignore_cancellation()
         assert made is not None
         return made
@@ -415,7 +459,7 @@ class Transaction:
                 )
 
     def _check_versions(
-        self, state: State, written: Mapping[str, _WrittenTable], created: Sequence[tuple[TableRow, Pin]]
+        self, state: State, written: Mapping[str, WrittenTable], created: Sequence[tuple[TableRow, Pin]]
     ) -> None:
         """Check that every version to be pinned exists on the store and is not being removed by a cleanup.
 
@@ -426,9 +470,11 @@ class Transaction:
         for pin in self._adopted:
             folder = state.tables[pin.table_id, pin.incarnation].folder
             new.append((pin.key, folder, pin.lance_version, pin.transaction))
+            if state.is_reclaimed(folder, pin.versions):
+                raise _version_removed(pin.key)
         # A cleanup that removed a version published its fence before and its end after that. If nothing was published
         # since this write began, no cleanup did.
-        unchanged = state.version == self._state.version and state.epoch == self._state.epoch and not self._adopted
+        unchanged = state.version == self.state.version and state.epoch == self.state.epoch and not self._adopted
         for key, folder, version, _ in new:
             if state.is_reclaimed(folder, (version, *(written[key].built_on if key in written else ()))):
                 raise _version_removed(key)
@@ -472,7 +518,7 @@ class Transaction:
     def _pins(
         self,
         head: Head,
-        written: Mapping[str, _WrittenTable],
+        written: Mapping[str, WrittenTable],
         created: Sequence[tuple[TableRow, Pin]],
         manifest_version: int,
     ) -> tuple[tuple[Pin, ...], list[Row]]:
@@ -489,21 +535,9 @@ class Transaction:
             if new is None:
                 pins.append(replace(pin, key=key, embeddings=self._embeddings_of(pin)))
                 continue
-            promoted = new.promoted
-            moved = replace(
-                pin,
-                key=key,
-                table_version=pin.table_version + 1,
-                lance_version=promoted.version,
-                row_count=promoted.row_count,
-                transaction=new.transaction,
-                embeddings=self._embeddings_of(pin),
-            )
+            moved = replace(new.moved(pin), key=key, embeddings=self._embeddings_of(pin))
             pins.append(moved)
-            details: dict[str, Any] = {"digests": dict(new.digests)} if new.digests else {}
-            if promoted.transaction_uuid:
-                details["transaction_uuid"] = promoted.transaction_uuid
-            rows.append(version_to_row(moved, branch, manifest_version, details))
+            rows.append(version_to_row(moved, branch, manifest_version, new.details))
         for pin in (*(pin for _, pin in created), *self._adopted):
             pins.append(pin)
             digests = self._created_digests.get(pin.table_id, {})
@@ -522,6 +556,10 @@ class Transaction:
             rows.append(TableRow(row.table_id, row.incarnation, new, row.folder))
         return rows
 
+    def _intent_of_table(self, key: str) -> dict[str, Any]:
+        table = self.snapshot.tables[key]
+        return {"table_key": key, "table_path": table.folder, "expected_version": max(table.pin.versions)}
+
     def _intent(self, commit_id: str, now: int, keys: Sequence[str]) -> Intent:
         facts = {
             "graph_commit_id": commit_id,
@@ -529,17 +567,50 @@ class Transaction:
             "branch": self.options.branch,
             "actor_id": self.options.actor,
             "writer_kind": self.options.kind,
-            "tables": [
-                {
-                    "table_key": key,
-                    "table_path": self.snapshot.tables[key].folder,
-                    "expected_version": self.snapshot.tables[key].pin.lance_version,
-                }
-                for key in keys
-            ],
+            "tables": [self._intent_of_table(key) for key in keys],
         }
         # Not synced: see `fsync`.
         return Intent(self.repository.tables.objects, new_ulid(now), facts)
+
+
+def new_commit(
+    commit_id: str,
+    now: int,
+    options: WriteOptions,
+    head: Head,
+    manifest_version: int,
+    changed: Sequence[str],
+    schema_hash: str,
+) -> Commit:
+    """Return the commit that a write makes on a head."""
+    return Commit(
+        id=commit_id,
+        branch=options.branch,
+        manifest_version=manifest_version,
+        parent_id=head.commit_id,
+        merged_parent_id=options.merged_parent,
+        actor=options.actor,
+        created_us=now,
+        message=options.message,
+        metadata=options.metadata,
+        kind=options.kind,
+        changed=tuple(changed),
+        schema_hash=schema_hash,
+        since=head.since,
+        fork_commit_id=head.fork_commit_id,
+    )
+
+
+def moved_head(head: Head, commit: Commit, pins: tuple[Pin, ...]) -> Head:
+    """Return a head after a commit on it."""
+    return replace(
+        head,
+        commit_id=commit.id,
+        parent_commit_id=head.commit_id,
+        manifest_version=commit.manifest_version,
+        schema_hash=commit.schema_hash,
+        pins=pins,
+    )
 
 
 def _version_removed(key: str) -> HeadMoved:
@@ -548,85 +619,7 @@ def _version_removed(key: str) -> HeadMoved:
     )
 
 
-def write(
-    repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions | None = None
-) -> Commit | None:
-    """Run a write until it lands, and return its commit; `prepare` records the changes on each new snapshot.
-
-    If the branch moved, the write starts over on a new snapshot, except with `if_commit` or `expected_versions`. A
-    request whose idempotency key was used before returns the commit that it made then.
-    """
-    return write_once(repository, prepare, options or WriteOptions()).commit
-
-
-def write_once(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
-    """Run a write as `write` does, and also return what an earlier request with the same idempotency key did."""
-
-    def restore(earlier: Earlier) -> Written:
-        return Written(earlier.commit, earlier)
-
-    return once(
-        repository,
-        options.request_key,
-        lambda: _in_turn(repository, prepare, options),
-        restore,
-        lambda written: written.commit is not None,
-    )
-
-
-def _in_turn(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
-    with repository.queue.turn(options.branch) if options.queued else nullcontext():
-        return _write(repository, prepare, options)
-
-
-def _write(repository: Repository, prepare: Callable[[Transaction], None], options: WriteOptions) -> Written:
-    bound = options.if_commit is not None or bool(options.expected_versions)
-    for attempt in range(WRITE_TRIES):
-        transaction: Transaction | None = None
-        try:
-            with (
-                repository.manifest.locks.retry_lock()
-                if attempt or repository.is_contended(options.branch)
-                else nullcontext()
-            ):
-                check_cancelled()
-                transaction = Transaction(repository, options)
-                prepare(transaction)
-                check_cancelled()
-                return _committed(transaction)
-        except (HeadMoved, Damaged) as error:
-            if isinstance(error, Damaged) and not _is_outdated(transaction, error):
-                raise
-            repository.record_lost_race(options.branch)
-            if bound or attempt == WRITE_TRIES - 1:
-                raise
-            observer = current()
-            if observer is not None:
-                observer.retried()
-            pause(attempt)
-    raise AssertionError("the loop returns or raises")
-
-
-def _committed(transaction: Transaction) -> Written:
-    """Commit a transaction and report its commit."""
-    started = time.perf_counter()
-    commit = transaction.commit()
-    observer = current()
-    if observer is not None and commit is not None and transaction.earlier is None:
-        observer.committed(commit.kind, time.perf_counter() - started)
-    return Written(commit, transaction.earlier)
-
-
 def _report_phase(name: Phase, started: float) -> None:
     observer = current()
     if observer is not None:
         observer.phase(name, started, time.perf_counter())
-
-
-def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
-    """Return True if files are missing because the branch moved and a cleanup removed the write's base version."""
-    if transaction is None or error.code not in ("missing_file", "version_reclaimed"):
-        return False
-    snapshot = transaction.snapshot
-    head = transaction.repository.state().find_head(transaction.options.branch)
-    return head is not None and head.commit_id != snapshot.commit_id

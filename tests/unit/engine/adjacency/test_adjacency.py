@@ -19,7 +19,8 @@ from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.errors import Damaged
 from omnigraph.graph import Graph
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 from support.writes import edge, new_graph, node
 
 SCHEMA = "node A { name: String @key }\nnode B { name: String @key }\nedge Loop: A -> A\nedge To: A -> B\n"

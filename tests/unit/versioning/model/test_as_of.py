@@ -10,7 +10,8 @@ import pytest
 from omnigraph.errors import CommitNotFound
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import WriteOptions, write
+from omnigraph.versioning.write.transaction import WriteOptions
+from omnigraph.versioning.write.write import write
 from support.graphs import Ticks, new_repository
 
 

@@ -16,7 +16,8 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.versioning.upkeep.maintenance import cleanup, ensure_indices, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import WriteOptions, write
+from omnigraph.versioning.write.transaction import WriteOptions
+from omnigraph.versioning.write.write import write
 from support.graphs import (
     KNOWS,
     PERSON,

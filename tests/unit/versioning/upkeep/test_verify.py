@@ -19,7 +19,8 @@ from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import EdgeEnds, Expected, verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import WriteOptions, write
+from omnigraph.versioning.write.transaction import WriteOptions
+from omnigraph.versioning.write.write import write
 from support.graphs import (
     KNOWS,
     KNOWS_SCHEMA,

@@ -19,7 +19,7 @@ from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.tags import create_tag
-from omnigraph.versioning.write.transaction import write
+from omnigraph.versioning.write.write import write
 from support.graphs import (
     PERSON,
     PERSON_SCHEMA,

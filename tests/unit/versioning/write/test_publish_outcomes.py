@@ -20,7 +20,8 @@ from omnigraph.storage.manifest.manifest_table import Change
 from omnigraph.versioning.model.manifest_rows import abort_to_row, idempotency_to_row, unscoped_idempotency_object_id
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.leases import LEASE_S
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 from support.graphs import (
     KNOWS,
     PERSON,

@@ -17,9 +17,10 @@ from omnigraph.storage.failpoints import NAMES, FailpointError, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX
 from omnigraph.versioning.upkeep.verify import verify
-from omnigraph.versioning.write import transaction as transaction_module
+from omnigraph.versioning.write import write as write_module
 from omnigraph.versioning.write.branches import create_branch, delete_branch
-from omnigraph.versioning.write.transaction import Transaction, WriteOptions, write
+from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+from omnigraph.versioning.write.write import write
 from support.graphs import (
     KNOWS,
     PERSON,
@@ -244,8 +245,8 @@ def test_a_write_starts_over_on_the_new_head(repository, root):
 
 
 def test_a_write_fails_after_a_bounded_number_of_lost_races(repository, root, monkeypatch):
-    monkeypatch.setattr(transaction_module, "WRITE_TRIES", 3)
-    monkeypatch.setattr(transaction_module, "pause", lambda _: None)
+    monkeypatch.setattr(write_module, "WRITE_TRIES", 3)
+    monkeypatch.setattr(write_module, "pause", lambda _: None)
     other = open_repository(root)
     tried = []
 
