@@ -77,7 +77,8 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 lines.append(_line(depth, "filter", _expr(op.condition), op))
             case ir.AntiJoin():
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
-                lines.append(_line(depth, "without", f"any match, for each {outer}:", op))
+                how = f"a match, found once for all {outer}:" if op.independent else f"any match, for each {outer}:"
+                lines.append(_line(depth, "without", how, op))
                 lines += _pipeline(op.inner, depth + 1)
             case ir.LeftJoin():
                 outer = ", ".join(f"${var}" for var in op.outer_vars)

@@ -85,7 +85,7 @@ VALUES = {
     "empty-list": ("[]", "contains", "$x.p0", "contains_item"),
     "empty-list-of-text": ("[]", "contains", "1", None),
     "now": ("$x.p10", "<", "now()", "<"),
-    "now-first": ("now()", ">=", "$x.p10", ">="),
+    "now-first": ("now()", ">=", "$x.p10", "<="),
     "now-in-list": ("$x.p16", "contains", "now()", "contains_item"),
     "now-against-date": ("$x.p9", "<", "now()", None),
     "two-nows": ("now()", "=", "now()", "="),

@@ -134,7 +134,7 @@ BLOCKS = {
         scan    $p: Person
         expand  $p -$w:Knows-> $q: Person where $w.remark = "x"
         check   $q -$v:Knows-> $p where $v.remark = "y"
-        filter  $w.since = $v.since
+        filter  $v.since = $w.since
         """,
     ),
     "disconnected bindings are a product": (
@@ -253,7 +253,7 @@ BLOCKS = {
         """,
         """
         scan    $p: Person where $p.age > 30 and search($p.bio, $text)
-        expand  $p -$w:Knows-> $q: Person where $w.since < $day and fuzzy($q.bio, "x", 2) and 30 < $q.age
+        expand  $p -$w:Knows-> $q: Person where $w.since < $day and fuzzy($q.bio, "x", 2) and $q.age > 30
         """,
     ),
     "conditions on two variables follow the last of them": (
@@ -263,14 +263,14 @@ BLOCKS = {
         $p worksAt $c
         $p.age < $q.age
         $q.name != $c.name
-        $p.name = $p.bio
+        $p.bio = $p.name
         """,
         """
-        scan    $p: Person where $p.name = $p.bio
+        scan    $p: Person where $p.bio = $p.name
         expand  $p -Knows-> $q: Person
         filter  $p.age < $q.age
         expand  $p -WorksAt-> $c: Company
-        filter  $q.name != $c.name
+        filter  $c.name != $q.name
         """,
     ),
     "a node and its edge are two variables": (
@@ -282,7 +282,7 @@ BLOCKS = {
         """
         scan    $p: Person
         expand  $p -$w:Knows-> $q: Person
-        filter  $w.since = $q.born
+        filter  $q.born = $w.since
         """,
     ),
     "conditions on no variable come first": (
@@ -348,7 +348,7 @@ BLOCKS = {
         scan    $p: Person
         without any match, for each $p:
           scan    $t: City where $t.name = "x"
-          filter  $t.name = $p.name
+          filter  $p.name = $t.name
         """,
     ),
     "two outer ends are checked in a negation": (
@@ -389,7 +389,7 @@ BLOCKS = {
         without any match, for each $q, $r, $p:
           filter  $r.age = 1
           expand  $q -Knows-> $x: Person
-          filter  $x.age = $p.age
+          filter  $p.age = $x.age
         """,
     ),
     "an edge variable of the outside": (

@@ -129,10 +129,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class AntiJoin:
-    """Drop each row for which `inner`, with `outer_vars` fixed to the values of the row, has a match."""
+    """Drop each row for which `inner`, with `outer_vars` fixed to the values of the row, has a match.
+
+    With `independent`, `inner` binds `outer_vars` itself and runs once.
+    """
 
     outer_vars: tuple[str, ...]
     inner: Pipeline
+    independent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
