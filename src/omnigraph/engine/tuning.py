@@ -109,6 +109,16 @@ class Tuning:
     exact_weight_sum_max: float = 2.0**33
     """Multiples of 2⁻²⁰ add up exactly below this sum. A lower value is valid, a higher one is not."""
 
+    # Statistics and plans
+    statistics_change_share: float = 0.05
+    """Statistics of an earlier version are kept while the number of rows changed by at most this share."""
+    plan_growth_max: float = 2.0
+    """A plan is made again if a table became larger or smaller by more than this factor."""
+    plan_growth_rows_min: int = 64
+    """Tables of fewer rows count as this large."""
+    search_width: int = 12
+    """States that the search for a join order keeps at each level; it is exhaustive for up to five hops."""
+
     # Caches
     cache_bytes_max: int = 2 * 1024**3
     cache_entries_max: int = 4_096

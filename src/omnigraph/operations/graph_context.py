@@ -57,11 +57,12 @@ class GraphContext:
         path = repository.location.path
         folder = path / CACHE_FOLDER if path is not None else None
         catalogs = CatalogCache()
+        cache = DataCache(folder=folder, keep=not repository.read_only)
         return cls(
             repository,
-            DataCache(folder=folder, keep=not repository.read_only),
+            cache,
             catalogs,
-            PlanCache(catalogs),
+            PlanCache(catalogs, cache),
             GraphEmbedder(environ),
             environ,
             BlobSources(blob_sources, environ) if blob_sources else None,

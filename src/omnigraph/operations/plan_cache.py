@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
+from omnigraph.engine import tuning
+from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.optimizer.optimize import optimize
 from omnigraph.engine.plan.prepared_query import PreparedQuery, prepare
+from omnigraph.engine.plan.variable_types import followed_edges
+from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.errors import Hint, InputError
 from omnigraph.observer import current
 from omnigraph.operations.catalog_cache import CatalogCache
@@ -14,6 +19,8 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax.ast import Param
+from omnigraph.schema.catalog import Catalog
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _PLANS_MAX = 512
@@ -23,12 +30,49 @@ _Key = tuple[str, str, str | None, tuple[Param, ...]]
 """Schema hash, text, query name, parameters of a query without a head."""
 
 
-class PlanCache:
-    """Plans of the queries used last, by schema and text."""
+class _Entry:
+    """A plan and the table sizes that it was made for."""
 
-    def __init__(self, catalogs: CatalogCache) -> None:
+    __slots__ = ("commit_id", "made", "sizes")
+
+    def __init__(self, made: PreparedQuery | ir.MutationIR, snapshot: Snapshot) -> None:
+        self.made = made
+        self.commit_id = snapshot.commit_id
+        """The commit at which the sizes were compared last."""
+        self.sizes = {key: _size(snapshot, key) for key in _tables(made)}
+
+    def fits(self, snapshot: Snapshot) -> bool:
+        """Return True if the tables of a snapshot have about the sizes that the plan was made for."""
+        most = tuning.current.plan_growth_max
+        fits = all(
+            max(before, now := _size(snapshot, key)) <= most * min(before, now) for key, before in self.sizes.items()
+        )
+        if fits:
+            self.commit_id = snapshot.commit_id
+        return fits
+
+
+def _size(snapshot: Snapshot, key: str) -> int:
+    table = snapshot.tables.get(key)
+    return max(table.pin.row_count if table is not None else 0, tuning.current.plan_growth_rows_min)
+
+
+def _tables(made: PreparedQuery | ir.MutationIR) -> set[str]:
+    """Return the tables whose sizes determine a plan; none if there was nothing to choose."""
+    if not isinstance(made, PreparedQuery) or made.trivial:
+        return set()
+    catalog, pipeline = made.catalog, made.logical.pipeline
+    nodes = {TableKey.node(member) for name in made.types.values() for member in catalog.members(name)}
+    return nodes | {catalog.edges[name].table_key for name in followed_edges(pipeline)}
+
+
+class PlanCache:
+    """Plans of the queries used last, by schema and text. A plan is made again if a table grew or shrank much."""
+
+    def __init__(self, catalogs: CatalogCache, cache: DataCache) -> None:
         self._catalogs = catalogs
-        self._known: OrderedDict[_Key, PreparedQuery | ir.MutationIR] = OrderedDict()
+        self._cache = cache
+        self._known: OrderedDict[_Key, _Entry] = OrderedDict()
         self._lock = Lock()
         self.hits = 0
         """The number of requested plans that were in memory."""
@@ -44,24 +88,42 @@ class PlanCache:
         key = (snapshot.schema_hash, query.text, query.name, declared)
         with self._lock:
             known = self._known.get(key)
-            if known is not None:
+            if known is not None and (known.commit_id == snapshot.commit_id or known.fits(snapshot)):
                 self._known.move_to_end(key)
                 self.hits += 1
-                return known
+                return known.made
             self.misses += 1
         observer = current()
         if observer is not None:
             observer.missed("plans")
         catalog = self._catalogs.of(snapshot)
-        plan = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
-        made = prepare(plan, catalog) if isinstance(plan, ir.QueryIR) else plan
+        made = self._made(snapshot, catalog, query, declared, known)
         if len(query.text) > _TEXT_MAX:
             return made
         with self._lock:
-            self._known[key] = made
+            self._known[key] = _Entry(made, snapshot)
             while len(self._known) > _PLANS_MAX:
                 self._known.popitem(last=False)
         return made
+
+    def _made(
+        self,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        query: QueryText,
+        declared: tuple[Param, ...],
+        known: _Entry | None,
+    ) -> PreparedQuery | ir.MutationIR:
+        """Compile a query, or only choose the order of a known one again."""
+        logical: ir.AnyIR
+        if known is not None and isinstance(known.made, PreparedQuery):
+            logical = known.made.logical
+        else:
+            logical = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
+        if not isinstance(logical, ir.QueryIR):
+            return logical
+        physical = optimize(logical, GraphStatistics(catalog, snapshot, self._cache))
+        return prepare(physical.plan, catalog, logical, physical.choice)
 
     def __len__(self) -> int:
         return len(self._known)

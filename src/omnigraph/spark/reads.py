@@ -30,7 +30,7 @@ def read_on_spark(context: GraphContext, snapshot: Snapshot, request: ReadReques
     watch = request.limits.watch()
     with watching(watch):
         watch.check()
-        plan = context.plans.get_read(snapshot, request.query).plan
+        plan = context.plans.get_read(snapshot, request.query).logical
         bound = bind_params(plan.params, request.query.params)
     with session_for(request.spark, context.environ) as session, watching(watch):
         table = run_on_spark(

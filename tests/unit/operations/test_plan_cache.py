@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.operations.requests import QueryText
@@ -21,7 +22,7 @@ def graph(tmp_path):
 
 
 def test_plan_is_cached_per_schema(graph):
-    plans = PlanCache(CatalogCache())
+    plans = PlanCache(CatalogCache(), DataCache())
 
     def plan(text: str = NAMES, name: str | None = None, **where: Any) -> object:
         return plans.get(graph.snapshot(**where), QueryText(text, name))
@@ -40,7 +41,7 @@ def test_plan_is_cached_per_schema(graph):
 
 
 def test_plan_cache_evicts_the_least_recently_used(graph):
-    plans, snapshot = PlanCache(CatalogCache()), graph.snapshot()
+    plans, snapshot = PlanCache(CatalogCache(), DataCache()), graph.snapshot()
     first = plans.get(snapshot, QueryText(NAMES))
     for number in range(512):
         plans.get(snapshot, QueryText(NAMES + " " * (number + 1)))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
+from typing import assert_never, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from omnigraph.engine.exec.left_join import drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
+from omnigraph.engine.plan.liveness import live_after
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
@@ -59,24 +60,34 @@ class MatchPipeline:
         return linked if bound.whole else linked[bound.numbers]
 
     def _pipeline(
-        self, pipeline: ir.Pipeline, bindings: BindingTable, live: Sequence[frozenset[str]] | None = None
+        self,
+        pipeline: ir.Pipeline,
+        bindings: BindingTable,
+        live: Sequence[frozenset[str]] | None = None,
+        *,
+        distinct: bool = False,
     ) -> BindingTable:
-        """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped."""
+        """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped.
+
+        With `distinct`, the rows are a set: it does not matter how often a row occurs.
+        """
         position = 0
         while position < len(pipeline):
             op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
+            if isinstance(op, ir.Expand | ir.FindPaths):
+                bindings = drop_absent(bindings, op)
             counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
             if live is not None and counted is not None:
                 position += counted[1]
-                bindings = _drop_unused(counted[0], live[position - 1])
+                bindings = _drop_unused(counted[0], live[position - 1], distinct=distinct)
                 add_note("counted without materialising rows")
                 self._context.profile.note(pipeline[position - 1], bindings.count, started)
                 continue
             bindings = self._apply(op, bindings, live[position] if live is not None else None)
             if live is not None:
-                bindings = _drop_unused(bindings, live[position])
+                bindings = _drop_unused(bindings, live[position], distinct=distinct)
             self._context.profile.note(op, bindings.count, started)
             position += 1
         return bindings
@@ -87,11 +98,10 @@ class MatchPipeline:
             case ir.NodeScan():
                 return self._scan(op, bindings)
             case ir.Expand():
-                bindings = drop_absent(bindings, op)
                 alone = self._edges_alone(op, bindings, live) if live is not None else None
                 return alone if alone is not None else self._expand(op, bindings)
             case ir.FindPaths():
-                return self._find_paths(op, drop_absent(bindings, op))
+                return self._find_paths(op, bindings)
             case ir.Filter():
                 return bindings.keep(self._evaluator.mask(op.condition, bindings))
             case ir.AntiJoin():
@@ -279,13 +289,30 @@ class MatchPipeline:
         """Anti-join. Each distinct combination of the outer variables is matched once."""
         if not bindings.count:
             return bindings
+        if op.independent:
+            return bindings.keep(~self._matched(op, bindings))
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         first, combinations = _distinct_combinations(columns)
         outer = bindings.only(op.outer_vars).take(first)
-        inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
+        outer = outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count))
+        inner = self._pipeline(op.inner, outer, live_after(op.inner, frozenset({_ROW})), distinct=True)
         matched = np.zeros(outer.count, bool)
         matched[inner.bound[_ROW].numbers] = True
         return bindings.keep(~matched[combinations])
+
+    def _matched(self, op: ir.AntiJoin, bindings: BindingTable) -> Mask:
+        """Return a mask of the rows that match an inner pipeline which runs once, on its own."""
+        live = live_after(op.inner, frozenset(op.outer_vars))
+        inner = self._pipeline(op.inner, BindingTable(), live, distinct=True)
+        columns = [bindings.bound[name].numbers for name in op.outer_vars]
+        found = [inner.bound[name].numbers for name in op.outer_vars]
+        if len(columns) == 1:
+            # A null row has a number of its own and matches nothing.
+            marks = np.zeros(bindings.bound[op.outer_vars[0]].data.row_count + 1, bool)
+            marks[found[0]] = True
+            return cast(Mask, marks[columns[0]])
+        codes, _ = combine_codes([np.concatenate(pair) for pair in zip(columns, found, strict=True)])
+        return np.isin(codes[: bindings.count], codes[bindings.count :])
 
     def _left_join(self, op: ir.LeftJoin, bindings: BindingTable) -> BindingTable:
         """Left join. Each distinct combination of the outer variables is matched once."""
@@ -299,10 +326,14 @@ class MatchPipeline:
 _ROW = "_#row"
 
 
-def _drop_unused(bindings: BindingTable, live: frozenset[str]) -> BindingTable:
-    """Drop the variables that are not used later, and merge equal rows."""
+def _drop_unused(bindings: BindingTable, live: frozenset[str], *, distinct: bool = False) -> BindingTable:
+    """Drop the variables that are not used later, and merge equal rows; in a set of rows they have no weights."""
     kept = [name for name in bindings.bound if name in live]
-    return bindings if len(kept) == len(bindings.bound) else bindings.only(kept).merged()
+    if len(kept) < len(bindings.bound):
+        bindings = bindings.only(kept).merged()
+    if distinct and bindings.weight is not None and kept:
+        return BindingTable(bindings.count, bindings.bound)
+    return bindings
 
 
 def _distinct_combinations(columns: list[Numbers]) -> tuple[Numbers, Numbers]:

@@ -270,6 +270,8 @@ def _meets(start: str, op: ir.Expand) -> RowPredicate:
 
 def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> ChainStep | None:
     """Drop the rows that have a match of the inner operators."""
+    if op.independent:
+        return None
     first = op.inner[0] if len(op.inner) == 1 else None
     if isinstance(first, ir.Expand) and _is_check(first):
         meets = _meets(start, first)

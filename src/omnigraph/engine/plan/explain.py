@@ -12,12 +12,15 @@ from omnigraph.engine.plan.cardinality import CardinalityEstimates, format_estim
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.inverted_index import WORDS
+from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import LineSubject, explain
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _ROWS, _GUESS, _MS = 12, 12, 10
+_FEW = 10.0
+_ERROR_MAX = 10.0
 
 
 class PlanExplainer:
@@ -29,14 +32,36 @@ class PlanExplainer:
         self._types = prepared.types
         self._snapshot = snapshot
         self._cache = cache
-        self._counts = {key: table.pin.row_count for key, table in snapshot.tables.items()}
-        self._estimates = CardinalityEstimates(prepared.plan, prepared.catalog, self._counts)
+        self._choice = prepared.choice
+        self._statistics = GraphStatistics(prepared.catalog, snapshot, cache)
+        self._estimates = CardinalityEstimates(prepared.plan, self._statistics)
 
     # -- before ----------------------------------------------------------------------------------
 
     def before(self) -> str:
-        """Return the plan with estimated rows and the structures that each operator uses."""
-        return explain(self._plan, self._expected)
+        """Return the plan with estimated rows and the structures that each operator uses, then the orders compared."""
+        return explain(self._plan, self._expected) + "".join(self._orders())
+
+    def _orders(self) -> Iterable[str]:
+        """Yield a line for the chosen order with its reason, and one for each of the best alternatives."""
+        choice = self._choice
+        if choice is None:
+            return
+        for number, (names, cost) in enumerate(zip(choice.orders, choice.costs, strict=True)):
+            word = "instead" if number else "chosen"
+            reason = "" if number else f": {self._reason(names[0])}"
+            yield f"  {word:<7} {' → '.join(map(_shown, names))}, estimated {_duration(cost)}{reason}\n"
+
+    def _reason(self, start: str) -> str:
+        """Return why an order starts at a variable."""
+        first = self._plan.pipeline[0]
+        if not isinstance(first, ir.NodeScan):
+            return f"starts at {_shown(start)}"
+        if self._by_key(first):
+            return f"{_shown(start)} is given by its key"
+        rows = self._estimates.after(first)
+        of = self._statistics.nodes(first.type_name)
+        return f"starts at {_rows(rows)} of {of:,} {first.type_name}"
 
     def _expected(self, part: LineSubject) -> str:
         if part == "rank":
@@ -50,8 +75,7 @@ class PlanExplainer:
 
     def _uses(self, op: ir.Op) -> Iterable[str]:
         if isinstance(op, ir.NodeScan):
-            total = sum(self._counts.get(TableKey.node(member), 0) for member in self._catalog.members(op.type_name))
-            yield "found by its key" if self._by_key(op) else f"of {total:,}"
+            yield "found by its key" if self._by_key(op) else f"of {self._statistics.nodes(op.type_name):,}"
         if isinstance(op, ir.Expand):
             states = dict.fromkeys(self._adjacency(edge_type, op.direction) for edge_type in op.edge_types)
             yield f"adjacency {', '.join(states)}"
@@ -129,12 +153,38 @@ class PlanExplainer:
             if done is None:
                 return ""
             guess = "" if isinstance(part, str) else format_estimate(self._estimates.after(part))
-            how = " · ".join(dict.fromkeys(what for step in done for what in step.how))
+            notes = dict.fromkeys(what for step in done for what in step.how)
+            if not isinstance(part, str) and (error := self._error(part, done[-1].rows)):
+                notes[error] = None
+            how = " · ".join(notes)
             ms = sum(step.ms for step in done)
             return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
 
         total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
         return f"{explain(self._plan, note)}  total   {total}\n"
+
+    def _error(self, op: ir.Op, rows: int) -> str:
+        """Return a note about an estimate that is wrong by more than a factor of ten; fewer than ten rows count as ten.
+
+        A grouping or counting query merges rows, so that fewer of them are no error.
+        """
+        expected = self._estimates.after(op)
+        low, high = sorted((max(expected, _FEW), max(float(rows), _FEW)))
+        if high <= _ERROR_MAX * low or (expected > rows and self._plan.is_aggregate):
+            return ""
+        return f"estimate too {'low' if expected < rows else 'high'} by {high / low:,.0f}x"
+
+
+def _shown(var: str) -> str:
+    return "$_" if var.startswith("_#") else f"${var}"
+
+
+def _duration(nanoseconds: float) -> str:
+    """Return a cost as a time with two significant digits."""
+    for unit, size in (("s", 1e9), ("ms", 1e6)):
+        if nanoseconds >= size:
+            return f"{float(f'{nanoseconds / size:.2g}'):g} {unit}"
+    return f"{float(f'{nanoseconds / 1e3:.2g}'):g} µs"
 
 
 def _rows(count: float) -> str:

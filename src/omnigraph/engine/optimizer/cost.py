@@ -1,0 +1,68 @@
+"""The cost model: nanoseconds per operator and per row.
+
+    scan by key        LOOKUP
+    scan               rows of the table x cost of its conditions
+    expand             source rows x SOURCE + edges followed x ROW, + conditions on the far end
+    reach {m,n}        edges followed x STEP + nodes reached x ROW
+    expand to a vertex that is not used later, in a counting query
+                       source rows x DEGREE
+    expand of most rows to a vertex that alone is used later, in a counting query
+                       edges of the type x EDGE
+    close a cycle at a vertex that is not used later, in a counting query
+                       edges followed from one side x COMMON
+    check              rows x CHECK
+    filter             rows x cost of the condition
+    every operator     OPERATOR
+    a plan that does not start at a key, and is therefore not compiled to a chain
+                       PIPELINE
+
+The values are measured on one core of the machine for which the targets were set. Only their ratios matter.
+"""
+
+from __future__ import annotations
+
+from omnigraph.query.plan import ir
+
+OPERATOR = 8_000.0
+PIPELINE = 40_000.0
+LOOKUP = 2_000.0
+SOURCE = 12.0
+ROW = 12.0
+STEP = 6.0
+DEGREE = 6.0
+EDGE = 1.5
+COMMON = 1.6
+CHECK = 60.0
+MATCH = 4.0
+"""A row of a negation or an optional block is matched with the result of an independent block."""
+RANK = 25.0
+"""An entity is ranked or ordered."""
+
+_NUMBER_TEST = 1.0
+_TEXT_TEST = 6.0
+_OTHER_TEST = 25.0
+
+
+def condition_cost(condition: ir.Condition) -> float:
+    """Return the cost of a condition for one row."""
+    match condition:
+        case ir.Compare(op="=" | "!=" | "<" | "<=" | ">" | ">=", left=ir.Prop() as prop, right=right):
+            plain = isinstance(right, ir.Const | ir.ParamRef | ir.Prop)
+            if plain and (prop.type.is_integer or prop.type.is_float):
+                return _NUMBER_TEST
+            return _TEXT_TEST if plain else _OTHER_TEST
+        case ir.IsNull() | ir.Not(ir.IsNull()):
+            return _NUMBER_TEST
+        case ir.TextMatch():
+            return _TEXT_TEST
+        case ir.Logic():
+            return sum(map(condition_cost, condition.parts))
+        case ir.Not():
+            return condition_cost(condition.part)
+        case _:
+            return _OTHER_TEST
+
+
+def conditions_cost(conditions: tuple[ir.Condition, ...]) -> float:
+    """Return the cost of some conditions for one row."""
+    return sum(map(condition_cost, conditions))

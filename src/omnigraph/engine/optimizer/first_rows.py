@@ -1,0 +1,32 @@
+"""Queries that return the first rows by the rank or the properties of one variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.engine import tuning
+from omnigraph.query.plan import ir
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The variable whose nodes determine the first rows, and how many of its nodes are tried first."""
+
+    var: str
+    wanted: int
+    fused: bool = False
+    """True for a fusion, in which a rank depends on all nodes with a match."""
+
+
+def first_rows_of(plan: ir.QueryIR) -> FirstRows | None:
+    """Return what determines the first rows of a plan with a limit; None if all rows must be matched."""
+    if plan.is_aggregate or not plan.order_by or (plan.limit is None and plan.limit_param is None):
+        return None
+    limit = plan.skip + (plan.limit or 0)
+    wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * limit)
+    rank = plan.order_by[0].expr
+    if isinstance(rank, ir.Rrf):
+        return FirstRows(rank.arms[0].prop.var, wanted, fused=True)
+    if isinstance(rank, ir.Nearest | ir.Bm25):
+        return FirstRows(rank.prop.var, wanted)
+    return None

@@ -1,0 +1,242 @@
+"""The physical plan of a read: the operators of its logical plan in the cheapest order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from omnigraph.engine.optimizer import cost
+from omnigraph.engine.optimizer.first_rows import FirstRows, first_rows_of
+from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern_of
+from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
+from omnigraph.engine.optimizer.selectivity import Selectivity
+from omnigraph.engine.plan.liveness import required_variables
+from omnigraph.engine.plan.order_choice import OrderChoice
+from omnigraph.engine.plan.variable_types import edge_types, node_types
+from omnigraph.engine.statistics.graph_statistics import GraphStatistics
+from omnigraph.query.plan import ir
+
+_ALTERNATIVES = 3
+_EARLY_SHARE = 0.7
+"""The start at the ordered variable is preferred if it is not much more expensive: its cost has an upper bound."""
+_DELAY_SHARE = 0.5
+"""A negation waits for a later operator that leaves at most this share of the rows."""
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """A plan to execute and how it was chosen."""
+
+    plan: ir.QueryIR
+    choice: OrderChoice | None
+    """None if there was nothing to choose."""
+
+
+def optimize(plan: ir.QueryIR, statistics: GraphStatistics) -> PhysicalPlan:
+    """Return the cheapest plan with the results of a logical plan."""
+    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
+    live = required_variables(plan.group_exprs) if plan.is_aggregate else None
+    found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), choose=True, first=first_rows_of(plan))
+    return PhysicalPlan(replace(plan, pipeline=found.pipeline), found.choice)
+
+
+@dataclass(frozen=True)
+class _Optimized:
+    pipeline: ir.Pipeline
+    rows: float
+    cost: float
+    choice: OrderChoice | None = None
+
+
+class _Optimizer:
+    def __init__(self, statistics: GraphStatistics, types: Mapping[str, str], edge_types: Mapping[str, str]) -> None:
+        self._statistics = statistics
+        self._types = types
+        self._edge_types = edge_types
+        self._selectivity = Selectivity(statistics, types, edge_types)
+
+    def pipeline(
+        self,
+        pipeline: ir.Pipeline,
+        live: frozenset[str] | None,
+        outer_rows: float,
+        outer: frozenset[str],
+        *,
+        choose: bool = False,
+        first: FirstRows | None = None,
+    ) -> _Optimized:
+        """Return a pipeline in its cheapest order, for `outer_rows` rows with the variables `outer`."""
+        pattern = pattern_of(pipeline, self._types)
+        if pattern is None:
+            return _Optimized(pipeline, outer_rows, math.inf)
+        return self._of_pattern(pattern, live, outer_rows, outer, choose=choose, first=first)
+
+    def _of_pattern(
+        self,
+        pattern: Pattern,
+        live: frozenset[str] | None,
+        outer_rows: float,
+        outer: frozenset[str],
+        *,
+        choose: bool = False,
+        first: FirstRows | None = None,
+    ) -> _Optimized:
+        free = sum(not vertex.outer for vertex in pattern.vertices)
+        if live is not None:
+            later = (one.condition for one in pattern.filters)
+            names = {vertex.var for vertex in pattern.vertices} | pattern.edge_variables.keys()
+            # Conditions on variables of optional blocks are evaluated at the end.
+            live |= {
+                var
+                for condition in later
+                if not (variables := set(ir.variables_of(condition))) <= names | outer
+                for var in variables
+            }
+        search = OrderSearch(pattern, self._statistics, self._selectivity, live, outer_rows)
+        orders = search.best(count=_ALTERNATIVES if choose and free > 1 else 1)
+        if first is not None:
+            orders = self._with_first_rows(pattern, search, orders, first)
+        chosen = orders[0]
+        choice = None
+        if len(orders) > 1:
+            names_of = [
+                tuple(pattern.vertices[step.vertex].var for step in order.steps if step.vertex >= 0) for order in orders
+            ]
+            choice = OrderChoice(tuple(names_of), tuple(order.cost for order in orders))
+        found, rows, spent = self._emitted(pattern, chosen, outer_rows, outer)
+        return _Optimized(found, rows, spent, choice)
+
+    def _with_first_rows(
+        self, pattern: Pattern, search: OrderSearch, orders: list[Order], first: FirstRows
+    ) -> list[Order]:
+        """Compare the orders with one that starts at the variable that determines the first rows.
+
+        The other orders match all rows before they rank them. This one ranks the nodes of one variable and matches the
+        rest for the best of them.
+        """
+        start = pattern.number(first.var)
+        if start is None:
+            return orders
+        complete = [replace(order, cost=order.cost + order.rows * cost.RANK) for order in orders]
+        (early,) = search.best(start=start)
+        scan = early.steps[0]
+        rest = early.cost - scan.cost
+        passing = min(early.rows / scan.rows, 1.0) if scan.rows else 1.0
+        part = min(first.wanted / max(scan.rows * passing, 1e-9), 1.0)
+        spent = scan.cost + scan.rows * cost.RANK + rest * part
+        if first.fused and (len(early.steps) > 2 or pattern.negations or pattern.filters):
+            # The ranks depend on all nodes with a match, which are found first.
+            exists = OrderSearch(pattern, self._statistics, self._selectivity, frozenset({first.var}))
+            spent += exists.best(start=start)[0].cost
+        found = replace(early, cost=spent * _EARLY_SHARE)
+        kept = [order for order in complete if order.steps[0].vertex != start]
+        return sorted([found, *kept], key=lambda order: order.cost)[: len(orders)]
+
+    # -- operators -------------------------------------------------------------------------------
+
+    def _emitted(
+        self, pattern: Pattern, order: Order, outer_rows: float, outer: frozenset[str]
+    ) -> tuple[ir.Pipeline, float, float]:
+        """Return the operators of an order, the estimated rows and the cost."""
+        bound = set(outer) | {vertex.var for vertex in pattern.vertices if vertex.outer}
+        filters, negations = list(pattern.filters), list(pattern.negations)
+        left = [step.matched for step in order.steps]
+        ops: list[ir.Op] = []
+        share, spent = 1.0, order.cost
+
+        def place(rows: float, fewest: float) -> None:
+            """Append the conditions and negations whose variables are bound."""
+            nonlocal share, spent
+            for one in [one for one in filters if bound.issuperset(ir.variables_of(one.condition))]:
+                filters.remove(one)
+                ops.append(one)
+            for negation in [one for one in negations if bound.issuperset(one.outer_vars)]:
+                if fewest <= rows * _DELAY_SHARE:
+                    continue
+                negations.remove(negation)
+                op, passing, extra = self._negation(negation, rows * share)
+                ops.append(op)
+                share *= passing
+                spent += extra
+
+        place(outer_rows, min(left, default=math.inf))
+        for at, step in enumerate(order.steps):
+            for op in self._step(pattern, step):
+                ops.append(op)
+                if isinstance(op, ir.NodeScan):
+                    bound.add(op.var)
+                elif isinstance(op, ir.Expand):
+                    bound.update(filter(None, (op.dst_var, op.edge_var)))
+            place(step.matched, min(left[at + 1 :], default=math.inf))
+        rows = (left[-1] if left else outer_rows) * share
+        for optional in pattern.optionals:
+            inner = self.pipeline(optional.inner, None, rows, frozenset(bound))
+            ops.append(replace(optional, inner=inner.pipeline))
+            bound.update(optional.variables)
+            rows = max(rows, inner.rows)
+            place(rows, math.inf)
+        ops += filters
+        for negation in negations:
+            op, passing, extra = self._negation(negation, rows)
+            ops.append(op)
+            rows *= passing
+            spent += extra
+        return tuple(ops), rows, spent
+
+    def _step(self, pattern: Pattern, step: Step) -> Iterator[ir.Op]:
+        vertices = pattern.vertices
+        if step.vertex >= 0:
+            if step.hop is None:
+                vertex = vertices[step.vertex]
+                yield ir.NodeScan(vertex.var, vertex.type_name, vertex.filters)
+            else:
+                hop = pattern.hops[step.hop]
+                yield hop.expand(vertices, hop.other(step.vertex), bound=False)
+        for at in step.checks:
+            hop = pattern.hops[at]
+            yield hop.expand(vertices, hop.ends[0], bound=True)
+
+    # -- negations -------------------------------------------------------------------------------
+
+    def _negation(self, op: ir.AntiJoin, rows: float) -> tuple[ir.AntiJoin, float, float]:
+        """Return a negation in its cheapest form, the share of rows that it leaves, and its cost."""
+        outer = frozenset(op.outer_vars)
+        combinations = min(rows, math.prod(self._size(var) for var in op.outer_vars))
+        each = self.pipeline(op.inner, frozenset(), combinations, outer)
+        passing = math.exp(-min(each.rows / max(combinations, 1e-9), 50.0)) if math.isfinite(each.cost) else 0.5
+        passing = min(max(passing, 0.02), 0.98)
+        once = self._independent(op)
+        if once is not None and once.cost + rows * cost.MATCH < each.cost:
+            found = replace(op, inner=once.pipeline, independent=True)
+            return found, passing, once.cost + rows * cost.MATCH
+        return replace(op, inner=each.pipeline), passing, each.cost + rows * cost.SOURCE
+
+    def _independent(self, op: ir.AntiJoin) -> _Optimized | None:
+        """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them."""
+        pattern = pattern_of(op.inner, self._types)
+        if pattern is None or pattern.optionals:
+            return None
+        outer = {vertex.var for vertex in pattern.vertices if vertex.outer}
+        if outer != set(op.outer_vars) or any(var not in self._types for var in outer):
+            return None
+        own: dict[str, list[ir.Condition]] = {}
+        rest: list[ir.Filter] = []
+        for one in pattern.filters:
+            variables = set(ir.variables_of(one.condition))
+            if len(variables) == 1 and variables <= outer:
+                own.setdefault(variables.pop(), []).append(one.condition)
+            else:
+                rest.append(one)
+        vertices = tuple(
+            Vertex(vertex.var, vertex.type_name, ordered((*vertex.filters, *own.get(vertex.var, ()))))
+            for vertex in pattern.vertices
+        )
+        free = replace(pattern, vertices=vertices, filters=tuple(rest))
+        return self._of_pattern(free, frozenset(op.outer_vars), 1.0, frozenset(), choose=False)
+
+    def _size(self, var: str) -> float:
+        if var in self._edge_types:
+            return float(max(self._statistics.edges((self._edge_types[var],)), 1))
+        type_name = self._types.get(var)
+        return math.inf if type_name is None else float(max(self._statistics.nodes(type_name), 1))

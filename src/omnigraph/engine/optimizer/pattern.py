@@ -1,0 +1,154 @@
+"""The normal form of a pipeline: vertices, hops, conditions and blocks, without an order.
+
+Vertices and hops are numbered by name, so formulations that differ in the order of their clauses give one pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from omnigraph.engine.adjacency.adjacency import REVERSED
+from omnigraph.engine.optimizer.cost import condition_cost
+from omnigraph.query.plan import ir
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A variable with its node type and its conditions; an outer variable is bound before the pipeline runs."""
+
+    var: str
+    type_name: str
+    filters: tuple[ir.Condition, ...] = ()
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A hop between two vertices, as an Expand from the first to the second without conditions on nodes."""
+
+    ends: tuple[int, int]
+    op: ir.Expand
+
+    @property
+    def single(self) -> bool:
+        """True for exactly one edge."""
+        return (self.op.min_hops, self.op.max_hops) == (1, 1)
+
+    def other(self, vertex: int) -> int:
+        """Return the opposite end."""
+        return self.ends[1] if vertex == self.ends[0] else self.ends[0]
+
+    def expand(self, vertices: tuple[Vertex, ...], source: int, *, bound: bool) -> ir.Expand:
+        """Return the operator that follows the hop from one of its ends."""
+        op = self.op
+        if source != self.ends[0]:
+            near, far = vertices[self.ends[1]], vertices[self.ends[0]]
+            op = replace(
+                op,
+                src_var=near.var,
+                dst_var=far.var,
+                direction=REVERSED[op.direction],
+                dst_type=far.type_name,
+                backward=not op.backward and not self.single,
+                src_type=None if op.src_type is None else near.type_name,
+            )
+        far = vertices[self.other(source)]
+        return replace(op, dst_bound=bound, dst_filters=() if bound else far.filters)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pipeline without an order."""
+
+    vertices: tuple[Vertex, ...]
+    hops: tuple[Hop, ...]
+    filters: tuple[ir.Filter, ...]
+    """Conditions that no vertex and no hop carries."""
+    negations: tuple[ir.AntiJoin, ...]
+    optionals: tuple[ir.LeftJoin, ...]
+
+    def number(self, var: str) -> int | None:
+        """Return the number of the vertex of a variable; None if it is not a vertex."""
+        return next((at for at, vertex in enumerate(self.vertices) if vertex.var == var), None)
+
+    @property
+    def edge_variables(self) -> Mapping[str, int]:
+        """Edge variable → the number of its hop."""
+        return {hop.op.edge_var: at for at, hop in enumerate(self.hops) if hop.op.edge_var is not None}
+
+
+def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | None:
+    """Return the pattern of a pipeline; None if its order is fixed because it searches paths.
+
+    `outer` gives the types of the variables that are bound before the pipeline runs.
+    """
+    found: dict[str, Vertex] = {}
+    expands: list[ir.Expand] = []
+    filters: list[ir.Filter] = []
+    negations: list[ir.AntiJoin] = []
+    optionals: list[ir.LeftJoin] = []
+    for op in pipeline:
+        match op:
+            case ir.NodeScan():
+                found[op.var] = Vertex(op.var, op.type_name, ordered(op.filters))
+            case ir.Expand():
+                if not op.dst_bound:
+                    found[op.dst_var] = Vertex(op.dst_var, op.dst_type, ordered(op.dst_filters))
+                expands.append(op)
+            case ir.Filter():
+                filters.append(op)
+            case ir.AntiJoin():
+                negations.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
+            case ir.LeftJoin():
+                optionals.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
+            case ir.FindPaths():
+                return None
+    for op in expands:
+        for var, type_name in ((op.src_var, _near_type(op)), (op.dst_var, op.dst_type)):
+            if var not in found:
+                found[var] = Vertex(var, outer.get(var, type_name), outer=True)
+    vertices = tuple(found[var] for var in sorted(found))
+    numbers = {vertex.var: at for at, vertex in enumerate(vertices)}
+    hops = [Hop((numbers[op.src_var], numbers[op.dst_var]), _plain(op)) for op in expands]
+    return Pattern(
+        vertices,
+        tuple(sorted((_canonical(hop, vertices) for hop in hops), key=_hop_key)),
+        tuple(sorted(filters, key=lambda one: _condition_key(one.condition))) if len(filters) > 1 else tuple(filters),
+        tuple(sorted(negations, key=repr)) if len(negations) > 1 else tuple(negations),
+        tuple(optionals),
+    )
+
+
+def ordered(conditions: Iterable[ir.Condition]) -> tuple[ir.Condition, ...]:
+    """Return conditions by cost; equally expensive ones in a fixed order."""
+    given = tuple(conditions)
+    return given if len(given) < 2 else tuple(sorted(given, key=_condition_key))
+
+
+def _condition_key(condition: ir.Condition) -> tuple[float, str]:
+    return condition_cost(condition), repr(condition)
+
+
+def _hop_key(hop: Hop) -> tuple[object, ...]:
+    op = hop.op
+    return hop.ends, op.edge_types, op.direction, op.min_hops, op.max_hops, op.edge_var or ""
+
+
+def _canonical(hop: Hop, vertices: tuple[Vertex, ...]) -> Hop:
+    """Return a hop from its end with the lower number."""
+    if hop.ends[0] <= hop.ends[1]:
+        return hop
+    op = hop.expand(vertices, hop.ends[1], bound=True)
+    return Hop((hop.ends[1], hop.ends[0]), replace(op, dst_bound=False))
+
+
+def _plain(op: ir.Expand) -> ir.Expand:
+    """Return an operator without its role in the pipeline. The written direction matters to bounded hops only."""
+    single = (op.min_hops, op.max_hops) == (1, 1)
+    return replace(op, dst_bound=False, dst_filters=(), backward=op.backward and not single)
+
+
+def _near_type(op: ir.Expand) -> str:
+    """Return a stand-in for the type of an outer variable, which `outer` gives in full."""
+    return op.src_type or ""

@@ -1,0 +1,1 @@
+"""Statistics of table versions for the optimizer."""
