@@ -32,6 +32,7 @@ COMMIT_DIES_AT = [
     *(f"intent.{step}=kill" for step in ("write", "written", "delete")),
     *(f"publish.{step}=kill" for step in ("before_commit", "after_commit")),
 ]
+GROUP_DIES_AT = [*(f"group.{step}=kill" for step in ("prepared", "written", "published")), "part.detached=kill"]
 CHECKPOINT_DIES_AT = [f"checkpoint.{step}=kill" for step in ("before_commit", "after_commit")]
 RECORDS = 64
 """Versions in the log before its publisher writes a checkpoint."""
@@ -50,6 +51,7 @@ LANDED = ("publish.after_commit", "intent.delete")
 def test_every_failpoint_has_a_case():
     cases = [
         *COMMIT_DIES_AT,
+        *GROUP_DIES_AT,
         *CHECKPOINT_DIES_AT,
         *INIT_DIES_AT,
         *RECOVERY_DIES_AT,
@@ -92,6 +94,18 @@ def test_kill_during_commit(case, uri, die, s3):
     assert len(commits) == 1 + SEEDED + case.startswith(LANDED)
     for branch in graph.branches()[1:]:
         graph.branch_delete(branch, force=True)
+    collect(check_usable(uri, environ=s3.environ))
+
+
+@pytest.mark.parametrize("case", GROUP_DIES_AT)
+def test_kill_during_group_commit(case, uri, die, s3):
+    worker = die(uri, "one_group", case, count=3)
+    settle(uri, environ=s3.environ)
+    graph = og.open(uri, environ=s3.environ)
+    landed = 3 if case.startswith(("group.published", "part.")) else 0
+    commits = check_sound(graph, {*seeds(SEEDED), *worker.wrote()}, in_flight=landed)
+    assert len(commits) == 1 + SEEDED + landed
+    assert [graph.to_arrow("Item", at=commit.id).num_rows for commit in commits] == list(reversed(range(len(commits))))
     collect(check_usable(uri, environ=s3.environ))
 
 

@@ -105,11 +105,13 @@ class StagedWrite:
             dataset = lance.LanceDataset.commit(base.dataset, self.transaction, max_retries=0)
         except lance_errors() as error:
             if is_conflict(error) or is_missing(error):
+                base.store.record_lost_number(base.folder)
                 return None, ()
             raise
         base.store.saw(base.folder, dataset.version)
         if dataset.version == base.version + 1 and transaction_of(dataset) == self.transaction.uuid:
             return dataset, ()
+        base.store.record_lost_number(base.folder)
         return None, (dataset.version,)
 
     def _detached_and_promoted(self) -> lance.LanceDataset:
@@ -117,7 +119,8 @@ class StagedWrite:
         base = self.base
         detached = lance.LanceDataset.commit(base.dataset, self.transaction, detached=True)
         reach("table.detached")
-        dataset = restored(base, detached.version, self.transaction.transaction_properties or {})
+        with base.store.locks.table_lock(base.folder):
+            dataset = restored(base, detached.version, self.transaction.transaction_properties or {})
         path = base.store.location.path
         if path is not None:
             # The numbered version is complete without this file, which would only lengthen listings.

@@ -33,13 +33,15 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
     Another writer may take the same number, or a cleanup may remove a version that Lance is reading. The commit is
     retried here, because Lance would wait up to half a minute between two attempts.
     """
-    transaction = lance.Transaction(
-        table.version, lance.LanceOperation.Restore(version), transaction_properties=dict(properties)
-    )
+    latest = table.store.newest(table)
     for attempt in range(_PROMOTE_TRIES):
+        transaction = lance.Transaction(
+            latest.version, lance.LanceOperation.Restore(version), transaction_properties=dict(properties)
+        )
         try:
-            return lance.LanceDataset.commit(table.dataset, transaction, max_retries=0)
+            return lance.LanceDataset.commit(latest.dataset, transaction, max_retries=0)
         except lance_errors() as error:
+            latest = table  # A cleanup may have removed the newer version.
             if is_missing(error) and version >= DETACHED and not _has_detached(table, version):
                 raise HeadMoved(
                     f"a cleanup removed an unpublished change of table '{table.folder}'; nothing was written",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -32,6 +33,7 @@ from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, stora
 from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance
 from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, LookupCache, find_rows
 from omnigraph.storage.lance.version_parts import VersionPart, changed_ids, open_part
+from omnigraph.storage.lance.write_locks import WriteLocks
 
 _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
@@ -51,6 +53,8 @@ IO_BYTES = 32 * 1024 * 1024
 """Read-ahead limit of a scan; Lance's default is gigabytes."""
 _LOOKUP_BY_INDEX_MAX = 2_000
 _HANDLES_MAX = 256
+_CONTENDED_S = 5.0
+"""Time during which a table is considered contended."""
 _PARTS_MAX = 64
 DETACHED = 2**63
 """Versions without a place in the sequence have numbers from here on."""
@@ -76,6 +80,7 @@ class TableStore:
         self.read_only = read_only
         """True if nothing may be written, not even to read a part of a version."""
         self.objects: ObjectStore = object_store(location, sync=False)
+        self.locks = WriteLocks(location)
         self.deletions = DeletionCache()
         self.lookups = LookupCache()
         self._session = _new_session()
@@ -84,6 +89,9 @@ class TableStore:
         self._parts: OrderedDict[tuple[str, VersionPart], Table] = OrderedDict()
         self._newest: dict[str, int] = {}
         """Folder → the highest version that this process has seen."""
+        self._newest_handles: dict[str, Table] = {}
+        self._lost_at: dict[str, float] = {}
+        """Folder → the time at which another writer last took the number of a version."""
         self._lock = Lock()
 
     def create(self, folder: str, schema: pa.Schema) -> Table:
@@ -162,6 +170,7 @@ class TableStore:
         with self._lock:
             self._handles.clear()
             self._parts.clear()
+            self._newest_handles.clear()
             self._newest.clear()
             self._session = _new_session()
             self.deletions = DeletionCache()
@@ -210,8 +219,20 @@ class TableStore:
         self.saw(table.folder, table.version)
         with self._lock:
             self._handles[table.folder, table.version] = table
+            newest = self._newest_handles.get(table.folder)
+            if newest is None or newest.version < table.version:
+                self._newest_handles[table.folder] = table
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
+
+    def newest(self, table: Table) -> Table:
+        """Return the newest version of a table that this process has open; the given one if it is newer.
+
+        The version may have been removed since. Lance compares a commit with each version after that of its handle.
+        """
+        with self._lock:
+            newest = self._newest_handles.get(table.folder, table)
+        return newest if newest.version > table.version else table
 
     def saw(self, folder: str, version: int) -> None:
         """Record that a numbered version of a table exists."""
@@ -220,12 +241,24 @@ class TableStore:
                 self._newest[folder] = version
 
     def may_be_newest(self, table: Table) -> bool:
-        """Return False if the table certainly has a newer version; no request is made."""
+        """Return False if the table certainly has a newer version; makes a request only for a contended table."""
         path = self.location.path
         if path is not None and manifest_file(path / table.folder, table.version + 1).exists():
             return False
         with self._lock:
-            return table.version < DETACHED and table.version >= self._newest.get(table.folder, 0)
+            known = table.version < DETACHED and table.version >= self._newest.get(table.folder, 0)
+        if not known or path is not None or not self._is_contended(table.folder):
+            return known
+        return not self.has_manifest(table.folder, table.version + 1)
+
+    def record_lost_number(self, folder: str) -> None:
+        """Record that another writer took the number of a version."""
+        with self._lock:
+            self._lost_at[folder] = time.monotonic()
+
+    def _is_contended(self, folder: str) -> bool:
+        with self._lock:
+            return time.monotonic() - self._lost_at.get(folder, float("-inf")) < _CONTENDED_S
 
     @property
     def cache_bytes(self) -> int:
@@ -237,6 +270,7 @@ class TableStore:
         with self._lock:
             for key in [key for key in self._handles if key[0] == folder]:
                 del self._handles[key]
+            self._newest_handles.pop(folder, None)
             for part in [part for part in self._parts if part[0] == folder]:
                 del self._parts[part]
 

@@ -31,6 +31,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.tables import replaced
+from omnigraph.storage.lance.write_locks import WriteLocks
 from omnigraph.storage.manifest.checkpoint import Checkpoint, CheckpointConflict, CheckpointTable
 from omnigraph.storage.manifest.commit_log import (
     LOOK_AGE_S,
@@ -44,7 +45,6 @@ from omnigraph.storage.manifest.commit_log import (
     new_record,
 )
 from omnigraph.storage.manifest.manifest_schema import SCHEMA, STATE_TYPES, HistoryFilter, Row, to_rows
-from omnigraph.storage.manifest.publish_locks import PublishLocks
 from omnigraph.storage.parallel import request
 
 _CHECKPOINT_RECORDS = 64
@@ -178,7 +178,7 @@ class ManifestTable:
         self.location = location
         self.sync = sync
         self._stored_form = stored_form
-        self.locks = PublishLocks(location)
+        self.locks = WriteLocks(location)
         self._log = CommitLog(location, sync=sync)
         self._checkpoints = CheckpointTable(location, sync=sync)
         self._look: _Look | None = None

@@ -140,6 +140,15 @@ class State:
                 return True
         return False
 
+    def may_be_cleaned_since(self, before: State) -> bool:
+        """Return False if certainly no cleanup began or ended between an earlier state and this one."""
+        if self.manifest is before.manifest:
+            return False
+        one, other = before.manifest.checkpoint, self.manifest.checkpoint
+        if before.epoch != self.epoch or (one.version, one.id) != (other.version, other.id):
+            return True
+        return _fences(before) != _fences(self)
+
     def without_heads(self, branches: Iterable[str]) -> State:
         """Return the state as it is after these branches are deleted."""
         gone = dict.fromkeys(map(head_object_id, branches))
@@ -149,3 +158,8 @@ class State:
 def _tables(row_of: Callable[[str], Row | None], ids: Sequence[str]) -> dict[tuple[int, int], TableRow]:
     tables = [row_to_table(row) for row in map(row_of, ids) if row is not None]
     return {(table.table_id, table.incarnation): table for table in tables}
+
+
+def _fences(state: State) -> dict[str, Row | None]:
+    """Return the rows of cleanups that were added or removed since the checkpoint."""
+    return {name: row for name, row in state.manifest.changed.items() if name.startswith(RECLAIM_PREFIX)}

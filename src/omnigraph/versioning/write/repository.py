@@ -230,8 +230,9 @@ class Repository:
         failure: OmniGraphError | None = None
         tried = False
         for attempt in range(PUBLISH_TRIES):
-            with self.manifest.locks.publish_lock():
-                state = known if attempt == 0 and known is not None and not self.location.is_local else self.state()
+            with self.manifest.locks.publish_lock() as waited:
+                assumed = attempt == 0 and known is not None and not self.location.is_local and not waited
+                state = known if assumed and known is not None else self.state()
                 # The race may have been lost against this writer itself: the response was lost, and the repetition was
                 # refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:

@@ -472,9 +472,8 @@ class Transaction:
             new.append((pin.key, folder, pin.lance_version, pin.transaction))
             if state.is_reclaimed(folder, pin.versions):
                 raise _version_removed(pin.key)
-        # A cleanup that removed a version published its fence before and its end after that. If nothing was published
-        # since this write began, no cleanup did.
-        unchanged = state.version == self.state.version and state.epoch == self.state.epoch and not self._adopted
+        # A cleanup that removed a version published its fence before and its end after that.
+        unchanged = not self._adopted and not state.may_be_cleaned_since(self.state)
         for key, folder, version, _ in new:
             if state.is_reclaimed(folder, (version, *(written[key].built_on if key in written else ()))):
                 raise _version_removed(key)

@@ -104,7 +104,7 @@ def _write(repository: Repository, prepare: Prepare, options: WriteOptions) -> W
 def _attempt(repository: Repository, branch: str, number: int) -> Iterator[None]:
     """Hold the lock of contended writers, if the branch is contended, for one attempt of a write."""
     contended = number or repository.is_contended(branch)
-    with repository.manifest.locks.retry_lock() if contended else nullcontext():
+    with repository.manifest.locks.retry_lock(branch) if contended else nullcontext():
         check_cancelled()
         yield
 

@@ -366,9 +366,9 @@ def test_a_writer_that_lost_a_race_queues_for_a_while(root, monkeypatch):
     queued = []
     queue = repository.manifest.locks.retry_lock
 
-    def counted():
+    def counted(branch):
         queued.append(1)
-        return queue()
+        return queue(branch)
 
     monkeypatch.setattr(repository.manifest.locks, "retry_lock", counted)
     other = open_repository(root)
