@@ -138,6 +138,7 @@ def as_if_large(tune):
         bidirectional_pairs_max=0,
         exact_weight_sum_max=-1.0,
         chain_rows_max=2,
+        chain_steps_max=4,
     )
     assert kernels.load()
 

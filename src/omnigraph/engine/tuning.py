@@ -48,6 +48,8 @@ class Tuning:
     """Candidates tried at least."""
     chain_rows_max: int = 10_000
     """A compiled chain returns to the executor above this many rows."""
+    chain_steps_max: int = 500_000
+    """Edges that one step of a compiled chain follows to a set of nodes; it holds their ends for a moment."""
     chain_bytes: int = 8 * 1024**2
     """Size of the row numbers that a compiled chain holds at most; a query with a lower limit takes the pipeline."""
     python_result_rows_max: int = 1_000
@@ -116,8 +118,10 @@ class Tuning:
     """A plan is made again if a table became larger or smaller by more than this factor."""
     plan_growth_rows_min: int = 64
     """Tables of fewer rows count as this large."""
-    search_width: int = 12
-    """States that the search for a join order keeps at each level; it is exhaustive for up to five hops."""
+    search_width: int = 20
+    """States with the same number of variables that the search for an order extends; it is exhaustive for five hops."""
+    search_vertices: int = 6
+    """Patterns of more variables are searched greedily."""
 
     # Caches
     cache_bytes_max: int = 2 * 1024**3

@@ -123,7 +123,7 @@ class PlanCache:
         if not isinstance(logical, ir.QueryIR):
             return logical
         physical = optimize(logical, GraphStatistics(catalog, snapshot, self._cache))
-        return prepare(physical.plan, catalog, logical, physical.choice)
+        return prepare(physical.plan, catalog, logical)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -209,6 +209,12 @@ def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | No
     return levels
 
 
+def distinct_nodes(nodes: Numbers, count: int) -> Numbers:
+    """Return each of some nodes once, in no particular order; `count` is the number of nodes of their table."""
+    marks = _marks(count)
+    return _unvisited(nodes, marks, marks.next())
+
+
 def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     """Return the distinct neighbours of a frontier that are not yet visited, and mark them."""
     if len(frontier) <= tuning.current.bfs_small_frontier:

@@ -16,6 +16,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.grouping import Groups, over_values
+from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
 from omnigraph.engine.expr.evaluator import Evaluator
@@ -65,6 +66,10 @@ def _aggregate(
 ) -> pa.Array:
     """Return an aggregate of every group; without `groups` all rows are one group."""
     weight = bindings.weight
+    if call.distinct and call.function == "count" and groups is None:
+        number = _distinct_entities(call.argument, bindings)
+        if number is not None:
+            return pa.array([number])
     if call.distinct:
         return over_values(call, bindings, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity | ir.PathPart):
@@ -85,6 +90,22 @@ def _aggregate(
         values, groups = values.filter(pa.array(known)), groups[known]
         weight = weight[known] if weight is not None else None
     return reduce_values(call, values, groups, weight, count)
+
+
+def _distinct_entities(argument: ir.Expr, bindings: BindingTable) -> int | None:
+    """Return the number of distinct nodes of a variable; None for other expressions and variables that may be null."""
+    if not isinstance(argument, ir.Entity):
+        return None
+    bound = bindings.bound[argument.var]
+    if isinstance(bound.data, NullExtendedTable):
+        return None
+    if bound.unique:
+        return bound.count
+    if bound.count * 16 < bound.data.row_count:
+        return len(np.unique(bound.numbers))
+    marks = np.zeros(bound.data.row_count, bool)
+    marks[bound.numbers] = True
+    return int(np.count_nonzero(marks))
 
 
 def _order(plan: ir.QueryIR, groups: Groups) -> Numbers | None:

@@ -66,7 +66,8 @@ class Execution:
         with watching(self._context.watch):
             self._context.check()
             if self._live is not None:
-                bindings = MatchPipeline(self._context, self._evaluator).rows(self.plan.pipeline, self._live)
+                match = MatchPipeline(self._context, self._evaluator)
+                bindings = match.rows(self.plan.pipeline, self._live, distinct=self.prepared.distinct)
                 started = time.perf_counter()
                 table = aggregate(self.plan, bindings, self._evaluator)
                 first, count = self._shown(table.num_rows)

@@ -2,7 +2,8 @@
 
 A ranked query with a limit returns a few of many rows. If the ranked variable is the first one scanned, it is ranked
 before the rest of the match runs. The rest then runs for the best entities only, and for more if too few of them have a
-match. Whether a row is in the match does not depend on other rows, so the first rows are the same.
+match. Whether a row is in the match does not depend on other rows, so the first rows are the same. The same holds for a
+query that is ordered by properties of the first variable, and for one with a limit alone.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class OrderedRows:
         """Return the rows; ranked rows have the columns of their rank."""
         rank = self._plan.order_by[0].expr if self._plan.order_by else None
         if not isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf):
-            return self._sorted(self._match.rows(self._plan.pipeline), [], None)
+            return self._sorted(self._first_matches(), [], None)
         bindings, keys = self._ranked(rank)
         started = time.perf_counter()
         order = self._order(bindings, keys, _variable(rank))
@@ -62,6 +63,36 @@ class OrderedRows:
         if not rank_columns:
             return rows
         return rows.bind(ir.RANKED, MemoryTable(rank_columns, len(order)), np.arange(len(order)))
+
+    # -- first rows ------------------------------------------------------------------------------
+
+    def _first_matches(self) -> BindingTable:
+        """Return the rows of the match, or only some that contain the first ones."""
+        plan = self._plan
+        limit = plan.limit
+        if not limit or not plan.pipeline:
+            return self._match.rows(plan.pipeline)
+        first, rest = plan.pipeline[0], plan.pipeline[1:]
+        if not isinstance(first, ir.NodeScan) or (plan.order_by and ordered_variable(plan) != first.var):
+            return self._match.rows(plan.pipeline)
+        every = self._match.run((first,), BindingTable())
+        wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * limit)
+        if wanted >= every.count:
+            return self._match.run(rest, every)
+        codes = None
+        if plan.order_by:
+            key = plan.order_by[0]
+            codes = self._evaluator.codes(column_expr(plan, key.expr), every)
+            codes = -codes if key.descending else codes
+        while wanted < every.count:
+            # Entities with an equal first key belong together.
+            some = np.arange(wanted) if codes is None else np.flatnonzero(codes <= np.partition(codes, wanted)[wanted])
+            bindings = self._match.run(rest, every.take(some, unique=True)) if rest else every.take(some, unique=True)
+            if bindings.count >= limit:
+                add_note(f"for the first {len(some):,} of {every.count:,}")
+                return bindings
+            wanted *= tuning.current.ranked_overfetch
+        return self._match.run(rest, every)
 
     # -- ranks -----------------------------------------------------------------------------------
 
@@ -168,6 +199,12 @@ def row_order(
     keys += [id_ranks_of(bindings.bound[name]) for name in names]
     order = interruptible(lambda: np.lexsort(tuple(reversed(keys))), bindings.count)
     return order if plan.limit is None else order[: plan.limit]
+
+
+def ordered_variable(plan: ir.QueryIR) -> str | None:
+    """Return the variable whose properties are the only sort keys of a plan; None if there are several or none."""
+    variables = {var for key in plan.order_by for var in ir.variables_of(column_expr(plan, key.expr))}
+    return variables.pop() if len(variables) == 1 else None
 
 
 def column_expr(plan: ir.AnyIR, expr: ir.Expr) -> ir.Expr:

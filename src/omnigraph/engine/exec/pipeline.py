@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import assert_never, cast
@@ -22,7 +22,7 @@ from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.count_pushdown import count_pushdown
-from omnigraph.engine.exec.left_join import drop_absent, left_join
+from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
@@ -39,25 +39,45 @@ class MatchPipeline:
         self._context = context
         self._evaluator = evaluator
 
-    def rows(self, pipeline: ir.Pipeline, live: Sequence[frozenset[str]] | None = None) -> BindingTable:
-        """Return the rows of a match; with `live`, of a grouping or counting query, equal rows may be merged."""
-        return self._pipeline(pipeline, BindingTable(), live)
+    def rows(
+        self, pipeline: ir.Pipeline, live: Sequence[frozenset[str]] | None = None, *, distinct: bool = False
+    ) -> BindingTable:
+        """Return the rows of a match; with `live`, of a grouping or counting query, equal rows may be merged.
+
+        With `distinct`, the rows are a set.
+        """
+        return self._pipeline(pipeline, BindingTable(), live, distinct=distinct)
 
     def run(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
         """Apply some operators to rows."""
         return self._pipeline(pipeline, bindings)
 
     def passing(self, pipeline: ir.Pipeline, bindings: BindingTable) -> Mask | None:
-        """Return a mask of the rows for which some operators find a match, if it is known without running them; else
-        None.
+        """Return a mask of the rows for which some operators find a match; None if they do not only restrict the rows.
+
+        The rows have one variable. Optional blocks keep every row.
         """
+        optional = {var for op in pipeline if isinstance(op, ir.LeftJoin) for var in op.variables}
+        ops = tuple(op for op in pipeline if not isinstance(op, ir.LeftJoin))
+        if optional and any(optional.intersection(_read_by(op)) for op in ops):
+            return None
+        ((var, bound),) = bindings.bound.items()
+        if not ops:
+            return np.ones(bindings.count, bool)
+        linked = self._linked(ops, bound)
+        if linked is None:
+            found = self._pipeline(ops, bindings, live_after(ops, frozenset({var})), distinct=True)
+            linked = np.zeros(bound.data.row_count, bool)
+            linked[found.bound[var].numbers] = True
+        return linked if bound.whole else linked[bound.numbers]
+
+    def _linked(self, pipeline: ir.Pipeline, bound: Binding) -> Mask | None:
+        """Return a mask of the nodes of a table that have a neighbour, if the operators test nothing else."""
         if len(pipeline) != 1 or not isinstance(op := pipeline[0], ir.Expand) or op.src_type is not None:
             return None
         if op.dst_bound or op.dst_filters or op.edge_filters or op.min_hops != 1 or op.max_hops < 1:
             return None
-        bound = bindings.bound[op.src_var]
-        linked = self._context.hops(op.edge_type, op.also).has_neighbours(op.direction, bound.data.row_count)
-        return linked if bound.whole else linked[bound.numbers]
+        return self._context.hops(op.edge_type, op.also).has_neighbours(op.direction, bound.data.row_count)
 
     def _pipeline(
         self,
@@ -291,6 +311,12 @@ class MatchPipeline:
             return bindings
         if op.independent:
             return bindings.keep(~self._matched(op, bindings))
+        if len(op.outer_vars) == 1 and not isinstance(
+            (bound := bindings.bound[op.outer_vars[0]]).data, NullExtendedTable
+        ):
+            linked = self._linked(op.inner, bound)
+            if linked is not None:
+                return bindings.keep(~(linked if bound.whole else linked[bound.numbers]))
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         first, combinations = _distinct_combinations(columns)
         outer = bindings.only(op.outer_vars).take(first)
@@ -334,6 +360,23 @@ def _drop_unused(bindings: BindingTable, live: frozenset[str], *, distinct: bool
     if distinct and bindings.weight is not None and kept:
         return BindingTable(bindings.count, bindings.bound)
     return bindings
+
+
+def _read_by(op: ir.Op) -> Iterator[str]:
+    """Yield the variables of the row that an operator reads."""
+    match op:
+        case ir.Expand():
+            yield from (op.src_var, op.dst_var)
+        case ir.FindPaths():
+            yield from op.bound_vars
+        case ir.Filter():
+            yield from ir.variables_of(op.condition)
+        case ir.AntiJoin() | ir.LeftJoin():
+            yield from op.outer_vars
+        case ir.NodeScan():
+            pass
+        case _:
+            assert_never(op)
 
 
 def _distinct_combinations(columns: list[Numbers]) -> tuple[Numbers, Numbers]:

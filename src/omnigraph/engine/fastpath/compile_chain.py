@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
+from omnigraph.engine.adjacency.bfs import distinct_nodes
 from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -25,7 +26,7 @@ from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.fastpath.python_rows import PythonRows
 from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, compile_steps
 from omnigraph.engine.plan.limit_offset import apply_limit
-from omnigraph.engine.plan.liveness import required_variables
+from omnigraph.engine.plan.liveness import ignores_duplicates, required_variables
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -93,7 +94,8 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
     at_end = required_variables(plan.group_exprs)
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # ties are ordered by ids
-    steps = compile_steps(scan.var, (*map(ir.Filter, others), *rest), at_end, ())
+    distinct = ignores_duplicates(plan)
+    steps = compile_steps(scan.var, (*map(ir.Filter, others), *rest), at_end, (), distinct=distinct)
     if steps is None:
         return None
     tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}
@@ -146,7 +148,9 @@ def _is_known(expr: ir.Expr) -> bool:
 def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -> ResultFunction:
     """Return the function that computes the result from rows with these variables."""
     if plan.is_aggregate:
-        return _count_function(plan) or (lambda rows: _aggregate_rows(apply_limit(plan, rows.params), rows, variables))
+        return _count_function(plan, start) or (
+            lambda rows: _aggregate_rows(apply_limit(plan, rows.params), rows, variables)
+        )
     exprs = [column_expr(plan, column.expr) for column in plan.columns]
     names = tuple(column.name for column in plan.columns)
 
@@ -180,15 +184,33 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
     return values
 
 
-def _count_function(plan: ir.QueryIR) -> ResultFunction | None:
-    """Return the result function of a plan that only counts its rows; None for other plans."""
+def _count_function(plan: ir.QueryIR, start: str) -> ResultFunction | None:
+    """Return the result function of a plan that only counts its rows or its nodes; None for other plans."""
     if plan.having or plan.distinct or plan.is_cut or plan.limit == 0:
         return None
-    if not all(map(_counts_rows, (column.expr for column in plan.columns))):
-        return None
+    exprs = [column.expr for column in plan.columns]
     names = tuple(column.name for column in plan.columns)
     types = tuple(pa.int64() for _ in names)
-    return lambda rows: PythonRows(names, types, tuple([rows.count] for _ in names))
+    if all(map(_counts_rows, exprs)):
+        return lambda rows: PythonRows(names, types, tuple([rows.count] for _ in names))
+    var = _counted_node(exprs)
+    if var is None or var == start:
+        return None
+
+    def count_nodes(rows: ChainRows) -> PythonRows:
+        nodes = distinct_nodes(rows.numbers(var), rows.data(var).row_count) if rows.count else ()
+        return PythonRows(names, types, tuple([len(nodes)] for _ in names))
+
+    return count_nodes
+
+
+def _counted_node(exprs: Sequence[ir.Expr]) -> str | None:
+    """Return the variable whose distinct nodes all expressions count; None if there is none."""
+    counted: set[str | None] = set()
+    for expr in exprs:
+        node = expr.argument if isinstance(expr, ir.Aggregate) and expr.distinct and expr.function == "count" else None
+        counted.add(node.var if isinstance(node, ir.Entity) else None)
+    return counted.pop() if len(counted) == 1 else None
 
 
 def _aggregate_rows(plan: ir.QueryIR, rows: ChainRows, variables: tuple[str, ...]) -> pa.Table:

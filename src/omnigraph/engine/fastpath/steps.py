@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.bfs import bounded_hops
+from omnigraph.engine.adjacency.bfs import bounded_hops, distinct_nodes
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
@@ -63,6 +63,11 @@ class ChainRows:
         if rows > tuning.current.chain_rows_max or rows > self.context.limits.rows_max:
             raise TooManyRows
 
+    def check_steps(self, edges: int) -> None:
+        """Raise `TooManyRows` if a step to a set of nodes follows more edges than a chain can hold."""
+        if edges > tuning.current.chain_steps_max or edges > self.context.limits.rows_max:
+            raise TooManyRows
+
     def numbered(self, name: str) -> ChainRows:
         """Return the rows with one more column: their positions."""
         rows = ChainRows(self.context, self.params, self._tables, self._types, self.start)
@@ -103,14 +108,17 @@ RowPredicate = Callable[[ChainRows], Mask]
 
 
 def compile_steps(
-    start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...]
+    start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...], *, distinct: bool = False
 ) -> list[ChainStep] | None:
-    """Compile operators on rows with these columns; None if a chain does not support one of them."""
+    """Compile operators on rows with these columns; None if a chain does not support one of them.
+
+    With `distinct`, the rows are a set: it does not matter how often a row occurs.
+    """
     steps: list[ChainStep] = []
     pipeline = tuple(_one_by_one(pipeline))
     for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
         kept = tuple(var for var in columns if var in live)
-        step = _compile_step(start, op, columns, kept, live)
+        step = _compile_step(start, op, columns, kept, live, distinct=distinct)
         if step is None:
             return None
         steps.append(step)
@@ -119,7 +127,7 @@ def compile_steps(
 
 
 def _compile_step(
-    start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str]
+    start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str], *, distinct: bool
 ) -> ChainStep | None:
     match op:
         case ir.Filter():
@@ -132,7 +140,10 @@ def _compile_step(
             if op.dst_bound:
                 return _filter(_meets(start, op), kept) if _is_check(op) else None
             single = (op.min_hops, op.max_hops) == (1, 1)
-            return (_hop if single else _reach)(op, kept, arrives=op.dst_var in live)
+            arrives = op.dst_var in live
+            if not single:
+                return _reach(op, kept, arrives=arrives)
+            return _hop_to_set(op) if distinct and arrives and not kept else _hop(op, kept, arrives=arrives)
         case _:
             return None
 
@@ -183,6 +194,19 @@ def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
         rows.count = len(ends)
         if arrives:
             rows.columns[op.dst_var] = ends
+
+    return step
+
+
+def _hop_to_set(op: ir.Expand) -> ChainStep:
+    """One hop to the far end alone; every node is reached once."""
+
+    def step(rows: ChainRows) -> None:
+        neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
+        ends = neighbours.far(rows.numbers(op.src_var), rows.check_steps)
+        ends = distinct_nodes(ends, rows.data(op.dst_var).row_count)
+        rows.columns = {op.dst_var: ends}
+        rows.count = len(ends)
 
     return step
 

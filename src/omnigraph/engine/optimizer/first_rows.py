@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.engine import tuning
+from omnigraph.engine.exec.order_by import ordered_variable
 from omnigraph.query.plan import ir
 
 
@@ -27,6 +28,5 @@ def first_rows_of(plan: ir.QueryIR) -> FirstRows | None:
     rank = plan.order_by[0].expr
     if isinstance(rank, ir.Rrf):
         return FirstRows(rank.arms[0].prop.var, wanted, fused=True)
-    if isinstance(rank, ir.Nearest | ir.Bm25):
-        return FirstRows(rank.prop.var, wanted)
-    return None
+    var = rank.prop.var if isinstance(rank, ir.Nearest | ir.Bm25) else ordered_variable(plan)
+    return None if var is None else FirstRows(var, wanted)

@@ -17,7 +17,7 @@ from omnigraph.engine.plan.variable_types import edge_types, node_types
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 
-_ALTERNATIVES = 3
+_ORDERS_SHOWN = 3
 _EARLY_SHARE = 0.7
 """The start at the ordered variable is preferred if it is not much more expensive: its cost has an upper bound."""
 _DELAY_SHARE = 0.5
@@ -30,14 +30,14 @@ class PhysicalPlan:
 
     plan: ir.QueryIR
     choice: OrderChoice | None
-    """None if there was nothing to choose."""
+    """None if there was nothing to choose, or nothing was to be compared."""
 
 
-def optimize(plan: ir.QueryIR, statistics: GraphStatistics) -> PhysicalPlan:
-    """Return the cheapest plan with the results of a logical plan."""
+def optimize(plan: ir.QueryIR, statistics: GraphStatistics, *, compare: bool = False) -> PhysicalPlan:
+    """Return the cheapest plan with the results of a logical plan; with `compare`, also the best alternatives."""
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
-    found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), choose=True, first=first_rows_of(plan))
+    found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), compare=compare, first=first_rows_of(plan))
     return PhysicalPlan(replace(plan, pipeline=found.pipeline), found.choice)
 
 
@@ -63,14 +63,14 @@ class _Optimizer:
         outer_rows: float,
         outer: frozenset[str],
         *,
-        choose: bool = False,
+        compare: bool = False,
         first: FirstRows | None = None,
     ) -> _Optimized:
         """Return a pipeline in its cheapest order, for `outer_rows` rows with the variables `outer`."""
         pattern = pattern_of(pipeline, self._types)
         if pattern is None:
             return _Optimized(pipeline, outer_rows, math.inf)
-        return self._of_pattern(pattern, live, outer_rows, outer, choose=choose, first=first)
+        return self._of_pattern(pattern, live, outer_rows, outer, compare=compare, first=first)
 
     def _of_pattern(
         self,
@@ -79,7 +79,7 @@ class _Optimizer:
         outer_rows: float,
         outer: frozenset[str],
         *,
-        choose: bool = False,
+        compare: bool = False,
         first: FirstRows | None = None,
     ) -> _Optimized:
         free = sum(not vertex.outer for vertex in pattern.vertices)
@@ -94,10 +94,10 @@ class _Optimizer:
                 for var in variables
             }
         search = OrderSearch(pattern, self._statistics, self._selectivity, live, outer_rows)
-        orders = search.best(count=_ALTERNATIVES if choose and free > 1 else 1)
+        orders = search.by_start() if compare and free == len(pattern.vertices) else [search.best()]
         if first is not None:
             orders = self._with_first_rows(pattern, search, orders, first)
-        chosen = orders[0]
+        chosen, orders = orders[0], orders[:_ORDERS_SHOWN]
         choice = None
         if len(orders) > 1:
             names_of = [
@@ -119,7 +119,7 @@ class _Optimizer:
         if start is None:
             return orders
         complete = [replace(order, cost=order.cost + order.rows * cost.RANK) for order in orders]
-        (early,) = search.best(start=start)
+        early = search.best(start)
         scan = early.steps[0]
         rest = early.cost - scan.cost
         passing = min(early.rows / scan.rows, 1.0) if scan.rows else 1.0
@@ -128,10 +128,10 @@ class _Optimizer:
         if first.fused and (len(early.steps) > 2 or pattern.negations or pattern.filters):
             # The ranks depend on all nodes with a match, which are found first.
             exists = OrderSearch(pattern, self._statistics, self._selectivity, frozenset({first.var}))
-            spent += exists.best(start=start)[0].cost
+            spent += exists.best(start).cost
         found = replace(early, cost=spent * _EARLY_SHARE)
         kept = [order for order in complete if order.steps[0].vertex != start]
-        return sorted([found, *kept], key=lambda order: order.cost)[: len(orders)]
+        return sorted([found, *kept], key=lambda order: order.cost)
 
     # -- operators -------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class _Optimizer:
             for vertex in pattern.vertices
         )
         free = replace(pattern, vertices=vertices, filters=tuple(rest))
-        return self._of_pattern(free, frozenset(op.outer_vars), 1.0, frozenset(), choose=False)
+        return self._of_pattern(free, frozenset(op.outer_vars), 1.0, frozenset())
 
     def _size(self, var: str) -> float:
         if var in self._edge_types:

@@ -1,7 +1,9 @@
 """Search for the cheapest order of a pattern.
 
 A state is the set of bound vertices, as a bit mask. A move binds one more vertex, by a hop or by a scan, and takes
-every other hop between bound vertices. States are extended level by level; each level keeps the cheapest.
+every other hop between bound vertices. The cheapest state is extended next, so the first complete state is the cheapest
+of all. At most some states with the same number of vertices are extended: the search is exhaustive for small patterns
+and greedy for large ones.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from typing import NamedTuple
 
 from omnigraph.engine import tuning
 from omnigraph.engine.optimizer import cost
@@ -18,13 +20,14 @@ from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.statistics.graph_statistics import End, GraphStatistics
 from omnigraph.query.plan import ir
 
+_GREEDY_WIDTH = 3
+"""States that are extended at each level of a large pattern."""
 _DISTANCE_MAX = 64
 """Hops for which the reached nodes are estimated; nearly all nodes are reached before."""
 _NOTHING = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One move: the vertex that it binds, the hop that reaches it (None: a scan), and the hops that are checked."""
 
     vertex: int
@@ -59,6 +62,8 @@ class _Edge:
     steps: tuple[float, float]
     """Edges followed from one node at the first end, and at the second."""
     edges: float
+    share: float
+    """The share of edges that pass the conditions on the edge."""
     single: bool
     plain: bool
     """True for a single hop without an edge variable between nodes of exactly its endpoint types."""
@@ -79,10 +84,12 @@ class _Problem:
     unique: list[bool] = field(default_factory=list)
     """True if a key gives the vertex."""
     edges: list[_Edge] = field(default_factory=list)
-    at: list[list[int]] = field(default_factory=list)
-    """The hops of each vertex."""
-    next_to: list[list[int]] = field(default_factory=list)
-    """The other ends of the hops of each vertex."""
+    at: list[list[tuple[int, int]]] = field(default_factory=list)
+    """The hops of each vertex to other vertices, with their other ends."""
+    loops: list[list[int]] = field(default_factory=list)
+    """The hops of each vertex to itself."""
+    next_to: list[int] = field(default_factory=list)
+    """The vertices that hops connect with each vertex, as masks."""
     predicates: list[tuple[int, float, float]] = field(default_factory=list)
     """Conditions on several vertices: mask, share, cost for one row."""
     uses: list[int] = field(default_factory=list)
@@ -110,6 +117,7 @@ class OrderSearch:
         self._statistics = statistics
         self._selectivity = selectivity
         self._outer_rows = outer_rows
+        self._live_of: dict[int, int] = {}
         self._p = self._problem(live_at_end)
 
     # -- estimates -------------------------------------------------------------------------------
@@ -127,11 +135,17 @@ class OrderSearch:
             p.scan.append(cost.LOOKUP if unique else cost.OPERATOR + size * test)
             p.unique.append(unique)
             p.at.append([])
-            p.next_to.append([])
+            p.loops.append([])
+            p.next_to.append(0)
         for number, hop in enumerate(pattern.hops):
-            for end in set(hop.ends):
-                p.at[end].append(number)
-                p.next_to[end].append(hop.other(end))
+            left, right = hop.ends
+            if left == right:
+                p.loops[left].append(number)
+                continue
+            p.at[left].append((number, right))
+            p.at[right].append((number, left))
+            p.next_to[left] |= 1 << right
+            p.next_to[right] |= 1 << left
         for hop in pattern.hops:
             p.edges.append(self._edge(hop, p))
         numbers = {vertex.var: at for at, vertex in enumerate(pattern.vertices)}
@@ -175,7 +189,7 @@ class OrderSearch:
             steps = min(sums[0][1], edges), min(sums[1][1], edges)
         density = min(reach[0] / p.sizes[right], 1.0)
         plain = single and op.edge_var is None and op.src_type is None
-        return _Edge((left, right), density, reach, steps, edges, single, plain, (skew[0], skew[1]), siblings)
+        return _Edge((left, right), density, reach, steps, edges, share, single, plain, (skew[0], skew[1]), siblings)
 
     def _siblings(self, hop: Hop, vertex: int) -> int:
         """Return the vertices to which other hops of the same type lead from the same side of a vertex."""
@@ -196,74 +210,65 @@ class OrderSearch:
 
     # -- search ----------------------------------------------------------------------------------
 
-    def best(self, start: int | None = None, count: int = 1) -> list[Order]:
-        """Return the cheapest orders that start at different vertices; with `start`, only at this vertex."""
+    def best(self, start: int | None = None) -> Order:
+        """Return the cheapest order; with `start`, the cheapest that starts at this vertex."""
         p = self._p
         bound = sum(1 << at for at, vertex in enumerate(self._pattern.vertices) if vertex.outer)
-        every = (1 << len(p.sizes)) - 1
-        rows = self._outer_rows
-        first = _State(0.0, rows, ())
-        if bound == every:
-            state = self._checked(first, bound)
-            return [Order(state.steps, state.cost, state.rows)]
+        first = _State(0.0, self._outer_rows, None, None)
+        if not p.sizes:
+            return _order(first)
         if bound:
-            levels = {bound: self._checked(first, bound)}
-        else:
-            starts = [start] if start is not None else range(len(p.sizes))
-            levels = {1 << at: self._scanned(first, at, 0) for at in starts}
-            if count > 1:
-                return self._several(levels, every, count)
-        state = self._completed(levels, every)
-        return [Order(state.steps, state.cost, state.rows)]
+            return self._completed([(bound, self._checked(first, bound))])
+        starts = range(len(p.sizes)) if start is None else (start,)
+        return self._completed([(1 << at, self._scanned(first, at, 0)) for at in starts])
 
-    def _several(self, levels: dict[int, _State], every: int, count: int) -> list[Order]:
-        """Return the best order of each start, the best first."""
-        found = [self._completed({mask: state}, every) for mask, state in levels.items()]
-        found.sort(key=lambda state: (state.cost, [step.vertex for step in state.steps]))
-        return [Order(state.steps, state.cost, state.rows) for state in found[:count]]
+    def by_start(self) -> list[Order]:
+        """Return the cheapest order of each start, the cheapest first."""
+        found = [self.best(at) for at in range(len(self._p.sizes))]
+        return sorted(found, key=lambda order: (order.cost, [step.vertex for step in order.steps]))
 
-    def _completed(self, level: dict[int, _State], every: int) -> _State:
-        width = tuning.current.search_width
-        while every not in level:
-            if len(level) > width:
-                level = dict(heapq.nsmallest(width, level.items(), key=lambda item: (item[1].cost, item[0])))
-            following: dict[int, _State] = {}
-            for mask, state in sorted(level.items()):
-                for vertex in self._candidates(mask):
-                    grown = mask | 1 << vertex
-                    known = following.get(grown)
-                    bound = known.cost if known is not None else inf
-                    if state.cost < bound:
-                        found = self._extended(state, vertex, mask)
-                        if found.cost < bound:
-                            following[grown] = found
-            level = following
-        return level[every]
+    def _completed(self, starts: list[tuple[int, _State]]) -> Order:
+        vertices = len(self._p.sizes)
+        every = (1 << vertices) - 1
+        width = tuning.current.search_width if vertices <= tuning.current.search_vertices else _GREEDY_WIDTH
+        extended = [0] * (vertices + 1)
+        done: set[int] = set()
+        known: dict[int, float] = {mask: state.cost for mask, state in starts}
+        # A number of its own makes the order of equally cheap states definite.
+        queue = [(state.cost, mask, number, state) for number, (mask, state) in enumerate(starts)]
+        heapq.heapify(queue)
+        number = len(queue)
+        while True:
+            _, mask, _, state = heapq.heappop(queue)
+            if mask == every:
+                return _order(state)
+            level = mask.bit_count()
+            if mask in done or extended[level] >= width:
+                continue
+            done.add(mask)
+            extended[level] += 1
+            for vertex in self._candidates(mask):
+                grown = mask | 1 << vertex
+                if grown not in done:
+                    found = self._extended(state, vertex, mask)
+                    before = known.get(grown)
+                    if before is None or found.cost < before:
+                        known[grown] = found.cost
+                        number += 1
+                        heapq.heappush(queue, (found.cost, grown, number, found))
 
     def _candidates(self, mask: int) -> Sequence[int]:
         """Return the vertices that may be bound next: those that a hop reaches or a key gives, else all."""
         p = self._p
-        found = []
-        for vertex in range(len(p.sizes)):
-            if mask >> vertex & 1:
-                continue
-            near = any(
-                mask >> (edge.ends[0] + edge.ends[1] - vertex) & 1 for edge in map(p.edges.__getitem__, p.at[vertex])
-            )
-            if near or p.unique[vertex]:
-                found.append(vertex)
-        return found or [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
+        free = [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
+        found = [vertex for vertex in free if p.next_to[vertex] & mask or p.unique[vertex]]
+        return found or free
 
     def _extended(self, state: _State, vertex: int, mask: int) -> _State:
         p = self._p
-        hops = [
-            at
-            for at in p.at[vertex]
-            if mask >> (p.edges[at].ends[0] + p.edges[at].ends[1] - vertex) & 1
-            and p.edges[at].ends[0] != p.edges[at].ends[1]
-        ]
-        if not hops:
+        if not p.next_to[vertex] & mask:
             return self._scanned(state, vertex, mask)
+        hops = [at for at, end in p.at[vertex] if mask >> end & 1]
         found = self._expanded(state, vertex, mask, hops)
         if p.unique[vertex]:
             scanned = self._scanned(state, vertex, mask)
@@ -280,7 +285,7 @@ class OrderSearch:
         elif not p.unique[vertex]:
             spent += cost.PIPELINE
         grown = mask | 1 << vertex
-        checks = tuple(at for at in p.at[vertex] if grown >> p.edges[at].ends[0] & grown >> p.edges[at].ends[1] & 1)
+        checks = (*(at for at, end in p.at[vertex] if mask >> end & 1), *p.loops[vertex])
         for at in checks:
             spent += cost.OPERATOR + rows * self._check_cost(at)
             rows *= self._check_share(at)
@@ -293,7 +298,7 @@ class OrderSearch:
         if len(hops) > 1:
             hops = sorted(hops, key=lambda at: (self._fan(at, vertex, mask), at))
         first, *others = hops
-        loops = [at for at in p.at[vertex] if p.edges[at].ends[0] == p.edges[at].ends[1]]
+        loops = p.loops[vertex]
         edge = p.edges[first]
         near = 0 if edge.ends[1] == vertex else 1
         fan = self._fan(first, vertex, mask)
@@ -310,7 +315,7 @@ class OrderSearch:
             met = min(fan * self._check_share(others[0]), 1.0)
             return self._finished(state, Step(vertex, first, (others[0],), rows * met, spent), mask, grown)
         middle = rows * fan
-        follow = middle * cost.ROW
+        follow = (rows * edge.steps[near] if edge.single and edge.share < 1 else middle) * cost.ROW
         alone = p.counting and live == 1 << vertex and not others and not loops and edge.plain and p.test[vertex] == 0
         if alone and rows * 4 >= p.sizes[edge.ends[near]]:
             follow = min(follow, edge.edges * cost.EDGE)
@@ -340,7 +345,7 @@ class OrderSearch:
             elif live & (live - 1) == 0:
                 rows = min(rows, self._outer_rows * p.sizes[live.bit_length() - 1])
         step = Step(step.vertex, step.hop, step.checks, rows, spent, matched)
-        return _State(state.cost + spent, rows, (*state.steps, step))
+        return _State(state.cost + spent, rows, step, state)
 
     def _checked(self, state: _State, mask: int) -> _State:
         """Check the hops between the outer variables."""
@@ -352,7 +357,7 @@ class OrderSearch:
             rows *= self._check_share(at)
         if not checks:
             return state
-        return _State(spent, rows, (Step(-1, None, tuple(checks), rows, spent, rows),))
+        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows), state)
 
     def _fan(self, at: int, vertex: int, mask: int) -> float:
         """Return the nodes that a hop reaches from one row."""
@@ -373,22 +378,35 @@ class OrderSearch:
         p = self._p
         if not p.counting:
             return mask
+        known = self._live_of.get(mask)
+        if known is not None:
+            return known
         live = p.at_end & mask
-        for edge in p.edges:
-            left, right = edge.ends
-            if (mask >> left & 1) != (mask >> right & 1):
-                live |= 1 << left | 1 << right
+        for vertex, near in enumerate(p.next_to):
+            if mask >> vertex & 1 and near & ~mask:
+                live |= 1 << vertex
         for needed in p.uses:
             if needed & ~mask:
-                live |= needed
-        return live & mask
+                live |= needed & mask
+        self._live_of[mask] = live
+        return live
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     cost: float
     rows: float
-    steps: tuple[Step, ...]
+    step: Step | None
+    before: _State | None
+
+
+def _order(state: _State) -> Order:
+    """Return the moves that lead to a state."""
+    steps: list[Step] = []
+    at: _State | None = state
+    while at is not None and at.step is not None:
+        steps.append(at.step)
+        at = at.before
+    return Order(tuple(reversed(steps)), state.cost, state.rows)
 
 
 def _side(hop: Hop, vertex: int) -> str:

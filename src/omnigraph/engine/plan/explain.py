@@ -8,6 +8,7 @@ from dataclasses import replace
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
+from omnigraph.engine.optimizer.optimize import optimize
 from omnigraph.engine.plan.cardinality import CardinalityEstimates, format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
@@ -32,7 +33,7 @@ class PlanExplainer:
         self._types = prepared.types
         self._snapshot = snapshot
         self._cache = cache
-        self._choice = prepared.choice
+        self._logical = prepared.logical
         self._statistics = GraphStatistics(prepared.catalog, snapshot, cache)
         self._estimates = CardinalityEstimates(prepared.plan, self._statistics)
 
@@ -44,7 +45,7 @@ class PlanExplainer:
 
     def _orders(self) -> Iterable[str]:
         """Yield a line for the chosen order with its reason, and one for each of the best alternatives."""
-        choice = self._choice
+        choice = optimize(self._logical, self._statistics, compare=True).choice
         if choice is None:
             return
         for number, (names, cost) in enumerate(zip(choice.orders, choice.costs, strict=True)):

@@ -22,6 +22,14 @@ def required_variables(exprs: Iterable[ir.Expr]) -> frozenset[str]:
     return frozenset(found)
 
 
+def ignores_duplicates(plan: ir.QueryIR) -> bool:
+    """Return True if it does not matter how often a row of the match occurs: the match is then a set of rows."""
+    if not plan.is_aggregate:
+        return False
+    calls = [part for expr in plan.group_exprs for part in ir.walk(expr) if isinstance(part, ir.Aggregate)]
+    return all(call.distinct or call.function in ("min", "max") for call in calls)
+
+
 def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[str]]:
     """Return for each operator the variables used after it, given those used after the last one."""
     needed = set(at_end)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
-from omnigraph.engine.plan.liveness import live_after, required_variables
-from omnigraph.engine.plan.order_choice import OrderChoice
+from omnigraph.engine.plan.liveness import ignores_duplicates, live_after, required_variables
 from omnigraph.engine.plan.variable_types import node_types
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.plan_hash import plan_hash
@@ -28,10 +27,10 @@ class PreparedQuery:
     """Variable → node type."""
     live: Sequence[frozenset[str]] | None
     """The variables used after each operator, for a query that groups or counts."""
+    distinct: bool
+    """True if the rows of the match are a set: it does not matter how often a row occurs."""
     chain: Chain | None
     """The plan as a compiled chain, if it starts at a key."""
-    choice: OrderChoice | None = None
-    """The orders that the optimizer considered."""
 
     @property
     def trivial(self) -> bool:
@@ -44,11 +43,11 @@ class PreparedQuery:
         return plan_hash(self.logical)
 
 
-def prepare(
-    plan: ir.QueryIR, catalog: Catalog, logical: ir.QueryIR | None = None, choice: OrderChoice | None = None
-) -> PreparedQuery:
+def prepare(plan: ir.QueryIR, catalog: Catalog, logical: ir.QueryIR | None = None) -> PreparedQuery:
     """Compute the per-plan state of a physical plan."""
     live = live_after(plan.pipeline, required_variables(plan.group_exprs)) if plan.is_aggregate else None
     types = node_types(plan.pipeline)
     chain = compile_chain(plan, catalog, types)
-    return PreparedQuery(plan, plan if logical is None else logical, catalog, types, live, chain, choice)
+    return PreparedQuery(
+        plan, plan if logical is None else logical, catalog, types, live, ignores_duplicates(plan), chain
+    )

@@ -250,7 +250,6 @@ def test_profile_lists_operators_and_rows(graph):
     assert [(step[1], int(step[2])) for step in steps if step] == [
         ("scan", 2),
         ("without", 2),
-        ("expand", 0),
         ("expand", 3),
         ("return", 3),
     ]

@@ -31,7 +31,11 @@ MATCHES = [
     "$d: Doc $t: Tag $d.name > $t.name",
     "$t: Tag $d about $t",
     "$d: Doc { n: 1 } $d about $t",
+    "$d: Doc optional { $d about $t }",
+    "$d: Doc optional { $d about $t } $t.name is null",
+    "$d: Doc $d cites $c optional { $c about $t } not { $d about $_ }",
 ]
+SORTS = ["$d.n", "$d.n desc, $d.name", "$d.name desc", "$d.n, $d.text desc", ""]
 RANKS = [
     "nearest($d.vec, [1, 0])",
     'bm25($d.text, "red stone")',
@@ -92,3 +96,46 @@ def test_rest_of_the_match_runs_for_few_entities(tmp_path, monkeypatch):
         text = f"query q() {{ match {{ $d: Doc $d about $t }} return {{ $d.name }} order {{ {rank} }} limit 3 }}"
         assert len(graph.query(text)) == 3
     assert max(seen) <= 64
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 200])
+def test_first_rows_are_those_of_the_whole_match(tmp_path, tune, limit):
+    graph = build(tmp_path, limit)
+    tune(ranked_candidates_min=1, ranked_overfetch=2)
+    for match in MATCHES:
+        for sort in SORTS:
+            order = f"order {{ {sort} }}" if sort else ""
+            text = f"query q() {{ match {{ {match} }} return {{ $d.name, $d }} {order} }}"
+            rows = graph.query(text).to_rows()
+            few = graph.query(text[:-1] + f"limit {limit} }}").to_rows()
+            if sort:
+                assert few == rows[:limit], text
+            else:
+                assert len(few) == min(limit, len(rows))
+                assert all(row in rows for row in few)
+
+
+def test_match_of_the_first_rows_runs_for_few_entities(tmp_path, monkeypatch):
+    docs = [node("Doc", name=f"d{at:03}", n=at % 100) for at in range(600)]
+    about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(600)]
+    graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
+    seen: list[int] = []
+    expand = MatchPipeline._expand
+
+    def counting(self: MatchPipeline, op: ir.Expand, frame: Any) -> Any:
+        seen.append(frame.count)
+        return expand(self, op, frame)
+
+    monkeypatch.setattr(MatchPipeline, "_expand", counting)
+    text = "query q() { match { $d: Doc $d about $t } return { $d.name } order { $d.n desc } limit 3 }"
+    assert [row["d.name"] for row in graph.query(text).to_pylist()] == ["d099", "d199", "d299"]
+    assert max(seen) <= 70
+
+
+def test_fusion_finds_the_nodes_with_a_match_without_their_rows(tmp_path, monkeypatch):
+    graph = build(tmp_path, 3)
+    match = "$d: Doc $d cites $c $c about $t"
+    text = f"query q() {{ match {{ {match} }} return {{ $d.name }} order {{ {RANKS[2]} }} limit 3 }}"
+    expected = graph.query(text).to_rows()
+    monkeypatch.setattr(MatchPipeline, "passing", lambda *_: None)
+    assert graph.query(text).to_rows() == expected
