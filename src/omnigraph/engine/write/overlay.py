@@ -332,3 +332,7 @@ class WriteOverlay:
     def added_rows(self) -> Mapping[str, int]:
         """Return the number of rows that the write adds to each table."""
         return {table.key: table.added_rows for table in self.changed_tables()}
+
+    def size_bytes(self) -> int:
+        """Return the size of the written rows in memory."""
+        return sum(table.rows.nbytes for table in self.changed_tables())

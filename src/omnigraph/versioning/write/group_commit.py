@@ -38,6 +38,8 @@ WRITES_MAX = 64
 """Maximum number of writes of a group."""
 IDS_MAX = 4_096
 """Maximum number of rows that the writes of a group change."""
+BYTES_MAX = 16 * 1024 * 1024
+"""Maximum size of the rows of a group of several writes."""
 assert WRITES_MAX <= PARTS_MAX
 
 
@@ -66,11 +68,13 @@ class GroupTransaction(Transaction):
         self.members: list[GroupMember] = []
         self._ids: dict[str, set[str]] = {}
         self._keys: set[tuple[str, str | None]] = set()
+        self._bytes = 0
 
     @property
     def is_full(self) -> bool:
         """True if no further write can be admitted."""
-        return len(self.members) >= WRITES_MAX or sum(map(len, self._ids.values())) >= IDS_MAX
+        ids = sum(map(len, self._ids.values()))
+        return len(self.members) >= WRITES_MAX or ids >= IDS_MAX or self._bytes >= BYTES_MAX
 
     def admit(self, attempt: Transaction) -> GroupMember | None:
         """Add a prepared write to the group; return None if it cannot be published together with those before it."""
@@ -79,6 +83,9 @@ class GroupTransaction(Transaction):
             return None
         touched = {key: list(ids) for key, ids in writes.touched().items()}
         if sum(map(len, (*touched.values(), *self._ids.values()))) > IDS_MAX:
+            return None
+        size = writes.size_bytes()
+        if self.members and self._bytes + size > BYTES_MAX:
             return None
         if any(self.snapshot.tables[key].pin.part is not None for key in touched):
             return None
@@ -89,6 +96,7 @@ class GroupTransaction(Transaction):
             if (request.key, request.actor) in self._keys:
                 return None
             self._keys.add((request.key, request.actor))
+        self._bytes += size
         member = GroupMember(attempt.options, touched, writes.added_rows())
         for key, ids in touched.items():
             self._ids.setdefault(key, set()).update(ids)

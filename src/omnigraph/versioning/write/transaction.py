@@ -159,6 +159,9 @@ class PendingWrites(Protocol):
     def added_rows(self) -> Mapping[str, int]:
         """Return the number of rows that the write adds to each table."""
 
+    def size_bytes(self) -> int:
+        """Return the size of the written rows in memory."""
+
 
 class Transaction:
     """One attempt of a write, on one snapshot.

@@ -277,6 +277,12 @@ def test_large_writes_are_not_combined(graph, monkeypatch):
     assert [parts_of(graph, one.commit_id) for one in (a, all_, b)] == [{}, {}, {}]
 
 
+def test_large_values_are_not_combined(graph, monkeypatch):
+    monkeypatch.setattr(group_commit, "BYTES_MAX", 1_000)
+    done = grouped(graph, [partial(graph.mutate, ADD, {"name": letter * 600, "n": 1}) for letter in "abc"])
+    assert [parts_of(graph, one.commit_id) for one in done] == [{}, {}, {}]
+
+
 # -- parts -------------------------------------------------------------------------------------------
 
 
