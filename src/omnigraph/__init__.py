@@ -11,13 +11,13 @@ Heavy dependencies such as Lance are imported on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from omnigraph import errors
 from omnigraph.version import __version__
 
+TYPE_CHECKING = False  # `typing` is slow to import; type checkers know this name
 if TYPE_CHECKING:
-    from omnigraph import spark
+    from typing import Any
+
+    from omnigraph import errors, spark
     from omnigraph.aio import AsyncGraph, aopen
     from omnigraph.client.async_remote_graph import AsyncRemoteGraph
     from omnigraph.client.connect import aconnect, connect
@@ -58,6 +58,7 @@ _HOMES = {
     "init": "omnigraph.graph_open",
     "open": "omnigraph.graph_open",
     "Snapshot": "omnigraph.versioning.model.snapshot",
+    "errors": "omnigraph.errors",
     "spark": "omnigraph.spark",
 }
 

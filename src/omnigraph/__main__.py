@@ -1,5 +1,5 @@
 """`python -m omnigraph` is the `omnigraph` program."""
 
-from omnigraph.cli.main import main
+from omnigraph.cli.entry import main
 
 main()

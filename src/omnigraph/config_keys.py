@@ -257,6 +257,7 @@ KEYS: Mapping[str, Check] = {
     "cli.branch": _text,
     "cli.actor": _text,
     "cli.policy": _one_of(*CLI_POLICIES),
+    "cli.warm": _switch,
     "cli.output_format": _one_of(*FORMATS),
     "cli.table_max_column_width": _width,
     "cli.table_cell_layout": _one_of(*LAYOUTS),

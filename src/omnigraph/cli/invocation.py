@@ -25,7 +25,7 @@ from omnigraph.cli import completion
 from omnigraph.cli.addresses import Address, GivenAddress, find_address
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.output import remark
-from omnigraph.cli.process_settings import owns_process
+from omnigraph.cli.process_settings import owns_process, want_server
 from omnigraph.config import FILE_NAME, Config, find_config, with_env_file
 from omnigraph.errors import GraphNotFound, InputError, OmniGraphError
 from omnigraph.fast_dataclass import dataclass
@@ -200,9 +200,9 @@ class Invocation:
         """Return the branch: the option, that of the alias, or the configured one (`main` by default)."""
         return given or fallback or str(self.config.get("cli.branch"))
 
-    def storage(self, fallback: str | None = None) -> Address:
+    def storage(self, fallback: str | None = None, given: GivenAddress | None = None) -> Address:
         """Return the address of a graph in storage; raises `InputError` for a server."""
-        address = self.address(fallback)
+        address = self.address(fallback, given)
         if address.is_server:
             raise InputError(
                 f"'omnigraph {self.command}' requires direct storage access; '{redact_uri(address.uri)}' is a server",
@@ -248,6 +248,8 @@ class Invocation:
         graph = open_graph(address.uri, branch=first, actor=self.actor, read_only=read_only, environ=self.environ)
         if not read_only:
             self._written = functools.partial(_change_since, graph, graph.newest_version)
+        if self.config.get("cli.warm"):
+            want_server(address.uri, self.command)
         return graph if access is None else graph.with_access(access).on(branch)
 
     def _connect(self, address: Address, branch: str, *, read_only: bool) -> Graph:

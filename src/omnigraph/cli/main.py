@@ -13,7 +13,8 @@ from omnigraph.cli.completion import VARIABLE as COMPLETION_VARIABLE
 from omnigraph.cli.completion import prepare_completion
 from omnigraph.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, report, report_defect, report_usage
 from omnigraph.cli.io.terminal_text import visible
-from omnigraph.cli.process_settings import own_process
+from omnigraph.cli.process_end import end_process
+from omnigraph.cli.process_settings import own_process, start_wanted_server
 from omnigraph.cli.program import build_program
 from omnigraph.errors import OmniGraphError
 
@@ -23,14 +24,11 @@ def main() -> None:
     own_process()
     try:
         code = run(sys.argv[1:])
+        start_wanted_server()
     except KeyboardInterrupt:
         # The interrupt arrived while another failure was being reported.
         code = INTERRUPTED
-    if code == INTERRUPTED:
-        # CPython records an interrupt that leaves an exec (dataclasses use one) as unhandled and would end the process
-        # by the signal. The next exec clears the record.
-        exec("")  # noqa: S102
-    sys.exit(code)
+    end_process(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -32,6 +32,24 @@ def owns_process() -> bool:
     return _owned.is_set()
 
 
+_wanted: list[tuple[str, str]] = []
+"""The graph and the command for which a warm server is wanted at the end of the process."""
+
+
+def want_server(uri: str, command: str) -> None:
+    """Let a warm server of a graph be started when the process ends, if it runs this program only."""
+    if owns_process():
+        _wanted[:] = [(uri, command)]
+
+
+def start_wanted_server() -> None:
+    """Start the warm server that a command wanted."""
+    for uri, command in _wanted:
+        from omnigraph.cli.warm.launch import start_server
+
+        start_server(uri, command)
+
+
 def apply_process_settings(environ: MutableMapping[str, str]) -> None:
     """Check the settings and put them in force for this process and its children."""
     folder = environ.get(TEMPORARY, "").strip()

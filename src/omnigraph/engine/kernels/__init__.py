@@ -182,6 +182,13 @@ def isolated() -> Iterator[KernelLoader]:
         _loader = before
 
 
+def load_if_cached() -> bool:
+    """Load the kernels now if they are compiled; return True if they are available."""
+    if not _loader.modules and _loader.load_cached():
+        _loader.asked = True
+    return bool(_loader.modules)
+
+
 def load() -> bool:
     """Load the kernels now, as a server or a benchmark does; return True if they are available.
 

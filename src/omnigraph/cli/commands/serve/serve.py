@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from omnigraph.cli.addresses import GivenAddress
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, takes_config
+from omnigraph.cli.io.output import remark
+from omnigraph.cli.process_end import end_process
 from omnigraph.config_keys import SERVER_SETTINGS, Setting
 from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact_uri
@@ -28,7 +31,7 @@ _FLAGS = {setting.key.replace(".", "_"): setting for setting in SERVER_SETTINGS 
 """Parameter of the command → setting."""
 
 
-def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> None:
+def _serve(run: Invocation, uris: list[str] | None = None, warm: bool = False, **values: Any) -> None:
     """Serve graphs over HTTP.
 
     The graph is the URI, the name of --target, or 'server.graph'; without these, every graph under 'graphs:' is served.
@@ -37,7 +40,11 @@ def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> Non
     The server has more settings than options: see docs/server-config.md.
 
     omnigraph serve ./my.omni --local
+    omnigraph serve --warm ./my.omni
     """
+    if warm:
+        _serve_warm(run, uris or [], [_FLAGS[name].flag for name, value in values.items() if _given(value) is not None])
+        return
     if uris and values["graph"] is not None:
         raise UsageFault(
             f"more than one graph was given: the URI {redact_uri(uris[0])!r}, --target {values['graph']!r}"
@@ -52,6 +59,27 @@ def _serve(run: Invocation, uris: list[str] | None = None, **values: Any) -> Non
     flags = {_FLAGS[name].key: _given(value) for name, value in values.items()}
     code = serve(StartOptions(tuple(uris or ()), run.options.config, flags))
     raise typer.Exit(code)
+
+
+def _serve_warm(run: Invocation, uris: list[str], others: list[str | None]) -> None:
+    """Run the commands of this user in processes that are forked from this one."""
+    if others:
+        raise UsageFault(f"--warm serves the command line and excludes {', '.join(filter(None, others))}")
+    if len(uris) > 1:
+        raise UsageFault("--warm takes one graph")
+    from omnigraph.cli.warm.server import IDLE_S, open_server
+
+    address = run.storage(given=GivenAddress(uris[0] if uris else None))
+    server = open_server(address.uri)
+    remark("note", f"commands of this user run warm; the server ends after {int(IDLE_S / 60)} minutes without one")
+    job = server.serve()
+    if job is None:
+        remark("note", f"the warm server ended after {server.served} commands")
+        return
+    from omnigraph.cli.main import run as run_command
+
+    job.enter()
+    end_process(run_command(job.arguments))
 
 
 def _given(value: Any) -> Any:
@@ -75,10 +103,14 @@ _URIS = Annotated[
     list[str] | None,
     typer.Argument(metavar="URI", help="The graphs: folders or s3://bucket/prefix.", show_default=False),
 ]
+_WARM = Annotated[
+    bool, typer.Option("--warm", help="Run commands of this user at a Unix socket, in forked processes; no HTTP.")
+]
 _serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         inspect.Parameter("run", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Invocation),
         inspect.Parameter("uris", inspect.Parameter.KEYWORD_ONLY, annotation=_URIS, default=None),
+        inspect.Parameter("warm", inspect.Parameter.KEYWORD_ONLY, annotation=_WARM, default=False),
         *(_parameter(name, setting) for name, setting in _FLAGS.items()),
     ]
 )
