@@ -7,7 +7,14 @@ from threading import Barrier, Thread
 import omnigraph as og
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.manifest import commit_log
-from omnigraph.storage.manifest.commit_log import CommitLog, encode_entry, encode_record, entry_name, new_record
+from omnigraph.storage.manifest.commit_log import (
+    CommitLog,
+    encode_entry,
+    encode_record,
+    entry_name,
+    first_version_of,
+    new_record,
+)
 from support.commands import SCHEMA
 from support.s3 import S3
 from support.store import repository_of
@@ -66,3 +73,41 @@ def test_checkpoints_trim_a_bucket(s3: S3, monkeypatch):
     for handle in (graph, reader, og.open(uri, read_only=True, environ=s3.environ)):
         assert len(handle.branches()) == 141
     assert graph.verify() == []
+
+
+def test_a_reader_requests_several_entries_while_others_publish(s3: S3, monkeypatch):
+    uri = s3.new_place()
+    writer = og.init(uri, SCHEMA, environ=s3.environ)
+    reader = og.open(uri, environ=s3.environ)
+    asked: list[str] = []
+    log = repository_of(reader).manifest._log
+    read = log.read
+    monkeypatch.setattr(log, "read", lambda name: (asked.append(name), read(name))[1])
+
+    def look() -> list[int]:
+        """Return the versions whose entries a look requests, relative to the known version."""
+        known = repository_of(reader).state().version
+        asked.clear()
+        publish()
+        assert repository_of(reader).state().version == repository_of(writer).state().version
+        return sorted(version - known for version in map(first_version_of, asked) if version is not None)
+
+    made: list[str] = []
+    several = 1
+
+    def publish() -> None:
+        for _ in range(several):
+            made.append(f"b{len(made)}")
+            writer.branch_create(made[-1])
+
+    look()
+    several = 0
+    assert [len(look()) for _ in range(4)][-1] == 1
+    several = 1
+    assert look() == [1, 2], "one after the other"
+    assert look() == [1, 2, 3, 4], "together"
+    several = 6
+    assert look() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert set(made) <= set(reader.branches())
+    several = 0
+    assert [len(look()) for _ in range(4)][-1] == 1, "nobody publishes any more"

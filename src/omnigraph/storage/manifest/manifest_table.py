@@ -45,7 +45,7 @@ from omnigraph.storage.manifest.commit_log import (
     new_record,
 )
 from omnigraph.storage.manifest.manifest_schema import SCHEMA, STATE_TYPES, HistoryFilter, Row, to_rows
-from omnigraph.storage.parallel import request
+from omnigraph.storage.parallel import each_request, request
 
 _CHECKPOINT_RECORDS = 64
 _CHECKPOINT_EVERY = 16
@@ -61,7 +61,11 @@ _KEEP_ENTRIES = 64
 _READ_TRIES = 20
 _CHECKPOINT_TRIES = 3
 _NEXT_MAX = 3
-"""Entries that are read one after the other before they are listed."""
+"""Requests for the next entries that are made one after the other before the entries are listed."""
+_TOGETHER = 4
+"""Entries that are requested together if others publish."""
+_QUIET_LOOKS = 3
+"""Looks without a new version after which nobody else is considered to publish."""
 
 
 class PublishConflict(Exception):
@@ -178,6 +182,8 @@ class ManifestTable:
         self.location = location
         self.sync = sync
         self._stored_form = stored_form
+        self._quiet = _QUIET_LOOKS
+        """Looks without a new version since the last one with a version of another publisher."""
         self.locks = WriteLocks(location)
         self._log = CommitLog(location, sync=sync)
         self._checkpoints = CheckpointTable(location, sync=sync)
@@ -317,20 +323,29 @@ class ManifestTable:
         """Return the newest version if few entries lead to it from a known one that was recently the newest.
 
         No entry after the known one was removed since, so an unused name means that there is no newer version. The
-        entries are listed now and then nevertheless, because the graph may have been replaced.
+        entries are listed now and then nevertheless, because the graph may have been replaced. If others published
+        recently, the entries of several versions are requested together.
         """
         if known.entry is None or look.at[0] - look.listed_at > LOOK_AGE_S:
             return None
         found = known
         for _ in range(_NEXT_MAX):
-            entry = self._log.read(found.next_entry)
-            if entry is None:
+            names = [entry_name(found.version + number) for number in range(1, (_TOGETHER if self._is_busy else 1) + 1)]
+            before = found
+            for name, entry in zip(names, each_request(self._log.read, names), strict=True):
+                extended = self._continued(before, entry, name) if entry is not None else found
+                if extended is None:
+                    return None
+                found = extended
+            if found is before or found.next_entry in names:
+                self._quiet = 0 if found is not known else self._quiet + 1
                 return found
-            extended = self._continued(found, entry, found.next_entry)
-            if extended is None:
-                return None
-            found = extended
         return None
+
+    @property
+    def _is_busy(self) -> bool:
+        """True if one of the last looks found versions of other publishers."""
+        return self._quiet < _QUIET_LOOKS
 
     def _listed(self, known: ManifestVersion) -> ManifestVersion | None:
         """Return the newest version if the newest entry continues a known one; None if everything must be read."""
