@@ -23,6 +23,9 @@ settings.load_profile("omnigraph")
 # Tests share compiled kernels with each other, not with the user who runs them.
 os.environ.setdefault("OMNIGRAPH_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "cache"))
 
+# A warm server of the user who runs the tests is not part of them.
+os.environ["OMNIGRAPH_WARM"] = "off"
+
 pytest.register_assert_rewrite("support.store", "support.storm")
 
 
@@ -69,7 +72,7 @@ def kernel_loader() -> Iterator[kernels.KernelLoader]:
 @pytest.fixture
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without OmniGraph settings and without keys of embedding providers."""
-    kept = ("OMNIGRAPH_UPDATE_GOLDEN", "OMNIGRAPH_CACHE_DIR")
+    kept = ("OMNIGRAPH_UPDATE_GOLDEN", "OMNIGRAPH_CACHE_DIR", "OMNIGRAPH_WARM")
     for name in list(os.environ):
         if name.startswith(("OMNIGRAPH_", "OPENAI_", "GEMINI_", "OPENROUTER_")) and name not in kept:
             monkeypatch.delenv(name)

@@ -13,6 +13,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -81,6 +82,7 @@ class Job:
         os.umask(self.mask)
         os.environ.clear()
         os.environ.update(self.environ)
+        tempfile.tempdir = None  # chosen again from the variables
         # As at the start of a process; the server may have been started with signals that are ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):

@@ -99,7 +99,7 @@ def facts(environ: Mapping[str, str]) -> list[str]:
     limits = [
         f"{name}={resource.getrlimit(getattr(resource, name))}" for name in dir(resource) if name.startswith("RLIMIT_")
     ]
-    spaces = [_link(f"/proc/self/ns/{name}") for name in ("mnt", "net", "user", "cgroup", "uts", "ipc")]
+    spaces = [_link(f"/proc/self/ns/{name}") for name in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")]
     user = [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), *os.getgroups()]
     variables = [f"{name}={value}" for name, value in sorted(environ.items()) if name.startswith(_START_PREFIXES)]
     flags = [str(sys.flags), str(sys.version_info), sys.getfilesystemencoding()]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.cli.main import run
 from omnigraph.cli.warm import client, messages, sockets
 
 pytestmark = pytest.mark.skipif(not sockets.is_offered(), reason="no fork or no Unix sockets")
@@ -171,6 +172,35 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
 def test_the_outcome_is_the_same(server: Server, folder: Path, runtime: Path, case: str) -> None:
     words, more = CASES[case]
     assert outcome(words, folder, runtime, use=True, **more) == outcome(words, folder, runtime, use=False, **more)
+
+
+def on_terminal(words: list[str], folder: Path, environ: dict[str, str]) -> tuple[int, bytes]:
+    """Run a command with a terminal as its three streams."""
+    own, other = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "omnigraph", *words], cwd=folder, env=environ, stdin=other, stdout=other, stderr=other
+    )
+    os.close(other)
+    shown = b""
+    try:
+        while data := os.read(own, 65_536):
+            shown += data
+    except OSError:
+        # Linux reports the end of a terminal as an error.
+        pass
+    os.close(own)
+    return process.wait(60), shown
+
+
+@pytest.mark.parametrize("words", [READ, ["status"], ["read", "--nope"]], ids=["read", "status", "usage"])
+def test_colours_on_a_terminal(server: Server, folder: Path, runtime: Path, words: list[str]) -> None:
+    """Without a pager, a command also runs in the server on a terminal."""
+    both = [
+        on_terminal(words, folder, environment(runtime, PAGER="cat", TERM="xterm", **switch))
+        for switch in ({}, {"OMNIGRAPH_WARM": "off"})
+    ]
+    assert both[0] == both[1]
+    assert b"\x1b[" in both[0][1]
 
 
 def test_queries_from_stdin(server: Server, folder: Path, runtime: Path) -> None:
@@ -472,6 +502,41 @@ def test_folders_that_others_can_enter_are_not_used(tmp_path: Path) -> None:
     open_to_all.rmdir()
     open_to_all.symlink_to(tmp_path)
     assert sockets.find_folder(environ, make=True) is None
+
+
+def test_platforms_without_fork(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is a clear message, and the program runs every command itself."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sockets, "is_offered", lambda: False)
+    assert client.try_run(READ) is None
+    assert run(["serve", "--warm"]) == 1
+    assert capsys.readouterr().err.startswith("error: a warm server needs Unix sockets and fork")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--local"], "--warm serves the command line and excludes --local"),
+        (["--bind", "127.0.0.1:0"], "--warm serves the command line and excludes --bind"),
+        (["a.omni", "b.omni"], "--warm takes one graph"),
+    ],
+)
+def test_options_that_warm_servers_do_not_have(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], problem: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert run(["serve", "--warm", *words]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_warm_server_needs_storage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert run(["serve", "--warm", "http://127.0.0.1:1"]) == 1
+    assert "requires direct storage access" in capsys.readouterr().err
 
 
 def test_messages() -> None:
