@@ -174,4 +174,6 @@ def check_servers(servers: Servers) -> list[str]:
             found.append(f"{slot.log.name}: {log[-3000:]}")
     # The next start removes what killed processes left.
     remove_abandoned_bodies(servers.temporary, age_s=0)
-    return found + [f"temporary file {path.name}" for path in servers.temporary.rglob("*")]
+    # Lock files stay; there is a fixed number of them.
+    left_files = [path for path in servers.temporary.rglob("*") if "omnigraph-locks" not in str(path)]
+    return found + [f"temporary file {path.name}" for path in left_files]

@@ -29,6 +29,8 @@ _RETRY_LOCK_NAME = "__retry_lock"
 _TABLE_LOCK_NAME = "__table_lock"
 _PUBLISH_LOCK_S = 0.25
 _RETRY_LOCK_S = 3.0
+_FILES = 1_024
+"""Lock files of all object stores. Two locks that share a file only wait for each other."""
 _REMOTE = 8
 """The factor by which writers wait longer on an object store, whose requests take longer."""
 
@@ -67,7 +69,8 @@ class WriteLocks:
         if path is None:
             patience_s, pause_s = patience_s * _REMOTE, pause_s * _REMOTE
             path = self._user_folder
-            name = hashlib.sha256(f"{self._location.uri}\0{name}".encode()).hexdigest()[:32]
+            digest = hashlib.sha256(f"{self._location.uri}\0{name}".encode()).digest()
+            name = f"{int.from_bytes(digest[:4], 'big') % _FILES:04}"
         if path is None or sys.platform == "win32":
             with self._thread_lock(name, patience_s) as waited:
                 yield waited
