@@ -2,7 +2,7 @@
 
 Each query is written in several ways by `bench.formulations`. Results are compared first; then the formulations
 alternate. A formulation that exceeds a limit counts as infinitely slow. The exit status is 1 if the slowest formulation
-of a query takes more than `AT_MOST` times as long as the fastest.
+of a query takes more than `AT_MOST` times as long as the fastest. Times are CPU times: other load hardly affects them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import omnigraph as og
@@ -37,7 +37,7 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """The milliseconds of each formulation of a query."""
+    """The CPU milliseconds of each formulation of a query."""
 
     query: FormQuery
     ms: dict[str, float]
@@ -89,9 +89,9 @@ def measure(graph: og.Graph, query: FormQuery, seed: int, seconds: float) -> Mea
     try:
         while perf_counter() < until or len(next(iter(taken.values()))) < 3:
             for name, text in timed.items():
-                started = perf_counter()
+                started = thread_time()
                 graph.query(text, params=query.params).to_pylist()
-                taken[name].append((perf_counter() - started) * 1000)
+                taken[name].append((thread_time() - started) * 1000)
     finally:
         gc.enable()
     return Measured(query, {name: median(taken[name]) if name in taken else math.inf for name in forms})
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--verbose", action="store_true", help="print every formulation")
     given = parser.parse_args(arguments)
     graph = open_graph(given.size, given.folder)
-    print(f"size {given.size}; milliseconds of the fastest and of the slowest formulation")
+    print(f"size {given.size}; CPU milliseconds of the fastest and of the slowest formulation")
     measured = []
     for query in QUERIES:
         if given.only in query.name:

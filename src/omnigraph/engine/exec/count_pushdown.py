@@ -53,7 +53,8 @@ def count_pushdown(
         adjacency = context.hops(op.edge_type, op.also)
         many = bindings.count * 4 >= sources.data.row_count
         neighbours = adjacency.for_scan(op.direction) if many else adjacency.neighbours(op.direction)
-        return _multiplied(bindings, neighbours.degrees(sources.numbers)), 1
+        degrees = neighbours.totals(None) if sources.whole else neighbours.degrees(sources.numbers)
+        return _multiplied(bindings, degrees), 1
     if _only_onward(op, bindings, live[position]):
         return _onward(context, op, bindings), 1
     return None

@@ -24,10 +24,11 @@ from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.order_by import column_expr, row_order
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.fastpath.python_rows import PythonRows
-from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, bound_by, compile_steps
+from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, compile_steps
 from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.engine.plan.liveness import ignores_duplicates, required_variables
 from omnigraph.engine.plan.point_lookup import id_tests
+from omnigraph.engine.plan.variable_types import bound_by
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
@@ -95,7 +96,7 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # ties are ordered by ids
     distinct = ignores_duplicates(plan)
-    steps = compile_steps(scan.var, (*map(ir.Filter, others), *rest), at_end, (), distinct=distinct)
+    steps = compile_steps(catalog, scan.var, (*map(ir.Filter, others), *rest), at_end, (), distinct=distinct)
     if steps is None:
         return None
     tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}

@@ -16,14 +16,19 @@ from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import bounded_hops, distinct_nodes
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.plan.liveness import live_after
+from omnigraph.engine.plan.point_lookup import id_tests
+from omnigraph.engine.plan.variable_types import bound_by
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog
+from omnigraph.table_key import TableKey
 
 _ROW = "_#row"
 
@@ -108,17 +113,23 @@ RowPredicate = Callable[[ChainRows], Mask]
 
 
 def compile_steps(
-    start: str, pipeline: ir.Pipeline, at_end: frozenset[str], columns: tuple[str, ...], *, distinct: bool = False
+    catalog: Catalog,
+    start: str,
+    pipeline: ir.Pipeline,
+    at_end: frozenset[str],
+    columns: tuple[str, ...],
+    *,
+    distinct: bool = False,
 ) -> list[ChainStep] | None:
     """Compile operators on rows with these columns; None if a chain does not support one of them.
 
     With `distinct`, the rows are a set: it does not matter how often a row occurs.
     """
     steps: list[ChainStep] = []
-    pipeline = tuple(_one_by_one(pipeline))
+    pipeline = tuple(_one_by_one(pipeline, catalog))
     for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
         kept = tuple(var for var in columns if var in live)
-        step = _compile_step(start, op, columns, kept, live, distinct=distinct)
+        step = _compile_step(catalog, start, op, columns, kept, live, distinct=distinct)
         if step is None:
             return None
         steps.append(step)
@@ -127,13 +138,22 @@ def compile_steps(
 
 
 def _compile_step(
-    start: str, op: ir.Op, columns: tuple[str, ...], kept: tuple[str, ...], live: frozenset[str], *, distinct: bool
+    catalog: Catalog,
+    start: str,
+    op: ir.Op,
+    columns: tuple[str, ...],
+    kept: tuple[str, ...],
+    live: frozenset[str],
+    *,
+    distinct: bool,
 ) -> ChainStep | None:
     match op:
+        case ir.NodeScan():
+            return _lookup(op, catalog, kept, arrives=op.var in live)
         case ir.Filter():
             return _filter(_row_predicate(op.condition), kept)
         case ir.AntiJoin():
-            return _anti_join(start, op, columns, kept)
+            return _anti_join(catalog, start, op, columns, kept)
         case ir.Expand() if op.min_hops <= op.max_hops and op.src_type is None:
             if op.edge_var is not None:
                 return _edge_hop(op, kept, live)
@@ -148,18 +168,15 @@ def _compile_step(
             return None
 
 
-def bound_by(op: ir.Op) -> Iterator[str]:
-    """Yield the variables that an operator binds."""
-    if isinstance(op, ir.NodeScan):
-        yield op.var
-    elif isinstance(op, ir.Expand):
-        yield from filter(None, (op.dst_var, op.edge_var))
-
-
-def _one_by_one(pipeline: ir.Pipeline) -> Iterator[ir.Op]:
-    """Yield the same operators with each condition as its own filter."""
+def _one_by_one(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[ir.Op]:
+    """Yield the same operators with each condition as its own filter, except the key of a scan."""
     for op in pipeline:
-        if isinstance(op, ir.Expand) and (op.dst_filters or op.edge_filters):
+        keyed = next(id_tests(op, catalog), None) if isinstance(op, ir.NodeScan) else None
+        if isinstance(op, ir.NodeScan) and keyed is not None:
+            position = keyed[0]
+            yield replace(op, filters=(op.filters[position],))
+            yield from map(ir.Filter, op.filters[:position] + op.filters[position + 1 :])
+        elif isinstance(op, ir.Expand) and (op.dst_filters or op.edge_filters):
             yield replace(op, dst_filters=(), edge_filters=())
             yield from map(ir.Filter, (*op.edge_filters, *op.dst_filters))
         else:
@@ -173,6 +190,28 @@ def _is_check(op: ir.Expand) -> bool:
 
 
 # -- steps -------------------------------------------------------------------------------------------
+
+
+def _lookup(op: ir.NodeScan, catalog: Catalog, kept: tuple[str, ...], *, arrives: bool) -> ChainStep | None:
+    """A further node with a key; None if no condition gives the key. An absent node leaves no row."""
+    keyed = next(id_tests(op, catalog), None)
+    if keyed is None:
+        return None
+    _, prop, key = keyed
+
+    def step(rows: ChainRows) -> None:
+        value = rows.params[key.name] if isinstance(key, ir.ParamRef) else key.value
+        id_ = id_of_key(value, prop.type)
+        if id_ is None and value is not None:
+            raise TooManyRows  # the executor compares the value with the column
+        number = None if id_ is None else find(rows.context.stored_table(TableKey.node(op.type_name)), id_)
+        if number is None:
+            rows.count = 0
+        rows.columns = {var: rows.columns[var][: rows.count] for var in kept}
+        if arrives:
+            rows.columns[op.var] = np.full(rows.count, number or 0)
+
+    return step
 
 
 def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
@@ -292,7 +331,9 @@ def _meets(start: str, op: ir.Expand) -> RowPredicate:
     return connected
 
 
-def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]) -> ChainStep | None:
+def _anti_join(
+    catalog: Catalog, start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tuple[str, ...]
+) -> ChainStep | None:
     """Drop the rows that have a match of the inner operators."""
     if op.independent:
         return None
@@ -300,7 +341,7 @@ def _anti_join(start: str, op: ir.AntiJoin, columns: tuple[str, ...], kept: tupl
     if isinstance(first, ir.Expand) and _is_check(first):
         meets = _meets(start, first)
         return _filter(lambda rows: ~meets(rows), kept)
-    steps = compile_steps(start, op.inner, frozenset({_ROW}), (*columns, _ROW))
+    steps = compile_steps(catalog, start, op.inner, frozenset({_ROW}), (*columns, _ROW))
     if steps is None:
         return None
 

@@ -39,7 +39,9 @@ RANK = 25.0
 """An entity is ranked or ordered."""
 
 _NUMBER_TEST = 1.0
-_TEXT_TEST = 6.0
+_TEXT_EQUALITY = 1.0
+"""Texts with few distinct values are compared by their dictionary codes."""
+_TEXT_TEST = 10.0
 _OTHER_TEST = 25.0
 
 
@@ -50,6 +52,8 @@ def condition_cost(condition: ir.Condition) -> float:
             plain = isinstance(right, ir.Const | ir.ParamRef | ir.Prop)
             if plain and (prop.type.is_integer or prop.type.is_float):
                 return _NUMBER_TEST
+            if plain and condition.op in ("=", "!="):
+                return _TEXT_EQUALITY
             return _TEXT_TEST if plain else _OTHER_TEST
         case ir.IsNull() | ir.Not(ir.IsNull()):
             return _NUMBER_TEST

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from random import Random
 
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.first_rows import FirstRows, first_rows_of
+from omnigraph.engine.optimizer.fold_distinct import fold_distinct
 from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern_of
 from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.order_choice import OrderChoice
-from omnigraph.engine.plan.variable_types import edge_types, node_types
+from omnigraph.engine.plan.variable_types import bound_by, edge_types, node_types
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 
@@ -38,7 +40,32 @@ def optimize(plan: ir.QueryIR, statistics: GraphStatistics, *, compare: bool = F
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), compare=compare, first=first_rows_of(plan))
-    return PhysicalPlan(replace(plan, pipeline=found.pipeline), found.choice)
+    return PhysicalPlan(fold_distinct(replace(plan, pipeline=found.pipeline), statistics.catalog), found.choice)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of several plans of a query and its estimated cost."""
+
+    plan: ir.QueryIR
+    cost: float
+
+
+def candidate_plans(plan: ir.QueryIR, statistics: GraphStatistics, count: int, random: Random) -> list[Candidate]:
+    """Return the cheapest plan, then plans in random orders without repeats, to compare estimates with measurements."""
+    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
+    live = required_variables(plan.group_exprs) if plan.is_aggregate else None
+    pattern = pattern_of(plan.pipeline, node_types(plan.pipeline))
+    assert pattern is not None, "the order of paths is fixed"
+    search = OrderSearch(pattern, statistics, Selectivity(statistics, node_types(plan.pipeline)), live)
+    orders = [search.best(), *(search.random(random) for _ in range(4 * count))]
+    different: dict[object, Order] = {}
+    for order in orders:
+        different.setdefault(tuple((step.vertex, step.hop) for step in order.steps), order)
+    return [
+        Candidate(replace(plan, pipeline=optimizer.emitted(pattern, order, 1.0, frozenset())[0]), order.cost)
+        for order in [*different.values()][: count + 1]
+    ]
 
 
 @dataclass(frozen=True)
@@ -55,6 +82,8 @@ class _Optimizer:
         self._types = types
         self._edge_types = edge_types
         self._selectivity = Selectivity(statistics, types, edge_types)
+        self._bound_at: dict[str, int] = {}
+        """The position at which each variable is bound."""
 
     def pipeline(
         self,
@@ -70,6 +99,7 @@ class _Optimizer:
         pattern = pattern_of(pipeline, self._types)
         if pattern is None:
             return _Optimized(pipeline, outer_rows, math.inf)
+        pattern = self._with_cheap_filters_first(pattern)
         return self._of_pattern(pattern, live, outer_rows, outer, compare=compare, first=first)
 
     def _of_pattern(
@@ -104,8 +134,24 @@ class _Optimizer:
                 tuple(pattern.vertices[step.vertex].var for step in order.steps if step.vertex >= 0) for order in orders
             ]
             choice = OrderChoice(tuple(names_of), tuple(order.cost for order in orders))
-        found, rows, spent = self._emitted(pattern, chosen, outer_rows, outer)
+        found, rows, spent = self.emitted(pattern, chosen, outer_rows, outer)
         return _Optimized(found, rows, spent, choice)
+
+    def _with_cheap_filters_first(self, pattern: Pattern) -> Pattern:
+        """Order the conditions of each vertex: those that exclude the most rows for their cost come first."""
+        if all(len(vertex.filters) < 2 for vertex in pattern.vertices):
+            return pattern
+
+        def rank(condition: ir.Condition) -> float:
+            if self._selectivity.is_key(condition):
+                return -math.inf
+            return (self._selectivity.of(condition) - 1) / cost.condition_cost(condition)
+
+        vertices = tuple(
+            vertex if len(vertex.filters) < 2 else replace(vertex, filters=tuple(sorted(vertex.filters, key=rank)))
+            for vertex in pattern.vertices
+        )
+        return replace(pattern, vertices=vertices)
 
     def _with_first_rows(
         self, pattern: Pattern, search: OrderSearch, orders: list[Order], first: FirstRows
@@ -135,7 +181,7 @@ class _Optimizer:
 
     # -- operators -------------------------------------------------------------------------------
 
-    def _emitted(
+    def emitted(
         self, pattern: Pattern, order: Order, outer_rows: float, outer: frozenset[str]
     ) -> tuple[ir.Pipeline, float, float]:
         """Return the operators of an order, the estimated rows and the cost."""
@@ -164,10 +210,9 @@ class _Optimizer:
         for at, step in enumerate(order.steps):
             for op in self._step(pattern, step):
                 ops.append(op)
-                if isinstance(op, ir.NodeScan):
-                    bound.add(op.var)
-                elif isinstance(op, ir.Expand):
-                    bound.update(filter(None, (op.dst_var, op.edge_var)))
+                for var in bound_by(op):
+                    bound.add(var)
+                    self._bound_at.setdefault(var, len(self._bound_at))
             place(step.matched, min(left[at + 1 :], default=math.inf))
         rows = (left[-1] if left else outer_rows) * share
         for optional in pattern.optionals:
@@ -195,7 +240,11 @@ class _Optimizer:
                 yield hop.expand(vertices, hop.other(step.vertex), bound=False)
         for at in step.checks:
             hop = pattern.hops[at]
-            yield hop.expand(vertices, hop.ends[0], bound=True)
+            # The variable bound first has the fewest different values.
+            yield hop.expand(vertices, min(hop.ends, key=lambda end: self._position(vertices[end])), bound=True)
+
+    def _position(self, vertex: Vertex) -> tuple[int, str]:
+        return self._bound_at.get(vertex.var, len(self._bound_at)), vertex.var
 
     # -- negations -------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import NamedTuple
 
 from omnigraph.engine import tuning
@@ -226,6 +227,16 @@ class OrderSearch:
         """Return the cheapest order of each start, the cheapest first."""
         found = [self.best(at) for at in range(len(self._p.sizes))]
         return sorted(found, key=lambda order: (order.cost, [step.vertex for step in order.steps]))
+
+    def random(self, random: Random) -> Order:
+        """Return a random order, to compare estimates with measurements."""
+        vertices = len(self._p.sizes)
+        start = random.randrange(vertices)
+        mask, state = 1 << start, self._scanned(_State(0.0, self._outer_rows, None, None), start, 0)
+        while mask != (1 << vertices) - 1:
+            vertex = random.choice(self._candidates(mask))
+            mask, state = mask | 1 << vertex, self._extended(state, vertex, mask)
+        return _order(state)
 
     def _completed(self, starts: list[tuple[int, _State]]) -> Order:
         vertices = len(self._p.sizes)

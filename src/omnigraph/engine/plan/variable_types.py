@@ -17,6 +17,14 @@ def edge_types(pipeline: ir.Pipeline) -> dict[str, str]:
     return dict(_edge_types(pipeline))
 
 
+def bound_by(op: ir.Op) -> Iterator[str]:
+    """Yield the variables of a scan or hop."""
+    if isinstance(op, ir.NodeScan):
+        yield op.var
+    elif isinstance(op, ir.Expand):
+        yield from filter(None, (op.dst_var, op.edge_var))
+
+
 def _node_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
     for op in pipeline:
         if isinstance(op, ir.NodeScan):

@@ -177,6 +177,11 @@ MATCHES = [
     "$p knows $q $q $e:likes $p",
     "$p knows $q ($q.age > 6 or $q.n = 1) $q.yes is null",
     '$p knows $q $q.name starts_with "p1"',
+    '$q: P { name: "p2" } $p.age != 1',
+    '$q: P { name: "p2" } $q.age > 100 $p knows $a $a knows $q',
+    '$p knows $a $q: P { name: "p5" } $a knows $q',
+    '$q: P { name: "none" } $p knows $a $a knows $q',
+    '$p knows $q not { $r: P { name: "p2" } $q knows $r }',
 ]
 SHOWN = [
     ("$q.name, $q.n", ""),

@@ -69,7 +69,7 @@ PLANS = {
         scan    $p: Person where $p.name = "p1"
         scan    $q: Person where $q.name = "p9"
         expand  $p -Knows-> $a: Person
-        check   $a -Knows-> $q
+        check   $q <-Knows- $a
         """,
     ),
     "a condition on two variables follows the last of them": (
