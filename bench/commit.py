@@ -21,6 +21,7 @@ fsync. LanceDB is optional (`pip install -e '.[bench]'`).
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import os
 import sys
@@ -33,7 +34,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from tests.support.s3 import seaweedfs
@@ -364,13 +365,50 @@ def _middle_rate(rates: Sequence[Rate]) -> Rate:
     return Rate(median(rate.per_s for rate in rates), sum(rate.failed for rate in rates))
 
 
+class _FullCollections:
+    """Measures full collections of the interpreter. They visit every object of the process, whoever made it.
+
+    A server freezes its objects after the start; an application can do the same with `gc.freeze`.
+    """
+
+    def __init__(self) -> None:
+        self._began = 0.0
+        self._seconds = 0.0
+
+    def __enter__(self) -> Self:
+        gc.callbacks.append(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        gc.callbacks.remove(self._called)
+
+    def _called(self, phase: str, info: Mapping[str, int]) -> None:
+        if info["generation"] < 2:
+            return
+        if phase == "start":
+            self._began = time.perf_counter()
+        else:
+            self._seconds += time.perf_counter() - self._began
+
+    def take(self) -> float:
+        """Return the seconds since the last call."""
+        taken, self._seconds = self._seconds, 0.0
+        return taken
+
+
 # -- growth --------------------------------------------------------------------------------------------
 
 
 def on_growth(report: Report, sizes: Sizes) -> None:
     """Many one-row commits to one graph, each after a write and fsync of a control file."""
     young_at, tail = 50, 100
-    kinds = ("commits", "commits without their fsyncs", "CPU of the commits", "control file")
+    kinds = (
+        "commits",
+        "commits without their fsyncs",
+        "the same without full garbage collections",
+        "CPU of the commits",
+        "control file",
+    )
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     with folder() as root:
         young = og.init(root / "young", SMALL)
@@ -378,7 +416,11 @@ def on_growth(report: Report, sizes: Sizes) -> None:
             young.mutate(ONE, params={"n": f"n{number}"})
         old = og.init(root / "old", SMALL)
         before = (0, 0)
-        with fsyncs.recording() as calls, (root / "control").open("wb", buffering=0) as control:
+        with (
+            fsyncs.recording() as calls,
+            _FullCollections() as collections,
+            (root / "control").open("wb", buffering=0) as control,
+        ):
             for number in range(sizes.commits):
                 if number == sizes.commits - tail:
                     before = contents(root / "old")
@@ -387,12 +429,14 @@ def on_growth(report: Report, sizes: Sizes) -> None:
                 os.fsync(control)
                 times["control file"].append(time.perf_counter() - start)
                 calls.clear()
+                collections.take()
                 start, cpu = time.perf_counter(), time.process_time()
                 old.mutate(ONE, params={"n": f"n{number}"})
                 taken = time.perf_counter() - start
                 times["CPU of the commits"].append(time.process_time() - cpu)
                 times["commits"].append(taken)
                 times["commits without their fsyncs"].append(taken - calls.seconds)
+                times["the same without full garbage collections"].append(taken - calls.seconds - collections.take())
         files, size = contents(root / "old")
         found = costs(
             {
