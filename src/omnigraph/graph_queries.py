@@ -66,7 +66,8 @@ class GraphQueries:
             bind_params(plan.params, query.params)
         if not isinstance(prepared, PreparedQuery):
             return PlanText(explain(prepared), plan_hash(plan))
-        return PlanText(PlanExplainer(prepared, snapshot, self._context.cache).before(), prepared.plan_hash)
+        explained = PlanExplainer(prepared, snapshot, self._context.cache, query.params)
+        return PlanText(explained.before(), prepared.plan_hash)
 
     def profile(self, request: ReadRequest) -> PlanText:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
@@ -76,7 +77,7 @@ class GraphQueries:
         snapshot = self._context.snapshot(request.branch, request.at)
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
-        explained = PlanExplainer(execution.prepared, snapshot, self._context.cache)
+        explained = PlanExplainer(execution.prepared, snapshot, self._context.cache, request.query.params)
         text = explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
         return PlanText(text, execution.prepared.plan_hash)
 

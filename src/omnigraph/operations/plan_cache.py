@@ -8,6 +8,7 @@ from threading import Lock
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.optimizer.optimize import optimize
+from omnigraph.engine.optimizer.parameter_classes import ParameterClass, ParameterClasses
 from omnigraph.engine.plan.prepared_query import PreparedQuery, prepare
 from omnigraph.engine.plan.variable_types import followed_edges
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
@@ -24,6 +25,8 @@ from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _PLANS_MAX = 512
+_CLASSES_MAX = 16
+"""Plans of one query for different classes of parameters."""
 _TEXT_MAX = 65_536
 """Plans of longer texts are not kept. They are usually generated and run once."""
 _Key = tuple[str, str, str | None, tuple[Param, ...]]
@@ -33,10 +36,16 @@ _Key = tuple[str, str, str | None, tuple[Param, ...]]
 class _Entry:
     """A plan and the table sizes that it was made for."""
 
-    __slots__ = ("commit_id", "made", "sizes")
+    __slots__ = ("classes", "commit_id", "made", "of_class", "sizes")
 
-    def __init__(self, made: PreparedQuery | ir.MutationIR, snapshot: Snapshot) -> None:
+    def __init__(
+        self, made: PreparedQuery | ir.MutationIR, snapshot: Snapshot, classes: ParameterClasses | None = None
+    ) -> None:
         self.made = made
+        """The plan for values that are not known."""
+        self.classes = classes
+        """The parameters that determine the plan; None if there are none."""
+        self.of_class: dict[ParameterClass, PreparedQuery] = {}
         self.commit_id = snapshot.commit_id
         """The commit at which the sizes were compared last."""
         self.sizes = {key: _size(snapshot, key) for key in _tables(made)}
@@ -88,23 +97,42 @@ class PlanCache:
         key = (snapshot.schema_hash, query.text, query.name, declared)
         with self._lock:
             known = self._known.get(key)
-            if known is not None and (known.commit_id == snapshot.commit_id or known.fits(snapshot)):
+            fits = known is not None and (known.commit_id == snapshot.commit_id or known.fits(snapshot))
+            if fits:
                 self._known.move_to_end(key)
                 self.hits += 1
-                return known.made
-            self.misses += 1
+            else:
+                self.misses += 1
+        if known is not None and fits:
+            return known.made if known.classes is None else self._of_class(known, snapshot, query)
         observer = current()
         if observer is not None:
             observer.missed("plans")
         catalog = self._catalogs.of(snapshot)
-        made = self._made(snapshot, catalog, query, declared, known)
+        entry = self._made(snapshot, catalog, query, declared, known)
         if len(query.text) > _TEXT_MAX:
-            return made
+            return entry.made
         with self._lock:
-            self._known[key] = _Entry(made, snapshot)
+            self._known[key] = entry
             while len(self._known) > _PLANS_MAX:
                 self._known.popitem(last=False)
-        return made
+        return entry.made if entry.classes is None else self._of_class(entry, snapshot, query)
+
+    def _of_class(self, entry: _Entry, snapshot: Snapshot, query: QueryText) -> PreparedQuery | ir.MutationIR:
+        """Return the plan of the class of the given parameters; without parameters, the plan for unknown values."""
+        made, classes = entry.made, entry.classes
+        if not query.params or classes is None or not isinstance(made, PreparedQuery):
+            return made
+        class_ = classes.of(query.params)
+        found = entry.of_class.get(class_)
+        if found is None:
+            if len(entry.of_class) >= _CLASSES_MAX:
+                return made
+            statistics = GraphStatistics(made.catalog, snapshot, self._cache)
+            physical = optimize(made.logical, statistics, query.params)
+            same = physical.plan.pipeline == made.plan.pipeline
+            found = entry.of_class[class_] = made if same else prepare(physical.plan, made.catalog, made.logical)
+        return found
 
     def _made(
         self,
@@ -113,7 +141,7 @@ class PlanCache:
         query: QueryText,
         declared: tuple[Param, ...],
         known: _Entry | None,
-    ) -> PreparedQuery | ir.MutationIR:
+    ) -> _Entry:
         """Compile a query, or only choose the order of a known one again."""
         logical: ir.AnyIR
         if known is not None and isinstance(known.made, PreparedQuery):
@@ -121,9 +149,11 @@ class PlanCache:
         else:
             logical = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
         if not isinstance(logical, ir.QueryIR):
-            return logical
-        physical = optimize(logical, GraphStatistics(catalog, snapshot, self._cache))
-        return prepare(physical.plan, catalog, logical)
+            return _Entry(logical, snapshot)
+        statistics = GraphStatistics(catalog, snapshot, self._cache)
+        made = prepare(optimize(logical, statistics).plan, catalog, logical)
+        classes = None if made.trivial else ParameterClasses(logical, statistics)
+        return _Entry(made, snapshot, classes or None)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.first_rows import FirstRows, first_rows_of
 from omnigraph.engine.optimizer.fold_distinct import fold_distinct
+from omnigraph.engine.optimizer.parameter_classes import plain_values
 from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern_of
 from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
 from omnigraph.engine.optimizer.selectivity import Selectivity
@@ -35,9 +37,22 @@ class PhysicalPlan:
     """None if there was nothing to choose, or nothing was to be compared."""
 
 
-def optimize(plan: ir.QueryIR, statistics: GraphStatistics, *, compare: bool = False) -> PhysicalPlan:
-    """Return the cheapest plan with the results of a logical plan; with `compare`, also the best alternatives."""
-    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
+def optimize(
+    plan: ir.QueryIR,
+    statistics: GraphStatistics,
+    values: Mapping[str, Any] | None = None,
+    *,
+    compare: bool = False,
+) -> PhysicalPlan:
+    """Return the cheapest plan with the results of a logical plan; with `compare`, also the best alternatives.
+
+    `values` are values of parameters, as given, that the plan is made for. It is correct for all other values too.
+    """
+    first = plan.pipeline[0] if len(plan.pipeline) == 1 else None
+    if isinstance(first, ir.NodeScan) and len(first.filters) < 2:
+        return PhysicalPlan(fold_distinct(plan, statistics.catalog), None)  # there is nothing to choose
+    known = plain_values(values or {})
+    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), compare=compare, first=first_rows_of(plan))
     return PhysicalPlan(fold_distinct(replace(plan, pipeline=found.pipeline), statistics.catalog), found.choice)
@@ -53,7 +68,7 @@ class Candidate:
 
 def candidate_plans(plan: ir.QueryIR, statistics: GraphStatistics, count: int, random: Random) -> list[Candidate]:
     """Return the cheapest plan, then plans in random orders without repeats, to compare estimates with measurements."""
-    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
+    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), {})
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     pattern = pattern_of(plan.pipeline, node_types(plan.pipeline))
     assert pattern is not None, "the order of paths is fixed"
@@ -77,11 +92,17 @@ class _Optimized:
 
 
 class _Optimizer:
-    def __init__(self, statistics: GraphStatistics, types: Mapping[str, str], edge_types: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        statistics: GraphStatistics,
+        types: Mapping[str, str],
+        edge_types: Mapping[str, str],
+        values: Mapping[str, Any],
+    ) -> None:
         self._statistics = statistics
         self._types = types
         self._edge_types = edge_types
-        self._selectivity = Selectivity(statistics, types, edge_types)
+        self._selectivity = Selectivity(statistics, types, edge_types, values)
         self._bound_at: dict[str, int] = {}
         """The position at which each variable is bound."""
 

@@ -22,13 +22,19 @@ class Selectivity:
     """Selectivities of the conditions of one plan."""
 
     def __init__(
-        self, statistics: GraphStatistics, types: Mapping[str, str], edge_types: Mapping[str, str] | None = None
+        self,
+        statistics: GraphStatistics,
+        types: Mapping[str, str],
+        edge_types: Mapping[str, str] | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:
         self._statistics = statistics
         self._types = types
         """Variable → node type."""
         self._edge_types = edge_types or {}
         """Edge variable → edge type."""
+        self._values = values or {}
+        """Parameter → the value that the plan is made for."""
 
     def type_of(self, var: str) -> str:
         """Return the node type of a variable."""
@@ -64,6 +70,15 @@ class Selectivity:
                 return 0.5
             case _:
                 assert_never(condition)
+
+    def column_compared(self, condition: ir.Condition) -> ColumnStatistics | None:
+        """Return the column that a condition compares with a parameter; None for other conditions and for keys."""
+        if not isinstance(condition, ir.Compare) or not isinstance(condition.right, ir.ParamRef):
+            return None
+        left = condition.left
+        if not isinstance(left, ir.Prop) or self._names_key(left):
+            return None
+        return self._column(left)
 
     def is_key(self, condition: ir.Condition) -> bool:
         """Return True if a condition gives the id of the node."""
@@ -102,9 +117,10 @@ class Selectivity:
         if column is None:
             return _SHARES.get(op, _RANGE_SHARE)
         if isinstance(right, ir.Const):
-            return _with_constant(column, op, right.value)
+            return share_with_constant(column, op, right.value)
         if isinstance(right, ir.ParamRef):
-            return _with_parameter(column, op)
+            value = self._values.get(right.name)
+            return _with_parameter(column, op) if value is None else share_with_constant(column, op, value)
         other = self._column(right)
         if other is None:
             return _SHARES.get(op, _RANGE_SHARE)
@@ -128,7 +144,8 @@ def _with_parameter(column: ColumnStatistics, op: str) -> float:
     return column.known_share * _SHARES.get(op, _RANGE_SHARE)
 
 
-def _with_constant(column: ColumnStatistics, op: str, value: Any) -> float:
+def share_with_constant(column: ColumnStatistics, op: str, value: Any) -> float:
+    """Return the share of rows whose value passes a comparison with a constant in stored form."""
     match op:
         case "=":
             return column.share_equal(value)

@@ -7,7 +7,8 @@ optimizer uses the same statistics.
 from __future__ import annotations
 
 import math
-from typing import assert_never
+from collections.abc import Mapping
+from typing import Any, assert_never
 
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.plan.variable_types import edge_types, node_types
@@ -21,9 +22,9 @@ _HOPS_MAX = 16
 class CardinalityEstimates:
     """Estimated rows after each operator of a plan."""
 
-    def __init__(self, plan: ir.QueryIR, statistics: GraphStatistics) -> None:
+    def __init__(self, plan: ir.QueryIR, statistics: GraphStatistics, values: Mapping[str, Any] | None = None) -> None:
         self._statistics = statistics
-        self._selectivity = Selectivity(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
+        self._selectivity = Selectivity(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), values)
         self._after: dict[int, float] = {}
         rows = self._run(plan.pipeline, 1.0)
         if plan.is_aggregate:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
 from omnigraph.engine.optimizer.optimize import optimize
+from omnigraph.engine.optimizer.parameter_classes import plain_values
 from omnigraph.engine.plan.cardinality import CardinalityEstimates, format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
@@ -27,7 +29,13 @@ _ERROR_MAX = 10.0
 class PlanExplainer:
     """Explains one plan on one snapshot."""
 
-    def __init__(self, prepared: PreparedQuery, snapshot: Snapshot, cache: DataCache) -> None:
+    def __init__(
+        self,
+        prepared: PreparedQuery,
+        snapshot: Snapshot,
+        cache: DataCache,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
         self._plan = prepared.plan
         self._catalog = prepared.catalog
         self._types = prepared.types
@@ -35,7 +43,9 @@ class PlanExplainer:
         self._cache = cache
         self._logical = prepared.logical
         self._statistics = GraphStatistics(prepared.catalog, snapshot, cache)
-        self._estimates = CardinalityEstimates(prepared.plan, self._statistics)
+        self._values = plain_values(values or {})
+        """The values of parameters that the plan was made for."""
+        self._estimates = CardinalityEstimates(prepared.plan, self._statistics, self._values)
 
     # -- before ----------------------------------------------------------------------------------
 
@@ -45,7 +55,7 @@ class PlanExplainer:
 
     def _orders(self) -> Iterable[str]:
         """Yield a line for the chosen order with its reason, and one for each of the best alternatives."""
-        choice = optimize(self._logical, self._statistics, compare=True).choice
+        choice = optimize(self._logical, self._statistics, self._values, compare=True).choice
         if choice is None:
             return
         for number, (names, cost) in enumerate(zip(choice.orders, choice.costs, strict=True)):
