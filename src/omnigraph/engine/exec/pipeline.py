@@ -311,12 +311,11 @@ class MatchPipeline:
             return bindings
         if op.independent:
             return bindings.keep(~self._matched(op, bindings))
-        if len(op.outer_vars) == 1 and not isinstance(
-            (bound := bindings.bound[op.outer_vars[0]]).data, NullExtendedTable
-        ):
-            linked = self._linked(op.inner, bound)
-            if linked is not None:
-                return bindings.keep(~(linked if bound.whole else linked[bound.numbers]))
+        bound = bindings.bound[op.outer_vars[0]]
+        single = len(op.outer_vars) == 1 and not isinstance(bound.data, NullExtendedTable)
+        linked = self._linked(op.inner, bound) if single else None
+        if linked is not None:
+            return bindings.keep(~(linked if bound.whole else linked[bound.numbers]))
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         first, combinations = _distinct_combinations(columns)
         outer = bindings.only(op.outer_vars).take(first)
@@ -344,9 +343,24 @@ class MatchPipeline:
         """Left join. Each distinct combination of the outer variables is matched once."""
         first, combinations = _distinct_combinations([bindings.bound[name].numbers for name in op.outer_vars])
         outer = bindings.only(op.outer_vars).take(first)
-        inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
+        if op.independent:
+            inner, owners = self._with_owners(op, outer)
+        else:
+            inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
+            owners = inner.bound[_ROW].numbers
         room = partial(self._context.check_size, columns=len(bindings.bound) + len(op.variables) + 3)
-        return left_join(bindings, combinations, inner, inner.bound[_ROW].numbers, outer.count, op.variables, room)
+        return left_join(bindings, combinations, inner, owners, outer.count, op.variables, room)
+
+    def _with_owners(self, op: ir.LeftJoin, outer: BindingTable) -> tuple[BindingTable, Numbers]:
+        """Return the rows of an inner pipeline which runs once, and the outer row to which each belongs."""
+        inner = self._pipeline(op.inner, BindingTable())
+        pairs = [(outer.bound[name].numbers, inner.bound[name].numbers) for name in op.outer_vars]
+        codes, count = combine_codes([np.concatenate(pair) for pair in pairs])
+        owner_of = np.full(count, -1, np.int64)
+        owner_of[codes[: outer.count]] = np.arange(outer.count)
+        owners = owner_of[codes[outer.count :]]
+        found = np.flatnonzero(owners >= 0)
+        return inner.take(found, unique=True), owners[found]
 
 
 _ROW = "_#row"

@@ -24,6 +24,8 @@ from omnigraph.query.plan import ir
 _ORDERS_SHOWN = 3
 _EARLY_SHARE = 0.7
 """The start at the ordered variable is preferred if it is not much more expensive: its cost has an upper bound."""
+_ONCE_SHARE = 0.5
+"""An optional block runs once if that costs at most this share: its rows are all materialised."""
 _DELAY_SHARE = 0.5
 """A negation waits for a later operator that leaves at most this share of the rows."""
 
@@ -155,7 +157,9 @@ class _Optimizer:
                 tuple(pattern.vertices[step.vertex].var for step in order.steps if step.vertex >= 0) for order in orders
             ]
             choice = OrderChoice(tuple(names_of), tuple(order.cost for order in orders))
-        found, rows, spent = self.emitted(pattern, chosen, outer_rows, outer)
+        early = first is not None and bool(chosen.steps) and pattern.number(first.var) == chosen.steps[0].vertex
+        few = float(first.wanted) if first is not None and early else math.inf
+        found, rows, spent = self.emitted(pattern, chosen, outer_rows, outer, few)
         return _Optimized(found, rows, spent, choice)
 
     def _with_cheap_filters_first(self, pattern: Pattern) -> Pattern:
@@ -203,9 +207,12 @@ class _Optimizer:
     # -- operators -------------------------------------------------------------------------------
 
     def emitted(
-        self, pattern: Pattern, order: Order, outer_rows: float, outer: frozenset[str]
+        self, pattern: Pattern, order: Order, outer_rows: float, outer: frozenset[str], few: float = math.inf
     ) -> tuple[ir.Pipeline, float, float]:
-        """Return the operators of an order, the estimated rows and the cost."""
+        """Return the operators of an order, the estimated rows and the cost.
+
+        Optional blocks extend `few` rows at most.
+        """
         bound = set(outer) | {vertex.var for vertex in pattern.vertices if vertex.outer}
         filters, negations = list(pattern.filters), list(pattern.negations)
         left = [step.matched for step in order.steps]
@@ -237,10 +244,9 @@ class _Optimizer:
             place(step.matched, min(left[at + 1 :], default=math.inf))
         rows = (left[-1] if left else outer_rows) * share
         for optional in pattern.optionals:
-            inner = self.pipeline(optional.inner, None, rows, frozenset(bound))
-            ops.append(replace(optional, inner=inner.pipeline))
+            matched = self._optional(optional, min(rows, few), frozenset(bound))
+            ops.append(matched)
             bound.update(optional.variables)
-            rows = max(rows, inner.rows)
             place(rows, math.inf)
         ops += filters
         for negation in negations:
@@ -282,7 +288,15 @@ class _Optimizer:
             return found, passing, once.cost + rows * cost.MATCH
         return replace(op, inner=each.pipeline), passing, each.cost + rows * cost.SOURCE
 
-    def _independent(self, op: ir.AntiJoin) -> _Optimized | None:
+    def _optional(self, op: ir.LeftJoin, rows: float, outer: frozenset[str]) -> ir.LeftJoin:
+        """Return an optional block in its cheapest form."""
+        each = self.pipeline(op.inner, None, rows, outer)
+        once = self._independent(op) if math.isfinite(each.cost) else None
+        if once is not None and once.cost + once.rows * cost.ROW + rows * cost.MATCH < each.cost * _ONCE_SHARE:
+            return replace(op, inner=once.pipeline, independent=True)
+        return replace(op, inner=each.pipeline)
+
+    def _independent(self, op: ir.AntiJoin | ir.LeftJoin) -> _Optimized | None:
         """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them."""
         pattern = pattern_of(op.inner, self._types)
         if pattern is None or pattern.optionals:
@@ -303,7 +317,8 @@ class _Optimizer:
             for vertex in pattern.vertices
         )
         free = replace(pattern, vertices=vertices, filters=tuple(rest))
-        return self._of_pattern(free, frozenset(op.outer_vars), 1.0, frozenset())
+        live = frozenset(op.outer_vars) if isinstance(op, ir.AntiJoin) else None
+        return self._of_pattern(free, live, 1.0, frozenset())
 
     def _size(self, var: str) -> float:
         if var in self._edge_types:

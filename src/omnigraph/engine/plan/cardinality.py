@@ -48,7 +48,7 @@ class CardinalityEstimates:
                 case ir.Filter():
                     rows *= self._selectivity.of(op.condition)
                 case ir.LeftJoin():
-                    rows = max(rows, self._run(op.inner, rows))
+                    rows = max(rows, self._run(op.inner, 1.0 if op.independent else rows))
                 case ir.AntiJoin():
                     rows *= self._unmatched(op, rows)
                 case _:

@@ -22,6 +22,7 @@ _SAMPLE = 1_024
 _HASHES = 256
 """Smallest hashes kept to count distinct values; the standard error is 6 %."""
 _COMMON_MAX = 16
+_VALUE_BYTES = 100
 _U64 = np.ndarray[Any, np.dtype[np.uint64]]
 
 
@@ -37,6 +38,11 @@ class ColumnStatistics:
     """The smallest hashes of the values, ascending; None for texts, whose distinct values the sample estimates."""
     low: Any = None
     high: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in memory."""
+        return _VALUE_BYTES * len(self.sample)
 
     # -- construction ----------------------------------------------------------------------------
 

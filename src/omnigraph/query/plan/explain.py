@@ -82,7 +82,8 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 lines += _pipeline(op.inner, depth + 1)
             case ir.LeftJoin():
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
-                lines.append(_line(depth, "optional", f"matches, for each {outer}:", op))
+                how = f"matches, found once for all {outer}:" if op.independent else f"matches, for each {outer}:"
+                lines.append(_line(depth, "optional", how, op))
                 lines += _pipeline(op.inner, depth + 1)
             case _:
                 assert_never(op)

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from omnigraph.engine.optimizer.optimize import optimize
+from omnigraph.engine.optimizer.optimize import _Optimizer, optimize
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.compile import compile_query
 from omnigraph.query.plan import ir
@@ -34,9 +34,13 @@ def graph(tmp_path_factory):
 
 
 def planned(graph, match: str, rest: str = "return { count($p) as n }") -> ir.QueryIR:
+    return planned_text(graph, f"query q($v: Vector(2)?) {{ match {{ {match} }} {rest} }}")
+
+
+def planned_text(graph, text: str) -> ir.QueryIR:
     context, snapshot = graph._context, graph.snapshot()
     catalog = context.catalogs.of(snapshot)
-    logical = compile_query(catalog, f"query q($v: Vector(2)?) {{ match {{ {match} }} {rest} }}")
+    logical = compile_query(catalog, text)
     assert isinstance(logical, ir.QueryIR)
     return optimize(logical, GraphStatistics(catalog, snapshot, context.cache)).plan
 
@@ -117,6 +121,16 @@ PLANS = {
           expand  $p -Knows-> $q: Person where $q.age > 3
         """,
     ),
+    "a selective optional block runs once, from its own start": (
+        '$p: Person optional { $p knows $q $q worksAt $f $f.name = "f1" }',
+        """
+        scan    $p: Person
+        optional matches, found once for all $p:
+          scan    $f: Firm where $f.name = "f1"
+          expand  $f <-WorksAt- $q: Person
+          expand  $q <-Knows- $p: Person
+        """,
+    ),
     "a condition on an optional variable follows its block": (
         '$p: Person { name: "p1" } optional { $p knows $q } $q.age is null',
         """
@@ -132,6 +146,31 @@ PLANS = {
 @pytest.mark.parametrize(("match", "expected"), PLANS.values(), ids=PLANS)
 def test_plan(graph, match, expected):
     assert steps(planned(graph, match)) == dedent(expected).strip()
+
+
+# block: the variables to return
+BLOCKS = {
+    'optional { $p knows $q $q worksAt $f $f.name = "f1" }': "qf",
+    'optional { $p knows $q $q worksAt $f $f.name = "f1" $p.age > 3 }': "qf",
+    '$p knows $r optional { $p knows $q $q knows $r $q: Person { name: "p7" } }': "rq",
+    'optional { $p knows $r $r.age = 3 } optional { $r knows $q $q.name = "p7" }': "rq",
+    'not { $p knows $q $q worksAt $f $f.name = "f1" $p.age > 3 }': "p",
+    '$p knows $r not { $p knows $q $q knows $r $q: Person { name: "p7" } }': "r",
+    'optional { $p knows $r $r.age = 3 } not { $r knows $q $q.name = "p7" }': "r",
+}
+
+
+@pytest.mark.parametrize(("block", "variables"), BLOCKS.items(), ids=BLOCKS)
+def test_block_that_runs_once_has_the_rows_of_one_that_runs_for_each_row(graph, monkeypatch, block, variables):
+    columns = ", ".join(f"${var}.name as {var}" for var in variables)
+    text = f"query q() {{ match {{ $p: Person {block} }} return {{ $p.age, {columns} }} }}"
+    assert any(getattr(op, "independent", False) for op in planned_text(graph, text).pipeline)
+    once = graph.query(text).to_arrow().to_pylist()
+    monkeypatch.setattr(_Optimizer, "_independent", lambda *_: None)
+    assert not any(getattr(op, "independent", False) for op in planned_text(graph, text).pipeline)
+    each = graph.query(text + " ").to_arrow().to_pylist()
+    assert sorted(once, key=str) == sorted(each, key=str)
+    assert len(once) > 1
 
 
 RANKED = "order { nearest($p.vec, $v) } limit 3"

@@ -143,11 +143,14 @@ class AntiJoin:
 class LeftJoin:
     """Extend each row by every match of `inner` with `outer_vars` fixed; a row without a match is kept, its `variables`
     null.
+
+    With `independent`, `inner` binds `outer_vars` itself and runs once.
     """
 
     outer_vars: tuple[str, ...]
     inner: Pipeline
     variables: tuple[str, ...]
+    independent: bool = False
 
 
 Op = NodeScan | Expand | FindPaths | Filter | AntiJoin | LeftJoin
