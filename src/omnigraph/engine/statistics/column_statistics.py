@@ -21,6 +21,8 @@ from omnigraph.scalar_types.columns import as_numbers, comparable
 _SAMPLE = 1_024
 _HASHES = 256
 """Smallest hashes kept to count distinct values; the standard error is 6 %."""
+_HASHED_MAX = 100_000
+"""Values that are hashed, at equal distances."""
 _COMMON_MAX = 16
 _VALUE_BYTES = 100
 _U64 = np.ndarray[Any, np.dtype[np.uint64]]
@@ -38,6 +40,8 @@ class ColumnStatistics:
     """The smallest hashes of the values, ascending; None for texts, whose distinct values the sample estimates."""
     low: Any = None
     high: Any = None
+    hashed: int = 0
+    """The number of values that were hashed."""
 
     @property
     def nbytes(self) -> int:
@@ -67,14 +71,9 @@ class ColumnStatistics:
             ordered = ordered[~np.isnan(ordered)]
         if not len(numbers):
             return cls(rows, nulls, (), None)
-        return cls(
-            rows,
-            nulls,
-            tuple(ordered.tolist()),
-            _smallest(_hashed(numbers)),
-            numbers.min().item(),
-            numbers.max().item(),
-        )
+        low, high = numbers.min().item(), numbers.max().item()
+        some = numbers[:: max(math.ceil(len(numbers) / _HASHED_MAX), 1)]
+        return cls(rows, nulls, tuple(ordered.tolist()), _smallest(_hashed(some)), low, high, len(some))
 
     def merged(self, other: ColumnStatistics) -> ColumnStatistics:
         """Return the summary of the rows of both."""
@@ -92,6 +91,7 @@ class ColumnStatistics:
             hashes,
             min(lows, default=None),
             max(highs, default=None),
+            self.hashed + other.hashed,
         )
 
     # -- figures ---------------------------------------------------------------------------------
@@ -111,7 +111,9 @@ class ColumnStatistics:
             kept = len(self.hashes)
             if kept < _HASHES:
                 return float(max(kept, 1))
-            return max((_HASHES - 1) / (float(self.hashes[-1]) / 2.0**64), 1.0)
+            found = max((_HASHES - 1) / (float(self.hashes[-1]) / 2.0**64), 1.0)
+            # If most hashed values differ, most others differ too; else nearly all distinct values were hashed.
+            return found * values / self.hashed if found > self.hashed / 2 else found
         counts = self._counts
         once = sum(1 for count in counts.values() if count == 1)
         if values <= len(self.sample):

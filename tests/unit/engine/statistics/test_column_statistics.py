@@ -50,6 +50,14 @@ def test_distinct_numbers_are_estimated(distinct):
     assert summary(numbers).distinct == pytest.approx(distinct, rel=0.25)
 
 
+@pytest.mark.parametrize("distinct", [10, 20_000, 500_000])
+def test_distinct_numbers_of_long_columns_are_estimated(distinct):
+    numbers = np.random.default_rng(1).permutation(np.arange(500_000) % distinct)
+    found = summary(numbers)
+    assert found.hashed <= 100_000
+    assert found.distinct == pytest.approx(distinct, rel=0.25)
+
+
 def test_distinct_texts_are_estimated():
     assert summary([f"t{number % 50}" for number in range(20_000)]).distinct == pytest.approx(50, rel=0.1)
     # A sample bounds the number of distinct texts by a factor of the square root of rows by sample.
