@@ -1,9 +1,9 @@
 """Search for the cheapest order of a pattern.
 
 A state is the set of bound vertices, as a bit mask. A move binds one more vertex, by a hop or by a scan, and takes
-every other hop between bound vertices. The cheapest state is extended next, so the first complete state is the cheapest
-of all. At most some states with the same number of vertices are extended: the search is exhaustive for small patterns
-and greedy for large ones.
+every other hop between bound vertices. The state with the lowest bound of its total cost is extended next, so the first
+complete state is the cheapest of all. At most some states with the same number of vertices are extended: the search is
+exhaustive for small patterns and greedy for large ones.
 """
 
 from __future__ import annotations
@@ -245,12 +245,17 @@ class OrderSearch:
         extended = [0] * (vertices + 1)
         done: set[int] = set()
         known: dict[int, float] = {mask: state.cost for mask, state in starts}
-        # A number of its own makes the order of equally cheap states definite.
-        queue = [(state.cost, mask, number, state) for number, (mask, state) in enumerate(starts)]
+        # Every vertex that is not bound yet costs at least its lower bound (A*). A number of its own makes the order of
+        # equally cheap states definite.
+        least = [cost.LOOKUP if unique else cost.OPERATOR for unique in self._p.unique]
+        queue: list[tuple[float, int, int, float, _State]] = []
+        for number, (mask, state) in enumerate(starts):
+            rest = sum(bound for vertex, bound in enumerate(least) if not mask >> vertex & 1)
+            queue.append((state.cost + rest, mask, number, rest, state))
         heapq.heapify(queue)
         number = len(queue)
         while True:
-            _, mask, _, state = heapq.heappop(queue)
+            _, mask, _, rest, state = heapq.heappop(queue)
             if mask == every:
                 return _order(state)
             level = mask.bit_count()
@@ -266,7 +271,8 @@ class OrderSearch:
                     if before is None or found.cost < before:
                         known[grown] = found.cost
                         number += 1
-                        heapq.heappush(queue, (found.cost, grown, number, found))
+                        left = rest - least[vertex]
+                        heapq.heappush(queue, (found.cost + left, grown, number, left, found))
 
     def _candidates(self, mask: int) -> Sequence[int]:
         """Return the vertices that may be bound next: those that a hop reaches or a key gives, else all."""
@@ -300,7 +306,7 @@ class OrderSearch:
         for at in checks:
             spent += cost.OPERATOR + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        return self._finished(state, Step(vertex, None, checks, rows, spent), mask, grown)
+        return self._finished(state, (vertex, None, checks, rows, spent), mask, grown)
 
     def _expanded(self, state: _State, vertex: int, mask: int, hops: list[int]) -> _State:
         """Bind a vertex by the cheapest of its hops; the others are checked."""
@@ -319,12 +325,12 @@ class OrderSearch:
         if bare and not others and edge.plain:
             # The far end is not used: rows are weighted by degrees.
             spent = cost.OPERATOR + rows * cost.DEGREE
-            return self._finished(state, Step(vertex, first, (), rows * min(fan, 1.0), spent), mask, grown)
+            return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent), mask, grown)
         if bare and len(others) == 1 and edge.plain and p.edges[others[0]].plain:
             # The far end only closes a cycle: common neighbours are counted.
             spent = cost.OPERATOR + rows * (cost.SOURCE + fan * cost.COMMON)
             met = min(fan * self._check_share(others[0]), 1.0)
-            return self._finished(state, Step(vertex, first, (others[0],), rows * met, spent), mask, grown)
+            return self._finished(state, (vertex, first, (others[0],), rows * met, spent), mask, grown)
         middle = rows * fan
         follow = (rows * edge.steps[near] if edge.single and edge.share < 1 else middle) * cost.ROW
         alone = p.counting and live == 1 << vertex and not others and not loops and edge.plain and p.test[vertex] == 0
@@ -338,12 +344,14 @@ class OrderSearch:
         for at in checks:
             spent += cost.OPERATOR + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        return self._finished(state, Step(vertex, first, checks, rows, spent), mask, grown)
+        return self._finished(state, (vertex, first, checks, rows, spent), mask, grown)
 
-    def _finished(self, state: _State, step: Step, mask: int, grown: int) -> _State:
+    def _finished(
+        self, state: _State, move: tuple[int, int | None, tuple[int, ...], float, float], mask: int, grown: int
+    ) -> _State:
         """Apply the conditions whose vertices are now bound, and bound the rows by their live variables."""
         p = self._p
-        rows, spent = step.rows, step.cost
+        vertex, hop, checks, rows, spent = move
         for needed, share, per_row in p.predicates:
             if needed & ~grown == 0 and (needed & ~mask or not mask):
                 spent += rows * per_row
@@ -355,8 +363,7 @@ class OrderSearch:
                 rows = min(rows, self._outer_rows)
             elif live & (live - 1) == 0:
                 rows = min(rows, self._outer_rows * p.sizes[live.bit_length() - 1])
-        step = Step(step.vertex, step.hop, step.checks, rows, spent, matched)
-        return _State(state.cost + spent, rows, step, state)
+        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched), state)
 
     def _checked(self, state: _State, mask: int) -> _State:
         """Check the hops between the outer variables."""
