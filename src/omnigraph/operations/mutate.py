@@ -131,7 +131,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
             observer.phase("run", compiled, time.perf_counter())
         transaction.record(overlay)
         embedding.record(transaction)
-        done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.snapshot.commit_id)
+        done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.based_on)
         if options.idempotency_key is not None:
             outcome.update(done.metadata(required=not generated))
 

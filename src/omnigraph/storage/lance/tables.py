@@ -25,7 +25,7 @@ from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.observer import timed
 from omnigraph.storage.files.fsync import sync_tree
-from omnigraph.storage.files.layout import manifest_file, manifest_name
+from omnigraph.storage.files.layout import detached_manifest, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.deletions import DeletionCache
@@ -56,6 +56,8 @@ _HANDLES_MAX = 256
 _CONTENDED_S = 5.0
 """Time during which a table is considered contended."""
 _PARTS_MAX = 64
+_PARTS_IN_MEMORY = 2
+"""Parts of versions that are kept in memory, for a graph that is opened read-only."""
 DETACHED = 2**63
 """Versions without a place in the sequence have numbers from here on."""
 _METADATA_CACHE_BYTES = 64 * 1024 * 1024
@@ -143,14 +145,22 @@ class TableStore:
             table = self._parts.get((folder, part))
             if table is not None:
                 self._parts.move_to_end((folder, part))
-                return table
+        # A cleanup may have removed the part, and a process that has it open must not depend on that.
+        if table is not None and (table.part_of is None or self._has_detached(table)):
+            return table
         base = self.open(folder, part.base, part.base_transaction)
         table = open_part(part, self.open(folder, part.version, part.transaction), base)
         with self._lock:
             self._parts[folder, part] = table
+            in_memory = [key for key, one in self._parts.items() if one.part_of is None]
+            for key in in_memory[:-_PARTS_IN_MEMORY]:
+                del self._parts[key]
             while len(self._parts) > _PARTS_MAX:
                 self._parts.popitem(last=False)
         return table
+
+    def _has_detached(self, table: Table) -> bool:
+        return self.objects.written_at(f"{table.folder}/{detached_manifest(table.version)}") is not None
 
     def open_row(self, folder: str, version: int, transaction: str, row_id: str) -> Table:
         """Open a version of the table that has the same row with this id as the given version, or equally none.

@@ -27,6 +27,17 @@ def new_ulid(now_us: int) -> str:
     return _encode(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
 
 
+def later_ulid(previous: str, now_us: int) -> str:
+    """Return a ULID that sorts after another one; ULIDs of one millisecond are otherwise in no order."""
+    made = new_ulid(now_us)
+    if made > previous:
+        return made
+    value = 0
+    for letter in previous:
+        value = value << 5 | _ALPHABET.index(letter)
+    return _encode(value + 1)
+
+
 def _encode(value: int) -> str:
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 

@@ -69,7 +69,10 @@ class Snapshot(SnapshotView):
 
     def entity(self, key: str, id_: str) -> dict[str, Any] | None:
         """Return one row by id; None if it does not exist."""
-        rows = to_dicts(self.table(key).rows_of([id_]))
+        pinned = self.tables.get(key)
+        # A part of a version is not built for one row.
+        table = self.table(key) if pinned is None else self._repository.tables.open_row(*pinned.open_args, id_)
+        rows = to_dicts(table.rows_of([id_]))
         return rows[0] if rows else None
 
     @property

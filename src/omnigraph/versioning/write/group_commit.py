@@ -19,7 +19,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance.version_parts import PARTS_MAX, PARTS_PROPERTY, VersionPart, parts_property
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_table import Change
-from omnigraph.versioning.model.ids import new_ulid
+from omnigraph.versioning.model.ids import later_ulid
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, TableRow
 from omnigraph.versioning.model.manifest_rows import commit_to_row, head_to_log_row, version_to_row
 from omnigraph.versioning.model.state import State
@@ -69,6 +69,13 @@ class GroupTransaction(Transaction):
         self._ids: dict[str, set[str]] = {}
         self._keys: set[tuple[str, str | None]] = set()
         self._bytes = 0
+        self._now = repository.clock()
+        self.based_on = self.snapshot.commit_id
+        """The last commit of the group so far; the head before the first one."""
+        self._last_id = ""
+        self.is_attempted = False
+        """True if a publish was begun."""
+        self.is_published = False
 
     @property
     def is_full(self) -> bool:
@@ -98,6 +105,9 @@ class GroupTransaction(Transaction):
             self._keys.add((request.key, request.actor))
         self._bytes += size
         member = GroupMember(attempt.options, touched, writes.added_rows())
+        if touched:
+            member.commit_id = self.based_on = later_ulid(self._last_id, self._now)
+            self._last_id = member.commit_id
         for key, ids in touched.items():
             self._ids.setdefault(key, set()).update(ids)
         if self.pending is None:
@@ -118,9 +128,7 @@ class GroupTransaction(Transaction):
         self.recorded = self.pending
         return super().commit()
 
-    def _new_commit_id(self, now: int) -> str:
-        for member in self._effective:
-            member.commit_id = new_ulid(now)
+    def _new_commit_id(self, now: int) -> str:  # noqa: ARG002 (the ids are known)
         return self._effective[-1].commit_id
 
     def _intent_of_table(self, key: str) -> dict[str, Any]:
@@ -166,11 +174,13 @@ class GroupTransaction(Transaction):
                 changes.append(Change(put=(head_to_log_row(head),), add=tuple(rows)))
             return tuple(changes)
 
+        self.is_attempted = True
         self.repository.publish(decide, commit_id=commit_id, known=self.state)
-        reach("group.published")
-        ignore_cancellation()
         for member, commit in zip(self._effective, made, strict=True):
             member.commit = commit
+        self.is_published = True
+        reach("group.published")
+        ignore_cancellation()
         return made[-1]
 
     def _check_rows(self, written: Mapping[str, WrittenTable]) -> None:

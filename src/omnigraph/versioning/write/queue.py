@@ -19,6 +19,7 @@ from threading import Event, Lock
 from typing import Generic, TypeVar
 
 from omnigraph.cancellation import check_cancelled
+from omnigraph.errors import OmniGraphError
 
 _PATIENCE_S = 60.0
 """A write that waited so long leaves the queue and runs: the order saves work, correctness does not depend on it."""
@@ -38,6 +39,9 @@ class QueuedWrite(Generic[W]):
         self.finish: Callable[[], None] | None = None
         """Returns or raises the outcome in the thread that waits; None until a leader has run the write."""
         self.wake = Event()
+        self.leads = False
+        self.is_abandoned = False
+        """True if the thread that waited was interrupted; nobody receives the outcome."""
 
     def deliver(self, finish: Callable[[], None]) -> None:
         """Set the outcome and wake the thread that waits for it."""
@@ -69,7 +73,7 @@ class Leader(Generic[W]):
     def put_back(self, writes: Sequence[QueuedWrite[W]]) -> None:
         """Let writes that were taken wait again, at the front and in the same order."""
         with self._queue.lock:
-            self._line.waiting.extendleft(reversed(writes))
+            self._line.waiting.extendleft(write for write in reversed(writes) if not write.is_abandoned)
 
 
 class WriteQueue(Generic[W]):
@@ -88,20 +92,20 @@ class WriteQueue(Generic[W]):
         with self.lock:
             line = self._lines.setdefault(branch, _Line())
             line.length += 1
-            leads = not line.is_led
-            if leads:
-                line.is_led = True
-            else:
+            if line.is_led:
                 line.waiting.append(write)
+            else:
+                line.is_led = write.leads = True
         try:
-            if not leads and not self._wait(line, write):
+            if not write.leads and not self._wait(line, write):
                 alone()
-            elif write.finish is None:
-                try:
-                    lead(Leader(self, line, write))
-                finally:
-                    self._hand_over(line)
+            elif write.leads:
+                lead(Leader(self, line, write))
+        except BaseException:
+            self._abandon(line, write)
+            raise
         finally:
+            self._hand_over(line, write)
             self._leave(branch, line)
         if write.finish is not None:
             write.finish()
@@ -113,7 +117,7 @@ class WriteQueue(Generic[W]):
             late = time.monotonic() >= end
             try:
                 check_cancelled()
-            except BaseException:
+            except OmniGraphError:
                 if self._withdraw(line, write):
                     raise
             if late and self._withdraw(line, write):
@@ -128,11 +132,23 @@ class WriteQueue(Generic[W]):
                 return True
             return False
 
-    def _hand_over(self, line: _Line[W]) -> None:
-        """Let the next waiting write lead."""
+    def _abandon(self, line: _Line[W], write: QueuedWrite[W]) -> None:
+        """Remove a write whose thread was interrupted. If a leader runs it, it is not put back."""
         with self.lock:
+            write.is_abandoned = True
+            if write in line.waiting:
+                line.waiting.remove(write)
+
+    def _hand_over(self, line: _Line[W], write: QueuedWrite[W]) -> None:
+        """Let the next waiting write lead, if the given one leads."""
+        with self.lock:
+            if not write.leads:
+                return
+            write.leads = False
             if line.waiting:
-                line.waiting.popleft().wake.set()
+                following = line.waiting.popleft()
+                following.leads = True
+                following.wake.set()
             else:
                 line.is_led = False
 

@@ -166,8 +166,8 @@ class PendingWrites(Protocol):
 class Transaction:
     """One attempt of a write, on one snapshot.
 
-    `pending` are the changes of writes before this one that are published together with it. The caller has prepared
-    them on `state`.
+    `pending` are the changes of writes before this one that are published together with it, and `based_on` is the last
+    of their commits. The caller has prepared them on `state`.
     """
 
     def __init__(
@@ -177,6 +177,7 @@ class Transaction:
         *,
         state: State | None = None,
         pending: PendingWrites | None = None,
+        based_on: str | None = None,
     ) -> None:
         repository.check_writable()
         self.repository = repository
@@ -187,6 +188,8 @@ class Transaction:
         self.state = state if state is not None else repository.state()
         """The state of the manifest on which the write is prepared."""
         self.snapshot: Snapshot = repository.at_head(self.state, options.branch)
+        self.based_on = based_on or self.snapshot.commit_id
+        """The commit that the write is prepared on."""
         head = self.state.find_head(options.branch)
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
             raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)

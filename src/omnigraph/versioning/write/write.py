@@ -7,7 +7,7 @@ abandoned and the function is called again on a new one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from omnigraph.observer import current
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import reach
 from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.write.group_commit import GroupMember, GroupTransaction, UnexpectedRows
+from omnigraph.versioning.write.group_commit import GroupMember, GroupTransaction
 from omnigraph.versioning.write.idempotency import Earlier, find_earlier, once
 from omnigraph.versioning.write.queue import Leader, QueuedWrite
 from omnigraph.versioning.write.repository import Repository
@@ -197,7 +197,7 @@ class _Group:
             self._publish()
         except (Cancelled, OutcomeUnknown):
             raise
-        except (OmniGraphError, UnexpectedRows):
+        except Exception:
             if len(self._taken) == 1:
                 raise
             # One of the writes may be the cause: each is run on its own and gets its own error.
@@ -232,7 +232,13 @@ class _Group:
             taken = self._taken[position]
             taken.member = taken.error = taken.earlier = None
             work = taken.queued.work
-            one = Transaction(self._repository, work.options, state=transaction.state, pending=transaction.pending)
+            one = Transaction(
+                self._repository,
+                work.options,
+                state=transaction.state,
+                pending=transaction.pending,
+                based_on=transaction.based_on,
+            )
             first = first or one
             try:
                 if attempt:
@@ -244,10 +250,10 @@ class _Group:
                     if taken.member is None:
                         self.put_back(after=max(position, 1))
                         break
-            except (HeadMoved, Damaged):
+            except (HeadMoved, Damaged, KeyboardInterrupt, SystemExit):
                 raise
-            except Exception as error:
-                if not position and len(self._taken) == 1:
+            except BaseException as error:
+                if len(self._taken) == 1:
                     raise
                 taken.error = error
             position += 1
@@ -278,15 +284,32 @@ class _Group:
             reach("group.prepared")
         try:
             transaction.commit()
-        except OutcomeUnknown as error:
-            for taken in self._taken[1:]:
-                taken.error = _unknown(error, taken)
-                self._deliver(taken, started)
-            del self._taken[1:]
-            raise first.error or _unknown(error, first) from error
-        for taken in self._taken:
-            self._deliver(taken, started)
-        del self._taken[1:]
+        except BaseException as error:
+            if transaction.is_published:
+                self._deliver_all(self._taken[1:], started)
+            elif isinstance(error, OutcomeUnknown) or (
+                transaction.is_attempted and not isinstance(error, OmniGraphError)
+            ):
+                # The publish was interrupted: none of the writes may be made again.
+                for taken in self._taken[1:]:
+                    taken.error = taken.error or _unknown(error, taken)
+                self._deliver_all(self._taken[1:], started)
+                if isinstance(error, OutcomeUnknown):
+                    raise first.error or _unknown(error, first) from error
+            raise
+        self._deliver_all(self._taken, started)
+
+    def _deliver_all(self, taken: Sequence[_Taken], started: float) -> None:
+        """Give writes their outcomes. They are not put back any more."""
+        self._taken = self._taken[:1]
+        try:
+            for one in taken:
+                self._deliver(one, started)
+        except BaseException:
+            # An interrupt of this thread must not leave others waiting.
+            for one in taken:
+                self._deliver(one, started)
+            raise
 
     def _deliver(self, taken: _Taken, started: float) -> None:
         """Give a write its outcome, in the thread that waits for it."""
@@ -314,7 +337,11 @@ def _prepare_one(prepare: Prepare, transaction: Transaction) -> None:
     prepare(transaction)
 
 
-def _unknown(error: OutcomeUnknown, taken: _Taken) -> OutcomeUnknown:
+def _unknown(error: BaseException, taken: _Taken) -> OutcomeUnknown:
     """Return the error of a group as the error of one of its writes."""
-    commit_id = taken.member.commit_id if taken.member is not None else None
-    return OutcomeUnknown(error.message, commit_id=commit_id or None, code=error.code, hint=error.hint)
+    commit_id = (taken.member.commit_id or None) if taken.member is not None else None
+    if isinstance(error, OutcomeUnknown):
+        return OutcomeUnknown(error.message, commit_id=commit_id, code=error.code, hint=error.hint)
+    return OutcomeUnknown(
+        "the publish was interrupted; the commit may exist", commit_id=commit_id, hint="read the head before retrying"
+    )

@@ -7,6 +7,7 @@ import threading
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ import omnigraph as og
 from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.errors import Cancelled, OmniGraphError, OutcomeUnknown, StorageError
+from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.version_parts import VersionPart
 from omnigraph.versioning.upkeep import maintenance
-from omnigraph.versioning.write import group_commit
+from omnigraph.versioning.write import group_commit, transaction
 from support.groups import grouped
 from support.store import repository_of
 
@@ -244,6 +246,98 @@ def test_an_unknown_outcome_is_unknown_to_all(graph, monkeypatch):
     assert len({id(one) for one in done}) == 3
 
 
+def test_an_interrupt_of_the_leader_after_the_publish_repeats_nothing(tmp_path):
+    graph = og.init(tmp_path / "g.omni", "node Event { n: I64 }", sync=False)
+    calls = [partial(graph.mutate, "query a($n: I64) { insert Event { n: $n } }", {"n": n}) for n in range(3)]
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with arm("group.published", interrupt):
+        first, *others = grouped(graph, calls)
+    assert isinstance(first, KeyboardInterrupt)
+    assert [one.affected_nodes for one in others] == [1, 1]
+    assert sorted(graph.to_arrow("Event")["n"].to_pylist()) == [0, 1, 2]
+
+
+def test_an_interrupt_of_the_leader_during_the_publish_leaves_the_outcome_unknown(tmp_path):
+    graph = og.init(tmp_path / "g.omni", "node Event { n: I64 }", sync=False)
+    calls = [partial(graph.mutate, "query a($n: I64) { insert Event { n: $n } }", {"n": n}) for n in range(3)]
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with arm("publish.after_commit", interrupt):
+        first, *others = grouped(graph, calls)
+    assert isinstance(first, KeyboardInterrupt)
+    assert [type(one) for one in others] == [OutcomeUnknown] * 2
+    fresh = og.open(graph.uri)
+    assert sorted(fresh.to_arrow("Event")["n"].to_pylist()) == [0, 1, 2]
+    assert [one.commit_id for one in others] == [commit.id for commit in fresh.commits()[1::-1]]
+
+
+def test_an_interrupt_of_the_leader_before_the_publish_leaves_the_others(graph):
+    interrupted: list[bool] = []
+
+    def interrupt() -> None:
+        if not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+
+    with arm("group.prepared", interrupt):
+        first, *others = grouped(graph, adds(graph, "a", "b", "c"))
+    assert isinstance(first, KeyboardInterrupt)
+    assert [one.affected_nodes for one in others] == [1, 1]
+    assert items(graph) == ["b", "c", "i0", "i1", "i2"]
+
+
+def test_an_unexpected_error_of_one_request_is_its_own(graph, monkeypatch):
+    real = transaction.stage
+
+    def stage(table, change, properties):
+        if any("poison" in rows["id"].to_pylist() for rows in (change.append, change.upsert) if rows is not None):
+            raise ValueError("poison")
+        return real(table, change, properties)
+
+    monkeypatch.setattr(transaction, "stage", stage)
+    a, b, poison, c = grouped(graph, adds(graph, "a", "b", "poison", "c"))
+    assert isinstance(poison, ValueError)
+    assert [one.affected_nodes for one in (a, b, c)] == [1, 1, 1]
+    assert items(graph) == ["a", "b", "c", "i0", "i1", "i2"]
+
+
+def test_an_exception_of_a_member_is_its_own(graph, monkeypatch):
+    class Stopped(BaseException):
+        pass
+
+    real = WriteOverlay.delta
+
+    def delta(self, **options):
+        if "x" in self.table("node:Item").rows["name"].to_pylist():
+            raise Stopped
+        return real(self, **options)
+
+    monkeypatch.setattr(WriteOverlay, "delta", delta)
+    a, stopped, b = grouped(graph, adds(graph, "a", "x", "b"))
+    assert isinstance(stopped, Stopped)
+    assert [one.affected_nodes for one in (a, b)] == [1, 1]
+
+
+def test_commit_ids_of_a_group_sort_in_order(graph):
+    done = grouped(graph, adds(graph, *(f"n{number}" for number in range(30))))
+    ids = [one.commit_id for one in done]
+    assert ids == sorted(ids)
+
+
+def test_a_request_without_effect_names_the_commit_before_it(graph):
+    delete = 'query d() { delete Item where name = "i0" }'
+    first, second, third = grouped(
+        graph, [partial(graph.mutate, delete), partial(graph.mutate, delete), *adds(graph, "a")]
+    )
+    assert second.commit_id is None
+    assert second.rows.commit_id == first.commit_id == graph.commit(third.commit_id).parent_id
+
+
 def test_a_group_starts_over_if_the_branch_moves(graph, tmp_path, monkeypatch):
     other = og.open(tmp_path / "g.omni", sync=False)
     real = group_commit.GroupTransaction.commit
@@ -351,6 +445,32 @@ def test_a_part_is_written_again_after_a_cleanup(graph):
     maintenance.cleanup(repository_of(graph), keep=10, confirm=True, grace=timedelta(hours=-1))
     assert items(graph, at=a.commit_id) == ["a", "i0", "i1", "i2"]
     assert items(og.open(graph.uri), at=b.commit_id) == ["a", "b", "i0", "i1", "i2"]
+
+
+def test_an_open_part_is_written_again_after_the_cleanup_of_another_process(graph):
+    a, _, _ = grouped(graph, adds(graph, "a", "b", "c"))
+    graph.branch_create("side", at=a.commit_id)
+    side = graph.on("side")
+    assert items(side) == ["a", "i0", "i1", "i2"]
+    other = repository_of(og.open(graph.uri))
+    folder = Path(graph.uri) / side.snapshot().tables["node:Item"].folder
+    assert list((folder / "_versions").glob("d*"))
+    maintenance.cleanup(other, keep=10, confirm=True, grace=timedelta(hours=-1))
+    assert not list((folder / "_versions").glob("d*"))
+    assert items(side) == ["a", "i0", "i1", "i2"]
+    maintenance.cleanup(other, keep=10, confirm=True, grace=timedelta(hours=-1))
+    side.mutate(ADD, {"name": "s", "n": 1})
+    assert items(side) == ["a", "i0", "i1", "i2", "s"]
+
+
+def test_a_read_only_graph_keeps_few_parts_in_memory(graph):
+    done = grouped(graph, adds(graph, *"abcdefgh"))
+    reader = og.open(graph.uri, read_only=True)
+    for one in done:
+        assert len(items(reader, at=one.commit_id)) >= 4
+    assert len(repository_of(reader).tables._parts) == 2
+    assert reader.get("Item", "a", at=done[0].commit_id) is not None
+    assert reader.get("Item", "b", at=done[0].commit_id) is None
 
 
 def test_a_read_only_graph_reads_parts_and_writes_nothing(graph, tmp_path):

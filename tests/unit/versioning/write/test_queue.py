@@ -62,6 +62,8 @@ class Line:
                     self.queue.run("main", name, lead, lambda: self.done.append(f"{name} alone"))
             except (Cancelled, LookupError) as error:
                 self.errors.append(f"{name}: {error}")
+            except KeyboardInterrupt:
+                self.errors.append(name)
 
         before = self.queue.length("main")
         self._threads.append(threading.Thread(target=run, daemon=True))
@@ -148,6 +150,44 @@ def test_a_waiting_write_can_be_cancelled():
     assert line.done == []
     assert line.join() == ["behind"]
     assert line.errors == ["cancelled: the write was cancelled; nothing was written"]
+
+
+@pytest.mark.parametrize("when", ["waiting", "taken", "leading"])
+def test_an_interrupted_write_does_not_stall_the_others(when):
+    class Interrupted:
+        @property
+        def cancelled(self) -> bool:
+            if interrupt.is_set():
+                raise KeyboardInterrupt
+            return False
+
+    interrupt = threading.Event()
+    line = Line()
+    leads = threading.Event()
+
+    def lead(leader: Leader[str]) -> None:
+        taken = leader.take()
+        assert taken is not None
+        leads.set()
+        wait_for(lambda: "interrupted" in line.errors)
+        leader.put_back([taken])
+        line.done.append("first ran")
+
+    def fail(_: Leader[str]) -> None:
+        raise KeyboardInterrupt
+
+    if when == "taken":
+        line._start("leader", lead)
+    line._start("interrupted", fail if when == "leading" else line._lead, Interrupted())
+    line.add("behind")
+    if when == "waiting":
+        interrupt.set()
+        wait_for(lambda: "interrupted" in line.errors)
+    elif when == "taken":
+        line.release.set()
+        wait_for(leads.is_set)
+        interrupt.set()
+    assert line.join() == (["first ran", "behind"] if when == "taken" else ["behind"])
 
 
 def test_a_write_does_not_wait_for_ever(monkeypatch):
