@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.staging import TableWrite, stage
-from omnigraph.storage.lance.tables import TableStore
+from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.versioning.model.manifest_objects import Commit, GraphSpec, SchemaRecord, TableSpec
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.branches import create_branch

@@ -20,7 +20,8 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.objects import ObjectStore
 from omnigraph.storage.lance.store_pool import pooled_store
-from omnigraph.storage.lance.tables import Table, TableStore
+from omnigraph.storage.lance.table_store import TableStore
+from omnigraph.storage.lance.tables import Table
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
 

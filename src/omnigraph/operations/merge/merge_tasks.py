@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.store_pool import pooled_store
-from omnigraph.storage.lance.tables import Table, TableStore
+from omnigraph.storage.lance.table_store import TableStore
+from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import IdRange
 from omnigraph.versioning.compare.diff import Names, TableDiff, split_ids
 from omnigraph.versioning.compare.three_way import MergeRule, TableMerge, VirtualBase, merge_changes, take_changes

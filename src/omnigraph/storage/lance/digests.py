@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.files.layout import manifest_name
-from omnigraph.storage.lance.tables import Table, TableStore, reclaimed
+from omnigraph.storage.lance.table_store import TableStore
+from omnigraph.storage.lance.tables import Table, reclaimed
 from omnigraph.storage.parallel import each_request
 
 _DIGITS = 32

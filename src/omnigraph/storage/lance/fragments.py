@@ -23,7 +23,8 @@ from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
 
 if TYPE_CHECKING:
-    from omnigraph.storage.lance.tables import Table, TableStore
+    from omnigraph.storage.lance.table_store import TableStore
+    from omnigraph.storage.lance.tables import Table
 
 ROWS_PER_FRAGMENT_MAX = 1_000_000
 

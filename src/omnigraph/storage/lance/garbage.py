@@ -15,7 +15,7 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.tables import TableStore
+from omnigraph.storage.lance.table_store import TableStore
 
 _HALF_WRITTEN = ".tmp"
 """Prefix of the names of Lance's temporary files."""

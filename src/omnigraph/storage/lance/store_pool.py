@@ -11,7 +11,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.lance.tables import TableStore
+from omnigraph.storage.lance.table_store import TableStore
 
 _STORES_MAX = 8
 

@@ -1,21 +1,18 @@
 """One table at one version, for reading.
 
 A table is a Lance dataset that is never read at "latest": readers and writers always specify the version. `staging`
-makes changes; `table_versions` handles whole versions.
+makes changes; `table_versions` handles whole versions; `table_store` opens them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,16 +21,12 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.observer import timed
-from omnigraph.storage.files.fsync import sync_tree
-from omnigraph.storage.files.layout import detached_manifest, manifest_file, manifest_name
-from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.objects import ObjectStore, object_store
-from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
-from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance
-from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, LookupCache, find_rows
-from omnigraph.storage.lance.version_parts import VersionPart, changed_ids, open_part
-from omnigraph.storage.lance.write_locks import WriteLocks
+from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, find_rows
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance.table_store import TableStore
 
 _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
@@ -52,243 +45,14 @@ _BLOB_ROWS = 16
 IO_BYTES = 32 * 1024 * 1024
 """Read-ahead limit of a scan; Lance's default is gigabytes."""
 _LOOKUP_BY_INDEX_MAX = 2_000
-_HANDLES_MAX = 256
-_CONTENDED_S = 5.0
-"""Time during which a table is considered contended."""
-_PARTS_MAX = 64
-_PARTS_IN_MEMORY = 2
-"""Parts of versions that are kept in memory, for a graph that is opened read-only."""
 DETACHED = 2**63
 """Versions without a place in the sequence have numbers from here on."""
-_METADATA_CACHE_BYTES = 64 * 1024 * 1024
-_INDEX_CACHE_BYTES = 256 * 1024 * 1024
-"""Cache sizes of Lance for all tables of a graph. Every commit adds about 40 kB of metadata, and Lance's defaults are
-gigabytes.
-"""
 _TAKE_ROWS = 10_000
 _KEPT_MAX = 4_096
 """Rows of a version whose places or ids are kept."""
 _PLACE = frozenset({"id", ROW_ID, ADDRESS})
 _SMALL_FRAGMENT_ROWS = 64
 """Fragments of at most this many rows are read faster by row number than by a scan."""
-
-
-class TableStore:
-    """Opens and creates the tables of one graph; keeps and reuses handles of pinned versions."""
-
-    def __init__(self, location: Location, *, sync: bool, read_only: bool = False) -> None:
-        self.location = location
-        self.sync = sync
-        self.read_only = read_only
-        """True if nothing may be written, not even to read a part of a version."""
-        self.objects: ObjectStore = object_store(location, sync=False)
-        self.locks = WriteLocks(location)
-        self.deletions = DeletionCache()
-        self.lookups = LookupCache()
-        self._session = _new_session()
-        self._options = location.storage_options
-        self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
-        self._parts: OrderedDict[tuple[str, VersionPart], Table] = OrderedDict()
-        self._newest: dict[str, int] = {}
-        """Folder → the highest version that this process has seen."""
-        self._newest_handles: dict[str, Table] = {}
-        self._lost_at: dict[str, float] = {}
-        """Folder → the time at which another writer last took the number of a version."""
-        self._lock = Lock()
-
-    def create(self, folder: str, schema: pa.Schema) -> Table:
-        """Create an empty table at version 1; the folder must not exist."""
-        uri = self.location.child(folder)
-        keyed = pa.schema([stored_field(field) for field in schema])
-        try:
-            dataset = lance.write_dataset(
-                keyed.empty_table(),
-                uri,
-                mode="create",
-                schema=keyed,
-                enable_stable_row_ids=True,
-                data_storage_version=STORAGE_VERSION,
-                storage_options=self._options,
-                session=self._session,
-            )
-        except lance_errors() as error:
-            raise storage_failure(error, self.location, f"table '{folder}' cannot be created") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self.location.path / folder)
-        return Table(self, folder, dataset)
-
-    def open(self, folder: str, version: int, transaction: str = "") -> Table:
-        """Open the table at a version; `transaction` is the id of the transaction that made it, if the pin records one.
-
-        A version number alone does not identify a version: a restored or recreated graph uses numbers again. If the
-        transaction denotes a part of a version, that state is opened.
-        """
-        part = VersionPart.of(transaction)
-        if part is not None:
-            return self._open_part(folder, part)
-        key = (folder, version)
-        with self._lock:
-            table = self._handles.get(key)
-            if table is not None and table.is_made_by(transaction):
-                self._handles.move_to_end(key)
-                return table
-        if table is not None:
-            self.reset()
-        table = Table(self, folder, self.load(folder, version))
-        if not table.is_made_by(transaction):
-            raise replaced(f"version {version} of table '{folder}' is not the one that the commit refers to")
-        self.remember(table)
-        return table
-
-    def _open_part(self, folder: str, part: VersionPart) -> Table:
-        with self._lock:
-            table = self._parts.get((folder, part))
-            if table is not None:
-                self._parts.move_to_end((folder, part))
-        # A cleanup may have removed the part, and a process that has it open must not depend on that.
-        if table is not None and (table.part_of is None or self._has_detached(table)):
-            return table
-        base = self.open(folder, part.base, part.base_transaction)
-        table = open_part(part, self.open(folder, part.version, part.transaction), base)
-        with self._lock:
-            self._parts[folder, part] = table
-            in_memory = [key for key, one in self._parts.items() if one.part_of is None]
-            for key in in_memory[:-_PARTS_IN_MEMORY]:
-                del self._parts[key]
-            while len(self._parts) > _PARTS_MAX:
-                self._parts.popitem(last=False)
-        return table
-
-    def _has_detached(self, table: Table) -> bool:
-        return self.objects.written_at(f"{table.folder}/{detached_manifest(table.version)}") is not None
-
-    def open_row(self, folder: str, version: int, transaction: str, row_id: str) -> Table:
-        """Open a version of the table that has the same row with this id as the given version, or equally none.
-
-        It is the version itself, or for a part of a version one that exists.
-        """
-        part = VersionPart.of(transaction)
-        if part is None:
-            return self.open(folder, version, transaction)
-        whole = self.open(folder, part.version, part.transaction)
-        if row_id in changed_ids(part, whole):
-            return whole
-        return self.open(folder, part.base, part.base_transaction)
-
-    def reset(self) -> None:
-        """Drop all handles and Lance caches, because the folder now contains another history."""
-        with self._lock:
-            self._handles.clear()
-            self._parts.clear()
-            self._newest_handles.clear()
-            self._newest.clear()
-            self._session = _new_session()
-            self.deletions = DeletionCache()
-            self.lookups = LookupCache()
-
-    @timed("storage", "table_open")
-    def load(self, folder: str, version: int) -> lance.LanceDataset:
-        """Open a new Lance handle of a version that no other thread shares."""
-        try:
-            return lance.dataset(
-                self.location.child(folder), version=version, storage_options=self._options, session=self._session
-            )
-        except lance_errors() as error:
-            what = f"version {version} of table '{folder}' cannot be opened"
-            if is_missing(error):
-                raise reclaimed(what) from error
-            raise storage_failure(error, self.location, what) from error
-
-    def has_version(self, folder: str, version: int, transaction: str = "") -> bool:
-        """Return True if a version is on disk, made by the given transaction if one is given.
-
-        Open handles do not count. A part of a version exists if the versions before and after the group do.
-        """
-        part = VersionPart.of(transaction)
-        if part is not None:
-            return self.has_version(folder, part.version, part.transaction) and self.has_version(
-                folder, part.base, part.base_transaction
-            )
-        path = self.location.path
-        if path is not None and transaction:
-            return is_manifest_of(manifest_file(path / folder, version), transaction)
-        try:
-            dataset = lance.dataset(self.location.child(folder), version=version, storage_options=self._options)
-        except lance_errors() as error:
-            if is_missing(error):
-                return False
-            raise storage_failure(error, self.location, f"table '{folder}' cannot be opened") from error
-        return Table(self, folder, dataset).is_made_by(transaction)
-
-    def has_manifest(self, folder: str, version: int) -> bool:
-        """Return True if the manifest file of a numbered version exists; opens nothing."""
-        return self.objects.written_at(f"{folder}/_versions/{manifest_name(version)}") is not None
-
-    def remember(self, table: Table) -> None:
-        """Keep a handle for the next `open` of its version."""
-        self.saw(table.folder, table.version)
-        with self._lock:
-            self._handles[table.folder, table.version] = table
-            newest = self._newest_handles.get(table.folder)
-            if newest is None or newest.version < table.version:
-                self._newest_handles[table.folder] = table
-            while len(self._handles) > _HANDLES_MAX:
-                self._handles.popitem(last=False)
-
-    def newest(self, table: Table) -> Table:
-        """Return the newest version of a table that this process has open; the given one if it is newer.
-
-        The version may have been removed since. Lance compares a commit with each version after that of its handle.
-        """
-        with self._lock:
-            newest = self._newest_handles.get(table.folder, table)
-        return newest if newest.version > table.version else table
-
-    def saw(self, folder: str, version: int) -> None:
-        """Record that a numbered version of a table exists."""
-        with self._lock:
-            if version > self._newest.get(folder, 0):
-                self._newest[folder] = version
-
-    def may_be_newest(self, table: Table) -> bool:
-        """Return False if the table certainly has a newer version; makes a request only for a contended table."""
-        path = self.location.path
-        if path is not None and manifest_file(path / table.folder, table.version + 1).exists():
-            return False
-        with self._lock:
-            known = table.version < DETACHED and table.version >= self._newest.get(table.folder, 0)
-        if not known or path is not None or not self._is_contended(table.folder):
-            return known
-        return not self.has_manifest(table.folder, table.version + 1)
-
-    def record_lost_number(self, folder: str) -> None:
-        """Record that another writer took the number of a version."""
-        with self._lock:
-            self._lost_at[folder] = time.monotonic()
-
-    def _is_contended(self, folder: str) -> bool:
-        with self._lock:
-            return time.monotonic() - self._lost_at.get(folder, float("-inf")) < _CONTENDED_S
-
-    @property
-    def cache_bytes(self) -> int:
-        """The size of the Lance caches in bytes."""
-        return int(self._session.size_bytes())
-
-    def forget(self, folder: str) -> None:
-        """Drop the handles of a table whose versions were removed."""
-        with self._lock:
-            for key in [key for key in self._handles if key[0] == folder]:
-                del self._handles[key]
-            self._newest_handles.pop(folder, None)
-            for part in [part for part in self._parts if part[0] == folder]:
-                del self._parts[part]
-
-
-def _new_session() -> Any:
-    return lance.Session(  # type: ignore[attr-defined]
-        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
-    )
 
 
 class Table:

@@ -36,7 +36,8 @@ from omnigraph.storage.failpoints import VARIABLE, arm_from_environment
 from omnigraph.storage.files.layout import RECOVERY
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.objects import ObjectStore, object_store
-from omnigraph.storage.lance.tables import TableStore, replaced
+from omnigraph.storage.lance.table_store import TableStore
+from omnigraph.storage.lance.tables import replaced
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter, Row
 from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, ManifestVersion, PublishConflict
 from omnigraph.storage.parallel import request

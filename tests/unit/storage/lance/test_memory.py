@@ -7,7 +7,7 @@ from collections import Counter
 
 import omnigraph as og
 from omnigraph.engine.cache.table_cache import TableData
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import table_store
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest import checkpoint
 from omnigraph.storage.manifest.manifest_table import ManifestVersion
@@ -29,10 +29,10 @@ def objects() -> Counter[str]:
 
 
 def test_memory_is_bounded_in_the_number_of_commits(tmp_path, monkeypatch):
-    for module in (tables, checkpoint):
+    for module in (table_store, checkpoint):
         monkeypatch.setattr(module, "_METADATA_CACHE_BYTES", BOUND)
         monkeypatch.setattr(module, "_INDEX_CACHE_BYTES", BOUND)
-    monkeypatch.setattr(tables, "_HANDLES_MAX", 8)
+    monkeypatch.setattr(table_store, "_HANDLES_MAX", 8)
     graph = og.init(tmp_path / "graph", SCHEMA)
     repository, cache = graph._repository, graph._context.cache
     counts: list[Counter[str]] = []

@@ -15,8 +15,9 @@ from omnigraph.storage.lance import staging
 from omnigraph.storage.lance import table_versions as numbered_versions
 from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
 from omnigraph.storage.lance.staging import TableWrite, stage
+from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.storage.lance.table_versions import FRAGMENTS_MAX, compacted
-from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, TableStore, sql_text
+from omnigraph.storage.lance.tables import _LOOKUP_BY_INDEX_MAX, sql_text
 from omnigraph.storage.lance.version_diff import difference
 from support.graphs import PERSON_SCHEMA, Line, files_below, new_line, people, table_store
 

@@ -494,7 +494,7 @@ def test_a_read_only_graph_reads_parts_and_writes_nothing(graph, tmp_path):
 def test_history_of_a_row_reads_no_part(graph, monkeypatch):
     done = grouped(graph, [*adds(graph, "a"), partial(graph.mutate, BUMP, {"name": "i1"}), *adds(graph, "b", "c")])
     grouped(graph, [*adds(graph, "d"), partial(graph.mutate, BUMP, {"name": "i1"}), *adds(graph, "e")])
-    monkeypatch.setattr("omnigraph.storage.lance.tables.open_part", None)
+    monkeypatch.setattr("omnigraph.storage.lance.table_store.open_part", None)
     history = list(og.open(graph.uri).history("Item", "i1"))
     assert [change.op for change in history] == ["update", "update", "insert"]
     assert history[1].commit.id == done[1].commit_id
