@@ -48,7 +48,7 @@ def test_distribution_contains_py_typed():
 
 def test_console_script_and_module_are_the_same_program():
     found = {point.name: point.value for point in entry_points(group="console_scripts")}
-    assert found["omnigraph"] == found["og"] == "omnigraph.cli.main:main"
+    assert found["omnigraph"] == found["og"] == "omnigraph.cli.entry:main"
 
 
 def test_tour_runs():
