@@ -366,7 +366,7 @@ def _middle_rate(rates: Sequence[Rate]) -> Rate:
 
 
 class _FullCollections:
-    """Measures full collections of the interpreter. They visit every object of the process, whoever made it.
+    """Measures full collections of the interpreter. They visit every object of the process.
 
     A server freezes its objects after the start; an application can do the same with `gc.freeze`.
     """

@@ -61,7 +61,7 @@ def _make(path: str) -> None:
 
 
 def _is_private(path: str) -> bool:
-    """True for a folder, not a link, that belongs to the user and that nobody else can enter or write."""
+    """True for a folder, not a link, that belongs to the user and that no other user can enter or write."""
     try:
         state = os.lstat(path)
     except OSError:

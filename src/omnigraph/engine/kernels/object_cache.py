@@ -1,7 +1,7 @@
 """The cache of compiled kernels: one object file per source, compiler and processor, in the cache folder of the user.
 
 An object file is machine code that the process executes, so a file is used only if it and its folder belong to the
-user and nobody else can write to them. A file is written under a temporary name and renamed: readers see all of it or
+user and no other user can write to them. A file is written under a temporary name and renamed: readers see all of it or
 nothing. The name contains a digest of everything that the code depends on, so versions and machines that share a home
 folder do not affect each other. The cache is never inside a graph.
 """
@@ -157,7 +157,7 @@ def building(folder: Path, name: str) -> Iterator[None]:
 
 
 def is_private(folder: Path) -> bool:
-    """True if a folder belongs to the user and nobody else can write to it."""
+    """True if a folder belongs to the user and no other user can write to it."""
     try:
         return _is_safe(folder.stat())
     except OSError:
