@@ -102,8 +102,9 @@ def test_a_write_whose_version_was_removed_starts_over(repository, root, place):
 def test_an_optimize_whose_versions_were_removed_starts_over(repository, root, place):
     for name in "bcd":
         add_people(repository, name)
+    # One table only: the cleanup writes to it, and a compaction at the same time would leave the table as it is.
     with arm(place, once(lambda: clean_eagerly(root))):
-        optimize(repository)
+        optimize(repository, tables=[PERSON])
     assert ids_of(open_repository(root).snapshot()) == ["a", "b", "c", "d"]
     assert open_repository(root).snapshot().table(PERSON).fragment_count == 1
     assert verify(open_repository(root)) == []
