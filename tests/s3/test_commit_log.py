@@ -110,4 +110,4 @@ def test_a_reader_requests_several_entries_while_others_publish(s3: S3, monkeypa
     assert look() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert set(made) <= set(reader.branches())
     several = 0
-    assert [len(look()) for _ in range(4)][-1] == 1, "nobody publishes any more"
+    assert [len(look()) for _ in range(4)][-1] == 1, "there are no other publishers"

@@ -108,7 +108,7 @@ class TableStore:
             if table is not None:
                 self._parts.move_to_end((folder, part))
         # A cleanup may have removed the part, and a process that has it open must not depend on that.
-        if table is not None and (table.part_of is None or self._has_detached(table)):
+        if table is not None and (table.part_of is None or self.has_detached(folder, table.version)):
             return table
         base = self.open(folder, part.base, part.base_transaction)
         table = open_part(part, self.open(folder, part.version, part.transaction), base)
@@ -121,8 +121,9 @@ class TableStore:
                 self._parts.popitem(last=False)
         return table
 
-    def _has_detached(self, table: Table) -> bool:
-        return self.objects.written_at(f"{table.folder}/{detached_manifest(table.version)}") is not None
+    def has_detached(self, folder: str, version: int) -> bool:
+        """Return True if the manifest file of a version without a number exists; opens nothing."""
+        return self.objects.written_at(f"{folder}/{detached_manifest(version)}") is not None
 
     def open_row(self, folder: str, version: int, transaction: str, row_id: str) -> Table:
         """Open a version of the table that has the same row with this id as the given version, or equally none.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files.fsync import sync_files
-from omnigraph.storage.files.layout import detached_manifest, manifest_file
+from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.tables import DETACHED, FRAGMENT_ROWS, Table, stored_field
@@ -42,7 +42,7 @@ def restored(table: Table, version: int, properties: Mapping[str, str]) -> lance
             return lance.LanceDataset.commit(latest.dataset, transaction, max_retries=0)
         except lance_errors() as error:
             latest = table  # A cleanup may have removed the newer version.
-            if is_missing(error) and version >= DETACHED and not _has_detached(table, version):
+            if is_missing(error) and version >= DETACHED and not table.store.has_detached(table.folder, version):
                 raise HeadMoved(
                     f"a cleanup removed an unpublished change of table '{table.folder}'; nothing was written",
                     hint="try again",
@@ -67,10 +67,6 @@ def numbered(table: Table) -> Table:
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
     return _made_from(base, again.version, again)
-
-
-def _has_detached(table: Table, version: int) -> bool:
-    return table.store.objects.written_at(f"{table.folder}/{detached_manifest(version)}") is not None
 
 
 def sync_version(table: Table, dataset: lance.LanceDataset, *, first: int | None = None) -> None:

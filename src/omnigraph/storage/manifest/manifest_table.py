@@ -65,7 +65,7 @@ _NEXT_MAX = 3
 _TOGETHER = 4
 """Entries that are requested together if others publish."""
 _QUIET_LOOKS = 3
-"""Looks without a new version after which nobody else is considered to publish."""
+"""Looks without a new version after which the log is no longer considered contended."""
 
 
 class PublishConflict(Exception):

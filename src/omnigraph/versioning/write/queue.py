@@ -41,7 +41,7 @@ class QueuedWrite(Generic[W]):
         self.wake = Event()
         self.leads = False
         self.is_abandoned = False
-        """True if the thread that waited was interrupted; nobody receives the outcome."""
+        """True if the thread that waited was interrupted. The outcome is discarded."""
 
     def deliver(self, finish: Callable[[], None]) -> None:
         """Set the outcome and wake the thread that waits for it."""
