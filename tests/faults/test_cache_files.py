@@ -41,10 +41,15 @@ READS = (
 SHORT, LONG = 50, 5_000
 
 
-@pytest.fixture(autouse=True)
-def keep_everything(tune):
-    """Keep small structures on disk too."""
-    tune(adjacency_disk_edges_min=1, postings_disk_rows_min=1, vector_disk_bytes_min=1)
+@pytest.fixture(autouse=True, params=[1 << 20, 1], ids=["verified", "trusted"])
+def keep_everything(tune, request):
+    """Keep small structures on disk too; trust none or all files that did not change."""
+    tune(
+        adjacency_disk_edges_min=1,
+        postings_disk_rows_min=1,
+        vector_disk_bytes_min=1,
+        disk_cache_large_bytes=request.param,
+    )
 
 
 def new_graph(path: Path, chance: random.Random) -> Graph:
@@ -158,8 +163,9 @@ def test_damaged_cache_files_never_change_results_long(tmp_path, caplog):
     damaged_files(tmp_path / "graph", LONG, caplog)
 
 
-def test_inconsistent_arrays_are_refused(tmp_path):
+def test_inconsistent_arrays_are_refused(tmp_path, tune):
     """Matching checksums do not make arrays consistent, and kernels use indexes without bounds checks."""
+    tune(disk_cache_large_bytes=1 << 20)
     path = tmp_path / "graph"
     graph = new_graph(path, random.Random(3))
     expected = answers(graph)

@@ -82,6 +82,8 @@ class Tuning:
     """Adjacency of fewer edges is rebuilt faster than it is read from disk."""
     scans_before_compaction: int = 4
     """Scans of an adjacency with an overlay before the overlay is merged in."""
+    adjacency_ends_rows: int = 8_000_000
+    """Edges whose ends are looked up at a time; each lookup hashes the ids of all nodes."""
     adjacency_log_edges_min: int = 2_000_000
     """From this many edges on, a build is logged."""
     adjacency_changed_edges_min: int = 50_000
@@ -142,6 +144,8 @@ class Tuning:
     segments_max: int = 8
     segment_live_share_min: float = 0.5
     """Segments are rebuilt if a smaller share of their rows is live."""
+    disk_cache_large_bytes: int = 1 << 20
+    """A smaller array of the disk cache is verified whenever its entry is opened."""
     disk_cache_tries: int = 3
     build_wait_s: float = 30.0
     """Seconds that a process waits for another one that builds a large structure."""

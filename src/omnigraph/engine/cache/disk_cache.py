@@ -5,8 +5,13 @@ Entries are immutable. The name of an entry is derived from its subject and from
 name is never reused for other content. An entry appears by one rename. `about.json` contains its own checksum and the
 size, type and checksum of every array. An entry that does not match is reported, removed and rebuilt.
 
-Arrays are mapped, not read. The checksum is a sum per block of one mebibyte, combined by CRC-32: it runs at memory
-speed, several times as fast as CRC-32 over all bytes.
+Arrays are mapped, not read. A large array is synchronised to disk before the rename, and `about.json` records its
+modification time. An entry whose large files still have their size and time is trusted: opening it reads none of them,
+so the cost of a query depends on the pages it touches. A copied or modified entry is verified once, completely, and its
+times are recorded again. Small arrays are always verified.
+
+The checksum is a sum per block of one mebibyte, combined by CRC-32: it runs at memory speed, several times as fast as
+CRC-32 over all bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from uuid import uuid4
@@ -32,7 +37,7 @@ from omnigraph.engine import tuning
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
-_GENERATION = 4
+_GENERATION = 5
 _ABOUT = "about.json"
 _WORDS_PER_BLOCK = 131_072
 _log = logging.getLogger(__name__)
@@ -56,6 +61,10 @@ class CacheEntry:
 
     about: Mapping[str, Any]
     arrays: Mapping[str, AnyArray]
+    trusted: bool = False
+    """True if there are large arrays and they are unchanged since they were verified. Their values need no check."""
+    times: Mapping[str, int] = field(default_factory=dict)
+    """The modification time of every file if one of the large files changed and all of them were verified."""
 
 
 def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
@@ -71,7 +80,10 @@ def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T],
             try:
                 entry = _open(path)
                 if entry.about.get("generation") == _GENERATION and entry.about.get("what") == list(subject):
-                    return read(entry)
+                    found = read(entry)
+                    if discard and entry.times:
+                        _record_times(path, entry)
+                    return found
             except _BAD as error:
                 if not path.exists():
                     continue  # removed by the process that replaced it
@@ -95,7 +107,7 @@ def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
         if "-" not in path.name:
             continue  # written by an earlier release and never read
         try:
-            _open(path)
+            _open(path, verify_all=True)
         except _BAD as error:
             if path.exists():
                 found.append((path.name, _reason(error)))
@@ -138,12 +150,20 @@ class EntryWriter:
         """Open a file for the rows of an array that may be larger than memory."""
         with (self._path / name).open("wb") as file:
             yield file
+            if file.tell() >= tuning.current.disk_cache_large_bytes:
+                file.flush()
+                os.fsync(file.fileno())
         self._kinds[name] = (kind, shape)
 
     def described(self) -> dict[str, Any]:
-        """Return the type, shape and checksum of every array."""
+        """Return the type, shape, checksum and modification time of every array."""
         return {
-            name: {"type": kind.str, "shape": list(shape), "checksum": checksum(_map(self._path / name, kind, shape))}
+            name: {
+                "type": kind.str,
+                "shape": list(shape),
+                "checksum": checksum(_map(self._path / name, kind, shape)),
+                "time": (self._path / name).stat().st_mtime_ns,
+            }
             for name, (kind, shape) in self._kinds.items()
         }
 
@@ -157,9 +177,7 @@ def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> I
         writer = EntryWriter(temporary)
         yield writer
         entry = {**about, "generation": _GENERATION, "what": list(subject), "arrays": writer.described()}
-        text = json.dumps(entry, sort_keys=True)
-        document = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "entry": entry}
-        (temporary / _ABOUT).write_text(json.dumps(document))
+        (temporary / _ABOUT).write_text(_document(entry))
         path = folder / f"{_prefix(subject)}{_digest(json.dumps(about, sort_keys=True))}"
         older = [one for one in _entries(folder, subject) if one != path]
         if path.exists():
@@ -215,17 +233,51 @@ def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
 # -- files -------------------------------------------------------------------------------------------
 
 
-def _open(path: Path) -> CacheEntry:
+def _open(path: Path, *, verify_all: bool = False) -> CacheEntry:
+    """Open an entry. Large arrays are verified if their files changed, or with `verify_all`."""
     document = json.loads((path / _ABOUT).read_bytes())
     entry = document["entry"]
     text = json.dumps(entry, sort_keys=True)
     check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has a wrong checksum")
     arrays: dict[str, AnyArray] = {}
+    times: dict[str, int] = {}
+    large: list[str] = []
     for name, facts in entry["arrays"].items():
         check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
-        arrays[name] = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
-        check(checksum(arrays[name]) == facts["checksum"], f"'{name}' has a wrong checksum")
-    return CacheEntry(entry, arrays)
+        times[name] = (path / name).stat().st_mtime_ns
+        arrays[name] = array = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
+        if array.nbytes < tuning.current.disk_cache_large_bytes:
+            _verify(name, array, facts)
+        else:
+            large.append(name)
+    if not verify_all and all(times[name] == entry["arrays"][name].get("time") for name in large):
+        return CacheEntry(entry, arrays, trusted=bool(large))
+    for name in large:
+        _verify(name, arrays[name], entry["arrays"][name])
+    return CacheEntry(entry, arrays, times=times)
+
+
+def _verify(name: str, array: AnyArray, facts: Mapping[str, Any]) -> None:
+    check(checksum(array) == facts["checksum"], f"'{name}' has a wrong checksum")
+
+
+def _record_times(path: Path, entry: CacheEntry) -> None:
+    """Record the modification times of the files of a verified entry. If that fails, it is verified again."""
+    temporary = path / f".{uuid4().hex}"
+    try:
+        for name in entry.arrays:
+            with (path / name).open("rb+") as file:
+                os.fsync(file.fileno())
+        arrays = {name: {**facts, "time": entry.times[name]} for name, facts in entry.about["arrays"].items()}
+        temporary.write_text(_document({**entry.about, "arrays": arrays}))
+        temporary.replace(path / _ABOUT)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
+def _document(entry: Mapping[str, Any]) -> str:
+    text = json.dumps(entry, sort_keys=True)
+    return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "entry": entry})
 
 
 def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:

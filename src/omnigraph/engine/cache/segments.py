@@ -8,7 +8,7 @@ only the rows that no segment contains. Many new rows form a new segment; a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -68,8 +68,8 @@ class SegmentBuilder(Generic[Body]):
     make: Callable[[Sequence[int] | None], Body]
     write: Callable[[Sequence[int] | None, disk_cache.EntryWriter], None]
     """Computes and writes a segment in parts; it may be larger than memory."""
-    read: Callable[[Mapping[str, disk_cache.AnyArray], int], Body]
-    """Reads and checks the arrays of an entry with a number of rows; raises `disk_cache.BadEntry`."""
+    read: Callable[[disk_cache.CacheEntry, int], Body]
+    """Reads and checks an entry with a number of rows; raises `disk_cache.BadEntry`."""
 
 
 def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> SegmentView[Body]:
@@ -218,6 +218,6 @@ def _load_segment(
 ) -> Segment[Body] | None:
     def read(entry: disk_cache.CacheEntry) -> Segment[Body]:
         layout = FragmentLayout.read(entry, "rows")
-        return Segment(layout, int(entry.about["version"]), builder.read(entry.arrays, layout.row_count))
+        return Segment(layout, int(entry.about["version"]), builder.read(entry, layout.row_count))
 
     return disk_cache.load(cache.folder, (*subject, str(number)), read, discard=cache.keep_in is not None)

@@ -9,7 +9,7 @@ Large columns are kept on disk and mapped: only vectors that are compared in ful
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -261,14 +261,14 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
         max(tuning.current.vector_disk_bytes_min // (dim * 4), 1),
         lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
-        lambda arrays, rows: _read_block(arrays, rows, dim),
+        lambda entry, rows: _read_block(entry, rows, dim),
     )
     return data.derived(f"vectors:{data.field_id(name)}", lambda: VectorColumn(segments_of(data, name, builder)))
 
 
-def _read_block(arrays: Mapping[str, disk_cache.AnyArray], rows: int, dim: int) -> VectorBlock:
+def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:
     """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has a wrong shape or type."""
-    block = VectorBlock(*(arrays[field] for field in _FIELDS))
+    block = VectorBlock(*(entry.arrays[field] for field in _FIELDS))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
         shape = (rows, dim) if field in ("matrix", "codes") else (rows,)

@@ -149,7 +149,7 @@ def test_the_next_process_updates_the_adjacency_on_disk(tmp_path, monkeypatch, t
         written = about.read_text()
         about.write_text(written.replace('"pieces"', '"parts"'))
         check(graph, DataCache(folder=folder), "Loop")
-        assert about.read_text() == written, "the entry is written again"
+        assert '"pieces"' in about.read_text(), "the entry is written again"
     monkeypatch.setattr(module, "build", lambda *_: pytest.fail("rebuilt although it is on disk"))
     check(graph, DataCache(folder=folder), "Loop")
     graph.load([node("A", name="n3", n=1), edge("Loop", "n3", "n0")], mode="merge")
