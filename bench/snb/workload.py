@@ -1,0 +1,161 @@
+"""The queries of the workload: their texts for each system, and their parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.snb.generate import SEED, START, Array, Data
+
+FOLDER = Path(__file__).parent
+SCHEMA = (FOLDER / "schema.pg").read_text(encoding="utf-8")
+GROUPS = ("short", "complex")
+Params = dict[str, Any]
+FIRST_DAY = datetime(1970, 1, 1) + timedelta(milliseconds=START)
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query: its statement in our language, in SQL for DuckDB, and in Cypher for Ladybug, if it has one."""
+
+    name: str
+    group: str
+    ours: str
+    sql: str
+    cypher: str | None = None
+    ordered: bool = True
+    """False if the definition leaves the order of equal rows open."""
+
+
+def queries() -> list[Query]:
+    """All queries, in the order of the files."""
+    found = []
+    for group in GROUPS:
+        ours = (FOLDER / "queries" / f"{group}.gq").read_text(encoding="utf-8")
+        sql = sections(group, "sql")
+        cypher = sections(group, "cypher")
+        names = re.findall(r"^query (\w+)", ours, re.MULTILINE)
+        if set(names) != set(sql):
+            raise ValueError(f"{group}: {sorted(set(names) ^ set(sql))} are not in both files")
+        texts = re.split(r"^(?=query )", ours, flags=re.MULTILINE)
+        for name, text in zip(names, (text for text in texts if text.startswith("query")), strict=True):
+            found.append(Query(name, group, text, sql[name], cypher.get(name)))
+    return found
+
+
+def sections(group: str, language: str) -> dict[str, str]:
+    """The statements of a file by name: each begins with a comment `name: …`."""
+    path = FOLDER / "queries" / f"{group}.{language}"
+    if not path.exists():
+        return {}
+    parts = re.split(r"^(?:--|//) name: (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: text.strip().rstrip(";") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@dataclass
+class Parameters:
+    """Parameters of every query, drawn from the data with a fixed seed."""
+
+    data: Data
+    _columns: dict[tuple[str, str], Array] = field(default_factory=dict)
+
+    def of(self, name: str, count: int) -> list[Params]:
+        """`count` sets of parameters of a query."""
+        rng = np.random.default_rng([SEED, *name.encode()])
+        return [self._draw(name, rng) for _ in range(count)]
+
+    def _draw(self, name: str, rng: np.random.Generator) -> Params:
+        return {key: draw(self, rng) for key, draw in PARAMETERS[name].items()}
+
+    def one(self, rng: np.random.Generator, type_: str, column: str = "number") -> Any:
+        """A random value of a column."""
+        values = self._columns.get((type_, column))
+        if values is None:
+            values = self._columns[type_, column] = self.data.read(type_)[column].to_numpy()
+        value = values[int(rng.integers(0, len(values)))]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def country(self, rng: np.random.Generator) -> str:
+        """A country; the larger ones more often."""
+        names = self.data.read("Place").filter(_kind("country"))["name"].to_pylist()
+        return str(names[int(len(names) * rng.random() ** 2.5)])
+
+    def message(self, rng: np.random.Generator) -> int:
+        """A post or a comment."""
+        return int(self.one(rng, "Post" if rng.random() < 0.4 else "Comment"))
+
+    def used_tag(self, rng: np.random.Generator) -> str:
+        """A tag; those of many posts more often."""
+        names = self.data.read("Tag")["name"].to_pylist()
+        return str(names[int(self.one(rng, "PostHasTag", "to"))])
+
+    def tag_class(self, rng: np.random.Generator) -> str:
+        """A tag class; those of many tags more often."""
+        names = self.data.read("TagClass")["name"].to_pylist()
+        return str(names[int(self.one(rng, "HasType", "to"))])
+
+
+def _kind(kind: str) -> Any:
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    return pc.field("kind") == kind
+
+
+Draw = Callable[[Parameters, np.random.Generator], Any]
+
+
+def _person(parameters: Parameters, rng: np.random.Generator) -> int:
+    return int(parameters.one(rng, "Person"))
+
+
+def _message(parameters: Parameters, rng: np.random.Generator) -> int:
+    return parameters.message(rng)
+
+
+def _country(parameters: Parameters, rng: np.random.Generator) -> str:
+    return parameters.country(rng)
+
+
+def _tag(parameters: Parameters, rng: np.random.Generator) -> str:
+    return parameters.used_tag(rng)
+
+
+def _tag_class(parameters: Parameters, rng: np.random.Generator) -> str:
+    return parameters.tag_class(rng)
+
+
+def _first_name(parameters: Parameters, rng: np.random.Generator) -> str:
+    return str(parameters.one(rng, "Person", "firstName"))
+
+
+def _day(low: int, high: int) -> Draw:
+    """The start of a day, counted from the first day of the network."""
+    return lambda _, rng: FIRST_DAY + timedelta(days=int(rng.integers(low, high)))
+
+
+def _number(low: int, high: int) -> Draw:
+    return lambda _, rng: int(rng.integers(low, high))
+
+
+PARAMETERS: dict[str, dict[str, Draw]] = {
+    **{name: {"person": _person} for name in ("is1", "is2", "is3", "ic7", "ic8")},
+    **{name: {"message": _message} for name in ("is4", "is5", "is6", "is7")},
+    "ic2": {"person": _person, "maxDate": _day(500, 1095)},
+    "ic3": {
+        "person": _person, "countryX": _country, "countryY": _country, "startDate": _day(300, 900),
+        "days": _number(60, 400),
+    },
+    "ic4": {"person": _person, "startDate": _day(100, 900), "days": _number(20, 120)},
+    "ic5": {"person": _person, "minDate": _day(500, 1000)},
+    "ic6": {"person": _person, "tag": _tag},
+    "ic9": {"person": _person, "maxDate": _day(500, 1095)},
+    "ic11": {"person": _person, "country": _country, "year": _number(2003, 2014)},
+    "ic12": {"person": _person, "tagClass": _tag_class},
+    "ic13": {"person1": _person, "person2": _person},
+}  # fmt: skip

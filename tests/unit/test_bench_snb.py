@@ -1,0 +1,164 @@
+"""The social-network workload at its smallest scale: sound data, and the answers of DuckDB for every query."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from bench.snb import oracle
+from bench.snb.compare import normal
+from bench.snb.generate import Data, Generator, Size, make
+from bench.snb.systems import load
+from bench.snb.workload import FOLDER, PARAMETERS, SCHEMA, Parameters, queries, sections
+
+from omnigraph.query.lint import lint
+from omnigraph.query.syntax.format import format_queries
+from omnigraph.schema.check import compile_schema
+
+SCALE = 0.003
+SETS = 8
+"""Sets of parameters of each query."""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Data:
+    return make(SCALE, tmp_path_factory.mktemp("snb"))
+
+
+def keys(data: Data, type_: str) -> set[int]:
+    return set(data.read(type_)["number"].to_pylist())
+
+
+def by_number(data: Data, type_: str, column: str = "creationDate") -> dict[int, int]:
+    table = data.read(type_)
+    return dict(zip(table["number"].to_pylist(), table[column].cast(pa.int64()).to_pylist(), strict=True))
+
+
+def test_generator_is_deterministic(data):
+    again = Generator(Size(SCALE)).tables()
+    assert sorted(again) == data.names
+    for name, table in again.items():
+        assert table.equals(data.read(name)), name
+
+
+def test_every_edge_joins_nodes_of_its_types(data):
+    catalog = compile_schema(SCHEMA)
+    assert sorted([*catalog.nodes, *catalog.edges]) == data.names
+    numbers = {name: keys(data, name) for name in catalog.nodes}
+    for name, edge in catalog.edges.items():
+        table = data.read(name)
+        assert table.num_rows > 0, name
+        assert set(table["from"].to_pylist()) <= numbers[edge.from_type], name
+        assert set(table["to"].to_pylist()) <= numbers[edge.to_type], name
+    assert not numbers["Post"] & numbers["Comment"], "messages share one space of numbers"
+
+
+def test_pairs_are_distinct(data):
+    for name in ("Knows", "HasMember", "LikesPost", "LikesComment", "PostHasTag", "CommentHasTag", "HasInterest"):
+        table = data.read(name)
+        pairs = list(zip(table["from"].to_pylist(), table["to"].to_pylist(), strict=True))
+        assert len(set(pairs)) == len(pairs), name
+    knows = data.read("Knows")
+    assert all(a < b for a, b in zip(knows["from"].to_pylist(), knows["to"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("edge", "source", "target"),
+    [
+        ("HasModerator", "Forum", "Person"),
+        ("PostHasCreator", "Post", "Person"),
+        ("CommentHasCreator", "Comment", "Person"),
+        ("ReplyOfPost", "Comment", "Post"),
+        ("ReplyOfComment", "Comment", "Comment"),
+        ("RootPost", "Comment", "Post"),
+    ],
+)
+def test_dates_are_in_order(data, edge, source, target):
+    sources, targets = by_number(data, source), by_number(data, target)
+    table = data.read(edge)
+    assert all(sources[a] > targets[b] for a, b in zip(table["from"].to_pylist(), table["to"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("edge", "source", "target", "column"),
+    [
+        ("Knows", "Person", "Person", "creationDate"),
+        ("HasMember", "Forum", "Person", "joinDate"),
+        ("LikesPost", "Person", "Post", "creationDate"),
+        ("LikesComment", "Person", "Comment", "creationDate"),
+    ],
+)
+def test_dates_of_edges_follow_their_ends(data, edge, source, target, column):
+    sources, targets = by_number(data, source), by_number(data, target)
+    table = data.read(edge)
+    dates = table[column].cast(pa.int64()).to_pylist()
+    for a, b, date in zip(table["from"].to_pylist(), table["to"].to_pylist(), dates, strict=True):
+        assert date > max(sources[a], targets[b])
+
+
+def test_degrees_are_skewed_and_friends_are_alike():
+    tables = Generator(Size(0.02)).tables()
+    knows, located = tables["Knows"], tables["PersonIsLocatedIn"]
+    ends = np.concatenate([knows["from"].to_numpy(), knows["to"].to_numpy()])
+    degrees = np.unique(ends, return_counts=True)[1]
+    assert 8 < degrees.mean() < 40
+    assert degrees.max() > 3 * np.median(degrees)
+    tags = np.unique(tables["PostHasTag"]["to"].to_numpy(), return_counts=True)[1]
+    assert tags.max() > 5 * np.median(tags)
+    country = dict(zip(tables["IsPartOf"]["from"].to_pylist(), tables["IsPartOf"]["to"].to_pylist(), strict=True))
+    home = {a: country[b] for a, b in zip(located["from"].to_pylist(), located["to"].to_pylist(), strict=True)}
+    pairs = list(zip(knows["from"].to_pylist(), knows["to"].to_pylist(), strict=True))
+    together = sum(home[a] == home[b] for a, b in pairs) / len(pairs)
+    counts = np.unique(list(home.values()), return_counts=True)[1] / len(home)
+    assert together > 3 * float((counts**2).sum()), "friends share a country more often than random persons"
+
+
+def test_weights_of_friendships_follow_from_the_replies_and_studies(data):
+    db = duckdb.connect()
+    oracle.fill(db, data)
+    wrong = db.execute(
+        "WITH reply AS (SELECT c.creator AS a, m.creator AS b FROM message c JOIN message m ON m.number = c.reply_of), "
+        "pair AS (SELECT least(a, b) AS a, greatest(a, b) AS b, count(*) AS n FROM reply WHERE a <> b GROUP BY ALL), "
+        "years AS (SELECT x.person AS a, y.person AS b, min(abs(x.classYear - y.classYear)) + 1 AS w "
+        "FROM study x JOIN study y ON x.organisation = y.organisation GROUP BY ALL) "
+        "SELECT k.* FROM knows k LEFT JOIN pair p ON p.a = k.a AND p.b = k.b "
+        "LEFT JOIN years y ON y.a = k.a AND y.b = k.b WHERE k.a < k.b AND ("
+        "k.interaction IS DISTINCT FROM CASE WHEN p.n > 0 THEN greatest(round(40 - sqrt(p.n)), 1) END "
+        "OR k.studied IS DISTINCT FROM y.w)"
+    ).fetchall()
+    assert wrong == []
+
+
+def test_every_query_has_parameters_and_an_oracle(data):
+    found = queries()
+    assert {query.name for query in found} == set(PARAMETERS)
+    for group in {query.group for query in found}:
+        assert set(sections(group, "sql")) == {query.name for query in found if query.group == group}
+    parameters = Parameters(data)
+    assert parameters.of("ic2", 3) == parameters.of("ic2", 3)
+    assert parameters.of("ic2", 3) != parameters.of("ic9", 3)
+
+
+def test_every_answer_is_that_of_duckdb(data, tmp_path):
+    db = duckdb.connect()
+    oracle.fill(db, data)
+    graph = load(data, tmp_path / "graph")
+    parameters = Parameters(data)
+    answered = set()
+    for query in queries():
+        for given in parameters.of(query.name, SETS):
+            expected = normal(db.execute(query.sql, given).fetchall(), query.ordered)
+            assert normal(graph.query(query.ours, given), query.ordered) == expected, f"{query.name} {given}"
+            if expected:
+                answered.add(query.name)
+    assert answered == set(PARAMETERS), "some set of parameters of each query must have an answer"
+
+
+def test_queries_are_formatted_and_have_no_warnings():
+    catalog = compile_schema(SCHEMA)
+    for path in sorted((FOLDER / "queries").glob("*.gq")):
+        text = path.read_text(encoding="utf-8")
+        assert format_queries(text) == text, path.name
+        report = lint(catalog, text, query_path=path.name, schema_source={})
+        assert (report.errors, report.warnings) == (0, 0), path.name
