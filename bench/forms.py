@@ -20,15 +20,14 @@ from time import perf_counter, thread_time
 from typing import Any
 
 import omnigraph as og
-from bench.form_queries import QUERIES, SUBJECT, FormQuery, open_graph
-from bench.formulations import Clauses, formulations, text_of
+from bench.form_queries import QUERIES, FormQuery, open_graph
+from bench.formulations import formulations, read_text, text_of
 from bench.read.graph import SIZES
-from bench.read.systems import normal
+from bench.read.systems import SUBJECT, normal
 
 AT_MOST = 1.5
 FORMS_MIN = 5
 TIMEOUT_S = 3.0
-_TYPES = {str: "String", int: "I64", float: "F64"}
 
 
 class Disagreement(Exception):
@@ -53,19 +52,12 @@ class Measured:
         return max(self.ms.values()) / self.best
 
 
-def query_text(query: FormQuery, clauses: Clauses) -> str:
-    """Return the complete text of a formulation."""
-    types = {
-        name: f"Vector({len(value)})" if isinstance(value, list) else _TYPES[type(value)]
-        for name, value in query.params.items()
-    }
-    params = ", ".join(f"${name}: {type_}" for name, type_ in types.items())
-    return f"query q({params}) {{ match {{ {text_of(clauses)} }} {query.rest} }}"
-
-
 def measure(graph: og.Graph, query: FormQuery, seed: int, seconds: float) -> Measured:
     """Compare the results of all formulations of a query and time them."""
-    forms = {name: query_text(query, form) for name, form in formulations(query.clauses, SUBJECT, seed).items()}
+    forms = {
+        name: read_text(form, query.rest, query.params)
+        for name, form in formulations(query.clauses, SUBJECT, seed).items()
+    }
     if len(forms) < FORMS_MIN:
         raise ValueError(f"{query.name}: only {len(forms)} formulations")
     expected: list[Any] | None = None

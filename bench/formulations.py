@@ -6,10 +6,12 @@ stand in any order; a condition and a block stand behind the clauses that introd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
+_TYPES = {str: "String", int: "I64", float: "F64"}
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -44,7 +46,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Condition:
-    """`left operator right`; `variables` are those it reads."""
+    """`left operator right`, or a Boolean expression with an empty operator; `variables` are those it reads."""
 
     left: str
     op: str
@@ -52,7 +54,7 @@ class Condition:
     variables: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.left} {self.op} {self.right}"
+        return f"{self.left} {self.op} {self.right}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,53 @@ class Block:
         return f"{self.word} {{ {' '.join(map(str, self.clauses))} }}"
 
 
-Clause = Node | Hop | Condition | Block
+@dataclass(frozen=True)
+class ShortestPath:
+    """`$var: shortest { hop } by property`"""
+
+    var: str
+    hop: Hop
+    by: str | None = None
+
+    def __str__(self) -> str:
+        return f"${self.var}: shortest {{ {self.hop} }}" + (f" by {self.by}" if self.by else "")
+
+
+Clause = Node | Hop | Condition | Block | ShortestPath
 Clauses = tuple[Clause, ...]
+
+
+def hop(text: str, bounds: tuple[int, int] | None = None) -> Hop:
+    """Return the hop that `left edge right` or `left variable:edge right` describes."""
+    left, edge, right = text.split()
+    word, _, name = edge.rpartition(":")
+    return Hop(left, name, right, bounds, word or None)
+
+
+def condition(prop: str, op: str, value: str) -> Condition:
+    """Return the comparison of `variable.property` with a value or with a property of another variable."""
+    others = (value[1:].partition(".")[0],) if value.startswith("$") and "." in value else ()
+    return Condition(f"${prop}", op, value, (prop.partition(".")[0], *others))
+
+
+def negation(*clauses: Clause) -> Block:
+    """Return a `not` block."""
+    return Block("not", clauses)
+
+
+def optional(*clauses: Clause) -> Block:
+    """Return an `optional` block."""
+    return Block("optional", clauses)
+
+
+def read_text(clauses: Clauses, rest: str, params: Mapping[str, Any]) -> str:
+    """Return the complete text of a query with these parameters."""
+    types = {
+        name: f"Vector({len(value)})" if isinstance(value, list) else _TYPES[type(value)]
+        for name, value in params.items()
+    }
+    declared = ", ".join(f"${name}: {type_}" for name, type_ in types.items())
+    return f"query q({declared}) {{ match {{ {text_of(clauses)} }} {rest} }}"
 
 
 @dataclass(frozen=True)
@@ -291,13 +338,17 @@ def _bound(clauses: Sequence[Clause]) -> set[str]:
 
 def _introduced(clauses: Sequence[Clause]) -> set[str]:
     """Return the variables that bindings and hops of these clauses name."""
-    return _bound(clauses) | {
-        end
-        for clause in clauses
-        if isinstance(clause, Hop)
-        for end in (clause.left, clause.right, clause.edge_var)
-        if end is not None
-    }
+    paths = {clause.var for clause in clauses if isinstance(clause, ShortestPath)}
+    ends = {end for one in _hops(clauses) for end in (one.left, one.right, one.edge_var) if end is not None}
+    return _bound(clauses) | paths | ends
+
+
+def _hops(clauses: Sequence[Clause]) -> Iterator[Hop]:
+    for clause in clauses:
+        if isinstance(clause, Hop):
+            yield clause
+        elif isinstance(clause, ShortestPath):
+            yield clause.hop
 
 
 def _mentioned(clauses: Sequence[Clause]) -> set[str]:
@@ -317,12 +368,11 @@ def _names(clauses: Sequence[Clause]) -> Iterator[str]:
 def _types(clauses: Sequence[Clause], subject: Subject) -> dict[str, str]:
     """Return variable → type, from bindings and from hops written from source to target."""
     found = {clause.var: clause.type_name for clause in clauses if isinstance(clause, Node)}
-    for clause in clauses:
-        if isinstance(clause, Hop):
-            edge = subject.edges[clause.edge]
-            ends = (edge.source, edge.target)
-            if found.get(clause.left) == edge.target or found.get(clause.right) == edge.source:
-                ends = ends[::-1] if edge.source != edge.target else ends
-            found.setdefault(clause.left, ends[0])
-            found.setdefault(clause.right, ends[1])
+    for one in _hops(clauses):
+        edge = subject.edges[one.edge]
+        ends = (edge.source, edge.target)
+        if found.get(one.left) == edge.target or found.get(one.right) == edge.source:
+            ends = ends[::-1] if edge.source != edge.target else ends
+        found.setdefault(one.left, ends[0])
+        found.setdefault(one.right, ends[1])
     return found

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.read import aged, before, cold, threads
+from bench.read import acceptance, aged, before, cold, threads
 from bench.read.graph import SIZES
 from bench.read.report import OURS, short, table
 from bench.read.side_by_side import WORKLOADS, run
@@ -30,6 +30,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=0.2, help="per system, workload and round")
     parser.add_argument("--before", metavar="REF", help="instead of peers: an older commit of this repository")
     parser.add_argument("--of", choices=OTHERS, help="instead of peers: a new process, a graph lived in, threads")
+    parser.add_argument("--forms", action="store_true", help="formulations beside peers, warm and in new processes")
+    parser.add_argument("--runs", type=int, default=5, help="new processes of each system and workload, with --forms")
     given = parser.parse_args(arguments)
     if given.of:
         for figure, value in OTHERS[given.of](given.size, given.folder).items():
@@ -42,6 +44,11 @@ def main(arguments: list[str]) -> int:
         return 1 if any(one.ratio > before.AT_MOST for one in found) else 0
     systems = list(dict.fromkeys([OURS, *filter(None, given.systems.split(","))]))
     workloads = [workload for workload in WORKLOADS if given.only in workload.name]
+    if given.forms:
+        how = {"rounds": given.rounds, "seconds": given.seconds, "runs": given.runs}
+        accepted = acceptance.accept(given.size, given.folder, systems, workloads, **how)
+        print(f"\nsize {given.size}\n{acceptance.table(accepted)}")
+        return 1 if any(any(one.short()) for one in accepted) else 0
     lines, peaks, graphs = run(given.size, given.folder, systems, workloads, rounds=given.rounds, seconds=given.seconds)
     print(f"\nsize {given.size}\n{table(lines, systems, graphs)}\n")
     print("peak memory, MiB: " + ", ".join(f"{name} {peak:,.0f}" for name, peak in peaks.items()))

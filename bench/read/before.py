@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.formulations import Clause, Condition, Node, hop
 from bench.read.graph import SIZES, Data, make
 from bench.read.side_by_side import WORKLOADS, Disagreement
 from bench.read.systems import OmniGraph
@@ -38,20 +39,20 @@ def ranked(data: Data) -> tuple[Workload, ...]:
     words: dict[str, Any] = {"t": " ".join(posts["text"][0].as_py().split()[:2])}
     vector: dict[str, Any] = {"v": posts["vec"][1].as_py()}
 
-    def best(name: str, rank: str, match: str = "$p: Post", **params: Any) -> Workload:
-        text = f"match {{ {match} }} return {{ $p.key }} order {{ {rank} }} limit 10"
-        return Workload(name, text, keyed=False, ordered=True, params=params)
+    def best(name: str, rank: str, *clauses: Clause, **params: Any) -> Workload:
+        rest = f"return {{ $p.key }} order {{ {rank} }} limit 10"
+        return Workload(name, (*clauses, hop("a wrote p")) if clauses else (post,), rest, keyed=False, params=params)
 
-    counted = "match { $p: Post search($p.text, $t) } return { count($p) as n }"
-    listed = "match { $a: Person { key: $start } $a wrote $p } return { $p.key, $p.likes } order { $p.likes desc }"
+    post = Node("p", "Post")
+    found = Condition("search($p.text, $t)", "", "", ("p",))
+    city = Node("a", "Person", (("city", '"c7"'),))
+    listed = "return { $p.key, $p.likes } order { $p.likes desc }"
     return (
-        best("nearest 10", "nearest($p.vec, $v)", **vector),
-        best("nearest 10, filtered", "nearest($p.vec, $v)", "$p: Post $p.likes < 100", **vector),
         best("BM25 top 10", "bm25($p.text, $t)", **words),
-        best("BM25 top 10 behind a hop", "bm25($p.text, $t)", '$a: Person { city: "c7" } $a wrote $p', **words),
+        best("BM25 top 10 behind a hop", "bm25($p.text, $t)", city, **words),
         best("hybrid RRF", "rrf(nearest($p.vec, $v), bm25($p.text, $t))", **vector, **words),
-        Workload("posts with a word, counted", counted, keyed=False, params=words),
-        Workload("posts of a person by likes", listed, ordered=True),
+        Workload("posts with a word, counted", (post, found), "return { count($p) as n }", keyed=False, params=words),
+        Workload("posts of a person by likes", (Node("a", "Person", (("key", "$start"),)), hop("a wrote p")), listed),
     )
 
 

@@ -1,4 +1,5 @@
-"""The generated social graph: persons who know persons and write posts. Generated once per size, stored as Parquet.
+"""The generated social graph: persons who know persons, work at companies and
+write posts. Generated once per size, stored as Parquet.
 
 There are no self-loops and no parallel edges, so systems with and without parallel edges give equal results. In-degrees
 are skewed, out-degrees less so.
@@ -21,7 +22,10 @@ WORDS = 5_000
 WORDS_PER_POST = 40
 DIMENSIONS = 128
 STARTS = 16
-TABLES = ("person", "knows", "post", "wrote")
+COMPANIES = 500
+TABLES = ("person", "company", "knows", "works", "post", "wrote", "question")
+VERSION = "2"
+"""Changed with the generated graph: what was stored before is generated again."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +70,26 @@ class Data:
         persons = self.size.persons
         return [f"p{number}" for number in np.random.default_rng(SEED + 1).integers(persons // 20, persons, STARTS)]
 
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """The vectors and words of searches; both resemble those of posts."""
+        return [dict(row) for row in self.read("question").to_pylist()]
+
 
 def make(size: Size, folder: Path) -> Data:
     """The graph of a size, generated if missing."""
     data = Data(size, folder / size.name / "data")
-    if not (data.folder / "done").exists():
+    if not is_done(data.folder / "done"):
         data.folder.mkdir(parents=True, exist_ok=True)
         for name, table in _tables(size):
             pq.write_table(table, data.path(name))
-        (data.folder / "done").touch()
+        (data.folder / "done").write_text(VERSION)
     return data
+
+
+def is_done(marker: Path) -> bool:
+    """True if the marker of this version exists."""
+    return marker.exists() and marker.read_text() == VERSION
 
 
 def _tables(size: Size) -> list[tuple[str, pa.Table]]:
@@ -119,7 +133,29 @@ def _tables(size: Size) -> list[tuple[str, pa.Table]]:
             "dst": pa.array(np.arange(size.posts)),
         }
     )
-    return [("person", persons), ("knows", knows), ("post", post), ("wrote", wrote)]
+    tables = {"person": persons, "knows": knows, "post": post, "wrote": wrote} | _employers(persons)
+    tables["question"] = _questions(post, vectors)
+    return [(name, tables[name]) for name in TABLES]
+
+
+def _questions(post: pa.Table, vectors: Array) -> pa.Table:
+    rng = np.random.default_rng(SEED + 3)
+    chosen = rng.integers(0, len(post), STARTS)
+    near = vectors[chosen] + 0.3 * rng.standard_normal((STARTS, DIMENSIONS)).astype(np.float32)
+    words = [" ".join(text.split()[:2]) for text in post["text"].take(pa.array(chosen)).to_pylist()]
+    return pa.table({"vector": [[float(value) for value in row] for row in near], "words": words})
+
+
+def _employers(persons: pa.Table) -> dict[str, pa.Table]:
+    """Companies of skewed size; every person works at one."""
+    rng = np.random.default_rng(SEED + 2)
+    keys = _keys("e", COMPANIES)
+    company = pa.table(
+        {"number": pa.array(np.arange(COMPANIES)), "key": keys, "sector": [f"s{at % 10}" for at in range(COMPANIES)]}
+    )
+    employer = (COMPANIES * rng.random(len(persons)) ** 2).astype(np.int64)
+    columns = {"from": persons["key"], "to": keys.take(pa.array(employer)), "src": persons["number"]}
+    return {"company": company, "works": pa.table(columns | {"dst": pa.array(employer)})}
 
 
 def _keys(prefix: str, count: int) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -10,15 +11,21 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from bench.formulations import Edge, Subject, read_text
 from bench.read.graph import DIMENSIONS, Data
 from bench.read.workloads import Rows, Workload
 
 SCHEMA = f"""
 node Person {{ key: String @key  age: I32  city: String }}
+node Company {{ key: String @key  sector: String }}
 node Post {{ key: String @key  text: String @index  likes: I32  vec: Vector({DIMENSIONS}) @index }}
 edge Knows: Person -> Person {{ weight: F64 }}
+edge WorksAt: Person -> Company
 edge Wrote: Person -> Post
 """
+SUBJECT = Subject(
+    {"knows": Edge("Person", "Person"), "worksAt": Edge("Person", "Company"), "wrote": Edge("Person", "Post")}
+)
 
 
 class System(ABC):
@@ -67,16 +74,17 @@ class OmniGraph(System):
             from omnigraph.versioning.write.transaction import write  # type: ignore  # noqa: PLC0415
 
         graph = og.init(self.folder / "graph", SCHEMA, sync=False)
-        people, posts = data.read("person"), data.read("post")
-        rows = {
-            "node:Person": people.select(["key", "age", "city"]).add_column(0, "id", people["key"]),
-            "node:Post": posts.select(["key", "text", "likes", "vec"]).add_column(0, "id", posts["key"]),
-        }
-        for key, prefix in (("edge:Knows", "k"), ("edge:Wrote", "w")):
-            edges = data.read(key.partition(":")[2].lower())
-            ids = pa.array([f"{prefix}{number}" for number in range(edges.num_rows)])
+        rows: dict[str, pa.Table] = {}
+        for key, names in (("Person", ["key", "age", "city"]), ("Company", ["key", "sector"])):
+            nodes = data.read(key.lower())
+            rows[f"node:{key}"] = nodes.select(names).add_column(0, "id", nodes["key"])
+        posts = data.read("post")
+        rows["node:Post"] = posts.select(["key", "text", "likes", "vec"]).add_column(0, "id", posts["key"])
+        for key, name in (("Knows", "knows"), ("WorksAt", "works"), ("Wrote", "wrote")):
+            edges = data.read(name)
+            ids = pa.array([f"{name}{number}" for number in range(edges.num_rows)])
             columns = {"id": ids, "src": edges["from"], "dst": edges["to"]}
-            rows[key] = pa.table(columns | ({"weight": edges["weight"]} if key == "edge:Knows" else {}))
+            rows[f"edge:{key}"] = pa.table(columns | ({"weight": edges["weight"]} if key == "Knows" else {}))
 
         def change(transaction: Any) -> None:
             for key, table in rows.items():
@@ -91,27 +99,14 @@ class OmniGraph(System):
         self.graph = og.open(self.folder / "graph")
         self._texts: dict[str, str] = {}
 
-    def can(self, workload: Workload) -> bool:
-        return bool(workload.ours)
+    def can(self, workload: Workload) -> bool:  # noqa: ARG002
+        return True
 
     def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
         text = self._texts.get(workload.name)
         if text is None:
-            text = self._texts[workload.name] = self.text(workload)
+            text = self._texts[workload.name] = read_text(workload.clauses, workload.rest, params)
         return self.graph.query(text, params=params).to_pylist()
-
-    @staticmethod
-    def text(workload: Workload) -> str:
-        """The query text in our language."""
-        values = ({"start": ""} if workload.keyed else {}) | workload.params
-        types = {
-            name: f"Vector({len(value)})" if isinstance(value, list) else _TYPES[type(value)]
-            for name, value in values.items()
-        }
-        return f"query q({', '.join(f'${name}: {type_}' for name, type_ in types.items())}) {{ {workload.ours} }}"
-
-
-_TYPES = {str: "String", int: "I64", float: "F64"}
 
 
 class Sqlite(System):
@@ -132,10 +127,16 @@ class Sqlite(System):
         )
         db.executemany("INSERT INTO person VALUES (?, ?, ?, ?)", _tuples(people, "number", "key", "age", "city"))
         db.executemany("INSERT INTO knows VALUES (?, ?, ?)", _tuples(knows, "src", "dst", "weight"))
+        db.execute("CREATE TABLE company (number INTEGER PRIMARY KEY, key TEXT, sector TEXT)")
+        db.execute("CREATE TABLE works (src INTEGER, dst INTEGER, PRIMARY KEY (src, dst)) WITHOUT ROWID")
+        company, works = data.read("company"), data.read("works")
+        db.executemany("INSERT INTO company VALUES (?, ?, ?)", _tuples(company, "number", "key", "sector"))
+        db.executemany("INSERT INTO works VALUES (?, ?)", _tuples(works, "src", "dst"))
         db.executemany("INSERT INTO post_text (rowid, text) VALUES (?, ?)", _tuples(posts, "number", "text"))
         db.executescript(
             "CREATE UNIQUE INDEX by_key ON person (key); CREATE INDEX by_city ON person (city, age, key);"
-            "CREATE INDEX back ON knows (dst, src); ANALYZE;"
+            "CREATE INDEX back ON knows (dst, src); CREATE UNIQUE INDEX company_key ON company (key);"
+            "CREATE INDEX staff ON works (dst, src); ANALYZE;"
         )
         db.commit()
         db.close()
@@ -165,6 +166,8 @@ class DuckDb(System):
         db = self._connect()
         db.execute(f"CREATE TABLE person AS SELECT number, key, age, city FROM '{data.path('person')}'")
         db.execute(f"CREATE TABLE knows AS SELECT src, dst, weight FROM '{data.path('knows')}' ORDER BY src, dst")
+        db.execute(f"CREATE TABLE company AS SELECT number, key, sector FROM '{data.path('company')}'")
+        db.execute(f"CREATE TABLE works AS SELECT src, dst FROM '{data.path('works')}' ORDER BY src")
         db.execute(
             f"CREATE TABLE post AS SELECT number, key, text, likes, vec::FLOAT[{DIMENSIONS}] AS vec "
             f"FROM '{data.path('post')}'"
@@ -190,57 +193,78 @@ class DuckDb(System):
         return db
 
 
-class Kuzu(System):
-    """Kuzu; Ladybug, its successor, has the same interface."""
+class Ladybug(System):
+    """Ladybug, the successor of Kuzu with the same interface. Its search extensions are not part of the wheel."""
 
-    name = "kuzu"
+    name = "ladybug"
     is_graph = True
+    extensions: ClassVar[tuple[str, ...]] = ()
+    search_indexes: ClassVar[tuple[str, ...]] = ()
 
     def fill(self, data: Data) -> None:
-        self.open()
-        edges = data.folder / f"knows-{self.name}.parquet"
-        wrote = data.folder / f"wrote-{self.name}.parquet"
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        pq.write_table(data.read("knows").select(["from", "to", "weight"]), edges)
-        pq.write_table(data.read("wrote").select(["from", "to"]), wrote)
+        self._connect()
         for statement in (
             "CREATE NODE TABLE Person (number INT64, key STRING, age INT32, city STRING, PRIMARY KEY (key))",
+            "CREATE NODE TABLE Company (number INT64, key STRING, sector STRING, PRIMARY KEY (key))",
             "CREATE NODE TABLE Post (number INT64, key STRING, text STRING, likes INT32, "
             f"vec FLOAT[{DIMENSIONS}], PRIMARY KEY (key))",
             "CREATE REL TABLE Knows (FROM Person TO Person, weight DOUBLE)",
+            "CREATE REL TABLE WorksAt (FROM Person TO Company)",
             "CREATE REL TABLE Wrote (FROM Person TO Post)",
-            f"COPY Person FROM '{data.path('person')}'",
-            f"COPY Post FROM '{data.path('post')}'",
-            f"COPY Knows FROM '{edges}'",
-            f"COPY Wrote FROM '{wrote}'",
+            *(f"COPY {name} FROM '{data.path(name.lower())}'" for name in ("Person", "Company", "Post")),
         ):
             self.db.execute(statement)
-        edges.unlink()
-        wrote.unlink()
+        for name, table in (("Knows", "knows"), ("WorksAt", "works"), ("Wrote", "wrote")):
+            edges = self.folder / f"{table}.parquet"
+            pq.write_table(data.read(table).drop_columns(["src", "dst"]), edges)
+            self.db.execute(f"COPY {name} FROM '{edges}'")
+            edges.unlink()
+        for statement in self.search_indexes:
+            self.db.execute(statement)
 
     def open(self) -> None:
+        self._connect()
+
+    def _connect(self) -> None:
         module = __import__(self.name)
         self.prepared: dict[str, Any] = {}
         self._database = module.Database(str(self.folder / "db"), buffer_pool_size=6 * 1024**3)
         self.db = module.Connection(self._database, num_threads=2)
+        for extension in self.extensions:
+            self.db.execute(f"LOAD EXTENSION {extension}")
 
     def can(self, workload: Workload) -> bool:
         return workload.cypher is not None
 
     def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
         assert workload.cypher is not None
-        statement = self.prepared.get(workload.name)
+        return self.rows(workload.cypher, params)
+
+    def rows(self, text: str, params: dict[str, Any]) -> Rows:
+        """The rows of a statement, which is prepared once."""
+        statement = self.prepared.get(text)
         if statement is None:
-            statement = self.prepared[workload.name] = self.db.prepare(workload.cypher)
-        result = self.db.execute(statement, params)
-        return list(result.get_all())
+            statement = self.prepared[text] = self.db.prepare(text)
+        return list(self.db.execute(statement, params).get_all())
 
 
-class Ladybug(Kuzu):
-    """Ladybug."""
+class Kuzu(Ladybug):
+    """Kuzu with its indexes for vectors and texts."""
 
-    name = "ladybug"
+    name = "kuzu"
+    extensions = ("VECTOR", "FTS")
+    search_indexes = (
+        "CALL CREATE_VECTOR_INDEX('Post', 'near', 'vec', metric := 'cosine')",
+        "CALL CREATE_FTS_INDEX('Post', 'words', ['text'])",
+    )
+
+    def can(self, workload: Workload) -> bool:
+        return workload.kuzu is not None or super().can(workload)
+
+    def ask(self, workload: Workload, params: dict[str, Any]) -> Rows:
+        return super().ask(workload, params) if workload.kuzu is None else workload.kuzu(self, params)
 
 
 class LanceDb(System):
@@ -254,14 +278,16 @@ class LanceDb(System):
         person.create_scalar_index("key")
         person.create_scalar_index("city", index_type="BITMAP")
         post = db.create_table("post", data.read("post"))
-        post.create_fts_index("text")
+        post.create_fts_index("text", stem=True, remove_stop_words=True)
         if data.size.posts >= 20_000:
             post.create_index(metric="cosine", vector_column_name="vec", index_type="IVF_FLAT", num_partitions=48)
         post.create_scalar_index("likes")
+        wrote = db.create_table("wrote", data.read("wrote").select(["from", "to"]))
+        wrote.create_scalar_index("to")
 
     def open(self) -> None:
         db = self._connect()
-        self.person, self.post = db.open_table("person"), db.open_table("post")
+        self.person, self.post, self.wrote = (db.open_table(name) for name in ("person", "post", "wrote"))
 
     def can(self, workload: Workload) -> bool:
         return workload.lancedb is not None
@@ -271,6 +297,7 @@ class LanceDb(System):
         return workload.lancedb(self, params)
 
     def _connect(self) -> Any:
+        os.environ.setdefault("LANCEDB_LOG", "error")  # its hybrid search emits a warning at every query
         import lancedb  # noqa: PLC0415
 
         return lancedb.connect(str(self.folder / "db"))

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.read.graph import Data
+from bench.read.graph import VERSION, Data, is_done
 from bench.read.systems import SYSTEMS, System, normal
 from bench.read.workloads import Rows, Workload
 
@@ -99,7 +99,7 @@ def _handle(
             workload = workloads[arguments[0]]
             if not system.can(workload):
                 return None
-            asked = [system.ask(workload, given) for given in _params(workload, data)]
+            asked = [system.ask(workload, given) for given in params_of(workload, data)]
             return [normal(rows, ordered=workload.ordered) for rows in asked]
         case "time":
             return _time(system, workloads[arguments[0]], data, arguments[1])
@@ -111,25 +111,28 @@ def prepare(system: System, data: Data, folder: Path) -> dict[str, Any]:
     """Load a system if necessary, and open it; returns its version and the seconds of the load."""
     done = folder / "filled"
     took = None
-    if not done.exists():
+    if not is_done(done):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         started = time.perf_counter()
         system.fill(data)
         took = time.perf_counter() - started
-        done.touch()
+        done.write_text(VERSION)
     system.open()
     return {"version": system.version(), "fill_s": took}
 
 
-def _params(workload: Workload, data: Data) -> list[dict[str, Any]]:
-    starts = data.starts if workload.keyed else [None]
-    return [({"start": start} if start is not None else {}) | workload.params for start in starts]
+def params_of(workload: Workload, data: Data) -> list[dict[str, Any]]:
+    """The parameters of each call of a workload."""
+    if workload.asks:
+        return [{name: one[name] for name in workload.asks} | workload.params for one in data.questions]
+    starts = [{"start": start} for start in data.starts] if workload.keyed else [{}]
+    return [start | workload.params for start in starts]
 
 
 def _time(system: System, workload: Workload, data: Data, seconds: float) -> list[float]:
     """Call repeatedly, over all start nodes, until the time is up; at least once."""
-    given = cycle(_params(workload, data))
+    given = cycle(params_of(workload, data))
     taken: list[float] = []
     gc.collect()
     gc.disable()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from bench import form_queries, forms
-from bench.formulations import formulations
-from bench.read.systems import normal
+from bench.formulations import formulations, read_text
+from bench.read.systems import SUBJECT, normal
 
 from omnigraph.operations.requests import QueryText
 
@@ -18,15 +18,15 @@ def graph(tmp_path_factory):
 def test_there_are_forty_queries_in_five_forms():
     assert len(form_queries.QUERIES) == 40
     for query in form_queries.QUERIES:
-        assert len(formulations(query.clauses, form_queries.SUBJECT, 1)) >= 5, query.name
+        assert len(formulations(query.clauses, SUBJECT, 1)) >= 5, query.name
 
 
 @pytest.mark.parametrize("query", form_queries.QUERIES, ids=lambda query: query.name)
 def test_formulations_have_equal_results_and_one_plan(graph, query):
     texts = [
-        forms.query_text(query, clauses)
+        read_text(clauses, query.rest, query.params)
         for seed in range(3)
-        for clauses in formulations(query.clauses, form_queries.SUBJECT, seed).values()
+        for clauses in formulations(query.clauses, SUBJECT, seed).values()
     ]
     rows = [normal(graph.query(text, params=query.params).to_pylist(), ordered=query.ordered) for text in texts]
     assert all(one == rows[0] for one in rows)

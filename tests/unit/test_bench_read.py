@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from bench.read import before
+from bench.read import acceptance, before
 from bench.read.report import OURS, Line, Timing, short, table
-from bench.read.side_by_side import WORKLOADS, run
+from bench.read.side_by_side import WORKLOADS, Disagreement, compare, run
 from bench.read.workloads import Workload
 
 
@@ -22,7 +22,7 @@ def test_every_workload_has_the_answer_of_sqlite(tmp_path):
 
 def test_workloads_below_target_are_reported_by_name():
     def line(name: str, **ms: float) -> Line:
-        workload = Workload(name, "", at_least=2, graph_peers_only=name == "graph only")
+        workload = Workload(name, (), "", at_least=2, graph_peers_only=name == "graph only")
         return Line(workload, {system: Timing(p50, p50) for system, p50 in ms.items()})
 
     lines = [
@@ -48,3 +48,32 @@ def test_regressions_are_reported_by_name():
     shown = before.table(found, "0123456789abcdef").splitlines()
     assert [line.endswith("SLOWER") for line in shown] == [False, False, True, False]
     assert "1.07" in shown[-1]
+
+
+def test_formulations_and_new_processes_have_the_answers_of_sqlite(tmp_path):
+    chosen = [one for one in WORKLOADS if one.name in ("1 hop from a key", "nearest 10")]
+    found = acceptance.accept("XS", tmp_path, [OURS, "sqlite"], chosen, rounds=1, seconds=0, runs=1)
+    assert [set(one.peers) for one in found] == [{"sqlite"}, set()]
+    assert all(len(one.forms) >= 3 and 0 < one.best <= one.worst for one in found[:1])
+    assert [set(one.first) for one in found] == [{OURS, "sqlite"}, {OURS}]
+    assert all(one.name in acceptance.table(found) for one in found)
+
+
+def test_missed_requirements_are_named():
+    def accepted(name: str, peer: float, sqlite: float, first: float) -> acceptance.Accepted:
+        peers = {"kuzu": peer, "sqlite": sqlite}
+        return acceptance.Accepted(name, {"written": 1.0, "backwards": 9.0}, peers, {OURS: 1.0, "kuzu": first})
+
+    assert list(accepted("triangles", 2, 2, 1).short()) == []
+    assert list(accepted("triangles", 1.9, 1.9, 0.9).short()) == ["peers", "SQLite", "new process"]
+    assert list(accepted("point lookup by key", 2, 0.4, 1).short()) == []
+
+
+def test_approximate_answers_are_compared_by_their_overlap(capsys):
+    workload = Workload("near", (), "", overlap=0.5)
+    compare(workload, "peer", [[("a",), ("b",)]], [[("b",), ("c",)]])
+    assert "50%" in capsys.readouterr().out
+    with pytest.raises(Disagreement):
+        compare(workload, "peer", [[("a",), ("b",)]], [[("c",), ("d",)]])
+    with pytest.raises(Disagreement):
+        compare(Workload("exact", (), ""), "peer", [[("a",)]], [[("b",)]])
