@@ -14,15 +14,24 @@ def rows_within(schema: pa.Schema, rows: int, bytes_max: int) -> int:
     return max(1, min(rows, bytes_max // max(width, 1)))
 
 
+def fixed_width(type_: pa.DataType) -> int | None:
+    """Return the size of every value of a type in bytes; None if it varies."""
+    if pa.types.is_fixed_size_list(type_):
+        item = fixed_width(type_.value_type)
+        return None if item is None else int(type_.list_size) * item
+    try:
+        return -(-int(type_.bit_width) // 8)
+    except ValueError:
+        return None
+
+
 def _width(type_: pa.DataType) -> int:
     if pa.types.is_fixed_size_list(type_):
         return int(type_.list_size) * _width(type_.value_type)
     if pa.types.is_struct(type_):
         return sum(_width(type_.field(number).type) for number in range(type_.num_fields))
-    try:
-        return -(-int(type_.bit_width) // 8)
-    except ValueError:
-        return _VARIABLE_BYTES
+    width = fixed_width(type_)
+    return _VARIABLE_BYTES if width is None else width
 
 
 def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

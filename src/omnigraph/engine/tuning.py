@@ -130,6 +130,22 @@ class Tuning:
     cache_entries_max: int = 4_096
     table_versions_max: int = 16
     """Versions of a table whose fragments the cache remembers."""
+    complete_column_rows: int = 16_384
+    """Columns of a table of at most this many rows are read in full on first use, if the table is small on disk."""
+    complete_column_bytes: int = 4 * 1024**2
+    """A column of at most this size is read in full on first use, however few of its rows are needed."""
+    take_row_cost: int = 16
+    """Reading a row by its number takes about as long as reading this many rows in order."""
+    take_batch_rows: int = 8_192
+    """Rows that are read by number between two checkpoints."""
+    hot_column_share: float = 0.0625
+    """A column that needs at most this share of the cache is read in full once its rows are read often."""
+    hot_column_takes: float = 0.0625
+    """Share of the time to read such a column in full that reading single rows takes before."""
+    column_share_max: float = 0.25
+    """Share of the cache that one column may need."""
+    column_sample_rows: int = 64
+    """Rows from which the size of a column is estimated."""
     codes_sample_rows: int = 2_000
     """Rows that are sampled to decide whether dictionary codes pay."""
     codes_max: int = 65_536

@@ -116,7 +116,7 @@ def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
     if len(gone) and len(fresh):
         # Updated nodes: new rows with the ids of deleted rows.
         ids, numbers = _lost_ids(earlier, nodes)
-        among = pc.index_in(nodes.column("id").take(pa.array(fresh)), value_set=ids)
+        among = pc.index_in(nodes.take("id", fresh), value_set=ids)
         changed = among.is_valid().to_numpy(zero_copy_only=False)
         now[numbers[among.drop_null().to_numpy()]] = fresh[changed]
     then = np.full(nodes.row_count, -1, np.int64)

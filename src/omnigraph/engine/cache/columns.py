@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
+from omnigraph.engine.cache.column_access import select_rows
 
 if TYPE_CHECKING:
     from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
@@ -35,11 +36,20 @@ class ColumnSource(Protocol):
     def column(self, name: str) -> pa.Array:
         """Return a whole column as one array."""
 
+    def column_for(self, name: str, rows: int) -> pa.Array | None:
+        """Return a whole column if it is in memory or is to be read for a query that needs so many rows; else None."""
+
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
 
-    def codes(self, name: str) -> DictionaryCodes | None:
-        """Return the dictionary codes of a text column; None if it has too many distinct values or is not encoded."""
+    def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Return the values of several columns of some rows."""
+
+    def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column; None if it has too many distinct values or is not encoded.
+
+        With `rows`, also None if so few rows would be read alone.
+        """
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Return a structure computed from the rows; it is computed once."""
@@ -57,11 +67,19 @@ class TransientColumns(ABC):
     def column(self, name: str) -> pa.Array:
         """Return a whole column as one array."""
 
+    def column_for(self, name: str, rows: int) -> pa.Array | None:  # noqa: ARG002
+        """Return a whole column: it is in memory."""
+        return self.column(name)
+
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
-        return self.column(name).take(pa.array(numbers))
+        return select_rows(self.column(name), numbers)
 
-    def codes(self, name: str) -> DictionaryCodes | None:  # noqa: ARG002
+    def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Return the values of several columns of some rows."""
+        return {name: self.take(name, numbers) for name in names}
+
+    def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:  # noqa: ARG002
         """Return None: the columns are not encoded."""
         return None
 

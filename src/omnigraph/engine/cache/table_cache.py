@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import current, timed
@@ -116,7 +117,7 @@ class TableData:
         self.version = table.version
         self.key = (table.folder, table.identity)
         """Identifies the version. The version number does not: a restored copy of the graph reuses numbers."""
-        self._keys: dict[str, str] = {}
+        self._keys: dict[str, tuple[str, str, str]] = {}
 
     @cached_property
     def row_count(self) -> int:
@@ -173,10 +174,61 @@ class TableData:
 
     def column(self, name: str) -> pa.Array:
         """Return a complete column in row order, as one chunk."""
+        return self.cache.get(self._key_of(name), lambda: self._read(name))
+
+    def _key_of(self, name: str) -> tuple[str, str, str]:
         key = self._keys.get(name)
         if key is None:
-            key = self._keys[name] = self.column_key(name)
-        return self.derived(key, lambda: self._read(name))
+            key = self._keys[name] = (*self.key, self.column_key(name))
+        return key
+
+    def column_for(self, name: str, rows: int) -> pa.Array | None:
+        """Return a complete column if it is in memory, or if it is to be read for a query that needs so many rows.
+
+        None if the rows are to be read by their numbers.
+        """
+        found: pa.Array | None = self.cache.find(self._key_of(name))
+        if found is not None:
+            self.cache.hits += 1
+            return found
+        return self.column(name) if self._reads_complete(name, rows) else None
+
+    def _reads_complete(self, name: str, rows: int) -> bool:
+        if self._is_small or name in self._table.blobs:
+            return True
+        row_count, cache_bytes = self.row_count, self.cache.bytes_max
+        if not self.is_few(rows):
+            return fits(self.column_bytes(name), cache_bytes)
+        use = self.cache.column_use(self.folder, self.column_key(name))
+        if pays(use, use.column_bytes(self._table.schema.field(name).type, row_count), row_count, cache_bytes):
+            return True
+        # The column of an earlier version is in memory: only the added rows are read.
+        return self.cache.earlier(self, self.column_key(name)) is not None
+
+    def is_few(self, rows: int) -> bool:
+        """Return True if so many rows are read faster by their numbers than with the complete column."""
+        return not self._is_small and rows * tuning.current.take_row_cost <= self.row_count
+
+    @cached_property
+    def _is_small(self) -> bool:
+        """True if every column is read in full on first use."""
+        constants = tuning.current
+        return (
+            self.row_count <= constants.complete_column_rows
+            and self._table.stored_bytes <= constants.complete_column_bytes
+        )
+
+    def column_bytes(self, name: str) -> int:
+        """Return the size of a complete column in memory, from a sample if its values differ in size."""
+        use = self.cache.column_use(self.folder, self.column_key(name))
+        size = use.column_bytes(self._table.schema.field(name).type, self.row_count)
+        if size is None:
+            steps = np.linspace(0, self.row_count - 1, min(self.row_count, tuning.current.column_sample_rows))
+            sample = self._table.take([name], pa.array(np.unique(steps.astype(np.int64))))[name]
+            size = sample.nbytes * self.row_count // max(len(sample), 1)
+            use.rows += len(sample)
+            use.nbytes += sample.nbytes
+        return size
 
     def column_key(self, name: str) -> str:
         """Return the cache key of a column."""
@@ -192,8 +244,14 @@ class TableData:
             return pa.concat_arrays([known, *added[name].chunks])
         return one_array(self.read(name))
 
-    def codes(self, name: str) -> DictionaryCodes | None:
-        """Return the dictionary codes of a text column; None if it has too many distinct values."""
+    def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column; None if it has too many distinct values.
+
+        With `rows`, also None if so few rows would be read alone. The codes order groups, so it does not matter whether
+        the column is in memory: pages of one result need the same order.
+        """
+        if rows is not None and (self.is_few(rows) or self.column_for(name, rows) is None):
+            return None
         return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
     @timed("storage", "table_read")
@@ -204,7 +262,33 @@ class TableData:
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
-        return self.column(name).take(pa.array(numbers))
+        column = self.column_for(name, len(numbers))
+        return select_rows(column, numbers) if column is not None else self._take([name], numbers)[name]
+
+    def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Return the values of several columns of some rows; those not in memory are read by one call."""
+        columns = {name: self.column_for(name, len(numbers)) for name in names}
+        missing = [name for name, column in columns.items() if column is None]
+        taken = self._take(missing, numbers) if missing else {}
+        return {
+            name: taken[name] if column is None else select_rows(column, numbers) for name, column in columns.items()
+        }
+
+    def _take(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Read rows by their numbers; each row is read once."""
+        add_note(f"{len(numbers):,} rows of {', '.join(repr(name) for name in names)} read")
+        ascending = len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
+        wanted, places = (numbers, None) if ascending else np.unique(numbers, return_inverse=True)
+        parts: list[pa.Table] = []
+        for start in range(0, max(len(wanted), 1), tuning.current.take_batch_rows):
+            checkpoint()
+            parts.append(self._table.take(names, pa.array(wanted[start : start + tuning.current.take_batch_rows])))
+        found: dict[str, pa.Array] = {}
+        for name in names:
+            self.cache.column_use(self.folder, self.column_key(name)).add(parts[0][name])
+            column = pa.chunked_array([chunk for part in parts for chunk in part[name].chunks], parts[0][name].type)
+            found[name] = one_array(column) if places is None else select_rows(one_array(column), places)
+        return found
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Return a structure derived from the version; it is computed once and cached."""
@@ -228,6 +312,7 @@ class DataCache:
         self.takes_turns = False
         """True if only one process of the machine builds a large structure at a time."""
         self._bytes = 0
+        self._uses: dict[tuple[str, str], ColumnUse] = {}
         self._lock = RLock()
         self._building: dict[tuple[str, ...], Any] = {}
         self.hits = 0
@@ -282,6 +367,11 @@ class DataCache:
             if other.fragments == fragments:
                 return self.find((*other.key, other.column_key(name)))
         return None
+
+    def column_use(self, folder: str, column: str) -> ColumnUse:
+        """Return the use of a column of a table, of all its versions."""
+        use = self._uses.get((folder, column))
+        return self._uses.setdefault((folder, column), ColumnUse()) if use is None else use
 
     def base(self, subject: tuple[str, ...]) -> Any:
         """Return the last structure built in full for a subject, which later versions update; None if there is none.

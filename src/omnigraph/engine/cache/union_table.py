@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Numbers, TableData, encode
@@ -50,12 +51,43 @@ class UnionTable:
         """Return a complete column, member by member; `TYPE` is the type name of each node."""
         return self.derived(self.column_key(name), lambda: self._joined(name))
 
+    def column_for(self, name: str, rows: int) -> pa.Array | None:
+        """Return a complete column if it is in memory, or if every member reads its own for so many rows; else None."""
+        found: pa.Array | None = self.cache.find((*self.key, self.column_key(name)))
+        if found is not None:
+            return found
+        if name != ir.TYPE and any(member.column_for(name, rows) is None for member in self.members):
+            return None
+        return self.column(name)
+
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some nodes."""
-        return self.column(name).take(pa.array(numbers))
+        return self.take_columns([name], numbers)[name]
 
-    def codes(self, name: str) -> DictionaryCodes | None:
-        """Return the dictionary codes of a text column; None if it has too many distinct values."""
+    def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Return the values of several columns of some nodes."""
+        columns = {name: self.column_for(name, len(numbers)) for name in names}
+        found = {name: select_rows(column, numbers) for name, column in columns.items() if column is not None}
+        missing = [name for name, column in columns.items() if column is None]
+        if missing:
+            which = self.member_of(numbers)
+            places = [np.flatnonzero(which == at) for at in range(len(self.members))]
+            parts = [
+                member.take_columns(missing, numbers[rows] - start)
+                for member, rows, start in zip(self.members, places, self.starts, strict=False)
+            ]
+            order = np.argsort(np.concatenate(places), kind="stable")
+            found |= {name: select_rows(pa.concat_arrays([part[name] for part in parts]), order) for name in missing}
+        return found
+
+    def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column; None if it has too many distinct values.
+
+        With `rows`, also None if so few rows would be read alone.
+        """
+        few = rows is not None and any(member.is_few(rows) for member in self.members)
+        if rows is not None and (few or self.column_for(name, rows) is None):
+            return None
         return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.column_access import is_numeric, select_rows
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
-from omnigraph.engine.exec.native_calls import gather, in_batches
+from omnigraph.engine.exec.native_calls import gather
 from omnigraph.query.syntax.ast import ANONYMOUS
 
 
@@ -22,7 +23,7 @@ class Binding:
     The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers.
     """
 
-    __slots__ = ("_indices", "_numbers", "data", "mask", "unique")
+    __slots__ = ("_expected", "_numbers", "_taken", "data", "mask", "unique")
 
     def __init__(
         self, data: ColumnSource, numbers: Numbers | None = None, *, mask: Mask | None = None, unique: bool = False
@@ -31,7 +32,9 @@ class Binding:
         self._numbers = numbers
         self.mask = mask
         """The selected rows of the table; None if the rows are not defined by a mask."""
-        self._indices: pa.Array | None = None
+        self._taken: dict[str, pa.Array] = {}
+        """Properties that were read for these rows alone."""
+        self._expected: Sequence[str] = ()
         self.unique = unique or numbers is None
         """True if it is known that no entity occurs twice."""
 
@@ -64,22 +67,30 @@ class Binding:
 
     def column(self, name: str) -> pa.Array:
         """Return a property of each row."""
-        column = self.data.column(name)
         if self.whole:
-            return column
-        numbers = self.numbers
-        if len(numbers) == 1:
-            return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column in memory
-        if not column.null_count and is_numeric(column.type):
-            return pa.array(gather(column.to_numpy(), numbers))
-        if self._indices is None:
-            self._indices = pa.array(numbers)
-        indices = self._indices
-        return in_batches(column.take, indices)
+            return self.data.column(name)
+        column = self.data.column_for(name, self.count)
+        return self._read(name) if column is None else select_rows(column, self.numbers)
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Name the properties that are needed: those that are read for these rows alone are read together."""
+        self._expected = names
+
+    def _read(self, name: str) -> pa.Array:
+        """Return a property that is read for these rows alone, with all expected ones."""
+        if name not in self._taken:
+            names, count = dict.fromkeys((*self._expected, name)), self.count
+            missing = [one for one in names if one not in self._taken and self.data.column_for(one, count) is None]
+            self._taken |= self.data.take_columns(missing, self.numbers)
+        found = self._taken.get(name)
+        return self.data.take(name, self.numbers) if found is None else found
 
     def plain(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return a property of each row as a numpy array; None if it is not numeric or contains nulls."""
-        column = self.data.column(name)
+        column = self.data.column(name) if self.whole else self.data.column_for(name, self.count)
+        if column is None:
+            column = self._read(name)
+            return None if column.null_count or not is_numeric(column.type) else column.to_numpy()
         if column.null_count or not is_numeric(column.type):
             return None
         values: np.ndarray[Any, Any] = column.to_numpy()
@@ -145,11 +156,6 @@ class BindingTable:
         return sorted(name for name in self.bound if not name.startswith(f"{ANONYMOUS}#"))
 
 
-def is_numeric(type_: pa.DataType) -> bool:
-    """Return True for a numeric type that numpy supports."""
-    return type_.id in _NUMBERS
-
-
 def weighted_counts(numbers: Numbers, weight: Numbers | None, size: int) -> Numbers:
     """Return for each of `size` numbers how often it occurs, or the sum of its weights."""
     if weight is None:
@@ -161,8 +167,5 @@ def weighted_counts(numbers: Numbers, weight: Numbers | None, size: int) -> Numb
     return total
 
 
-_NUMBERS = frozenset(
-    type_.id for type_ in (pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64())
-)
 _EXACT = 2**53
 """Float sums of integers are exact below this value."""

@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.cache.column_access import is_numeric
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Mask
-from omnigraph.engine.exec.binding_table import Binding, is_numeric
+from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.reducers import reduce_numbers
 from omnigraph.query.aggregates import AggregateFunction
@@ -25,7 +27,11 @@ _BLOCK = 65_536
 
 def column_aggregate(function: AggregateFunction, bound: Binding, name: str) -> pa.Array | None:
     """Return an aggregate of a property of all rows, null if there is no value; None if numpy cannot compute it."""
-    column = bound.data.column(name)
+    column = bound.data.column(name) if bound.whole else bound.data.column_for(name, bound.count)
+    if column is None:
+        # The rows are read alone; they are all rows of a table of their own.
+        column = bound.column(name)
+        bound = Binding(MemoryTable({name: column}, len(column)))
     if function == "collect" or not is_numeric(column.type):
         return None
     values, passing = _values(bound, column)

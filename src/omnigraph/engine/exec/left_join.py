@@ -6,7 +6,7 @@ need no special case. Expand drops null rows: an absent node has no edges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -45,11 +45,25 @@ class NullExtendedTable:
         known = self.base.column(name)
         return pa.concat_arrays([known, pa.nulls(1, known.type)])
 
+    def column_for(self, name: str, rows: int) -> pa.Array | None:
+        """Return a whole column if that of the table is in memory or is to be read for so many rows; else None."""
+        return None if self.base.column_for(name, rows) is None else self.column(name)
+
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
-        return self.base.column(name).take(pa.array(numbers, mask=numbers == self.absent))
+        return self.take_columns([name], numbers)[name]
 
-    def codes(self, name: str) -> DictionaryCodes | None:
+    def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Return the values of several columns of some rows."""
+        present = numbers != self.absent
+        rows = np.flatnonzero(present)
+        found = self.base.take_columns(names, numbers[rows])
+        if len(rows) == len(numbers):
+            return found
+        places = pa.array(np.cumsum(present) - 1, mask=~present)
+        return {name: column.take(places) for name, column in found.items()}
+
+    def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:  # noqa: ARG002
         """Return None: the columns are not encoded."""
         assert name
         return None

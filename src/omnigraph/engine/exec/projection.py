@@ -24,6 +24,11 @@ class Projection:
         self._bindings = bindings
         self._evaluator = evaluator
         self._watch = watch
+        self._properties: dict[str, list[str]] = {}
+        """The properties of each variable, which are fetched together."""
+        for part in (part for expr in self._exprs for part in ir.walk(expr)):
+            if isinstance(part, ir.Prop) and part.var in bindings.bound:
+                self._properties.setdefault(part.var, []).append(part.name)
 
     def __len__(self) -> int:
         return self._bindings.count
@@ -50,4 +55,6 @@ class Projection:
         return pa.RecordBatch.from_arrays(self._columns(bindings), names=self._names)
 
     def _columns(self, bindings: BindingTable) -> list[pa.Array]:
+        for var, names in self._properties.items():
+            bindings.bound[var].expect(names)
         return [self._evaluator.value(expr, bindings) for expr in self._exprs]

@@ -129,7 +129,7 @@ class Evaluator:
                 if numbers is not None:
                     return test.of_numbers(numbers)
             elif op in ("=", "!=") and prop.type.is_text and bound.count >= tuning.current.text_codes_rows_min:
-                codes = bound.data.codes(prop.name)
+                codes = bound.data.codes(prop.name, bound.count)
                 if codes is not None:
                     rows = codes.rows if bound.whole else codes.rows[bound.numbers]
                     code = codes.of.get(value, -2)
@@ -262,7 +262,9 @@ class Evaluator:
         """Return nodes as structs of their id and properties, without Blobs."""
         bound = bindings.bound[expr.var]
         names = [name for name, _ in expr.type.fields]
-        columns = [bound.column(column_of(bound.data, name)) for name in names]
+        stored = [column_of(bound.data, name) for name in names]
+        bound.expect(stored)
+        columns = [bound.column(name) for name in stored]
         missing = columns[0].is_null() if columns[0].null_count else None  # absent nodes of an optional block
         return pa.StructArray.from_arrays(columns, names=names, mask=missing)
 
@@ -283,7 +285,7 @@ class Evaluator:
             if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
                 return bound.numbers  # keys are unique and not null
             if expr.type.is_text and not expr.type.is_list:
-                coded = bound.data.codes(expr.name)
+                coded = bound.data.codes(expr.name, bound.count)
                 if coded is not None:
                     return coded.rows if bound.whole else coded.rows[bound.numbers]
         return self.codes(expr, bindings)

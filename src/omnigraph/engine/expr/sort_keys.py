@@ -38,7 +38,11 @@ def id_ranks_of(bound: Binding) -> Numbers:
     """
     if bound.whole:
         return id_ranks(bound.data)
-    if bound.data.union is not None:
+    union = bound.data.union
+    if union is not None:
+        if bound.count * 8 < bound.data.row_count:
+            ranks, numbers = ranks_of(bound.column("id")), np.minimum(bound.numbers, union.row_count - 1)
+            return np.where(ranks >= 0, ranks * len(union.members) + union.member_of(numbers), -1)
         return id_ranks(bound.data)[bound.numbers]
     if bound.count <= tuning.current.python_sort_rows_max:
         ids = bound.column("id").to_pylist()

@@ -166,22 +166,42 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
     if len(props) != len(exprs) or plan.order_by or plan.is_cut:
         return table
     types = tuple(arrow_type(prop.type) for prop in props)
+    properties: dict[str, list[str]] = {}
+    for prop in props:
+        properties.setdefault(prop.var, []).append(prop.name)
 
     def values(rows: ChainRows) -> PythonRows | pa.Table:
         count = rows.count if plan.limit is None else min(rows.count, plan.limit)
         if count > tuning.current.python_result_rows_max:
             return table(rows)
         columns: list[list[Any]] = []
+        bound: dict[str, Binding] = {}
         for prop in props:
             data = rows.data(prop.var)
-            if prop.var == start and count:
-                columns.append([data.column(prop.name)[rows.start].as_py()] * count)
-            else:
-                bound = Binding(data, rows.numbers(prop.var)[:count])
-                plain = bound.plain(prop.name)
-                columns.append(plain.tolist() if plain is not None else bound.column(prop.name).to_pylist())
+            if prop.var == start and count and prop.var not in bound:
+                column = data.column_for(prop.name, 1)
+                if column is not None:
+                    columns.append([column[rows.start].as_py()] * count)
+                    continue
+            columns.append(_values(prop, properties[prop.var], rows, count, bound))
         return PythonRows(names, types, tuple(columns))
 
+    return values
+
+
+def _values(
+    prop: ir.Prop, together: Sequence[str], rows: ChainRows, count: int, bound: dict[str, Binding]
+) -> list[Any]:
+    """Return a property of the first `count` rows; properties of a variable that are not in memory are read together.
+
+    `bound` keeps the variables with the properties that were read.
+    """
+    some = bound.get(prop.var)
+    if some is None:
+        some = bound[prop.var] = Binding(rows.data(prop.var), rows.numbers(prop.var)[:count])
+        some.expect(together)
+    plain = some.plain(prop.name)
+    values: list[Any] = plain.tolist() if plain is not None else some.column(prop.name).to_pylist()
     return values
 
 

@@ -18,7 +18,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native_calls import interruptible
-from omnigraph.engine.expr.sort_keys import id_ranks_of
+from omnigraph.engine.expr.sort_keys import id_ranks, id_ranks_of
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
@@ -211,7 +211,8 @@ class Searcher:
             others = Binding(bound.data, numbers[scores[numbers] == score])
             mine = bound.take(wanted[tied])
             if bound.data.union is not None:
-                positions[tied] += np.searchsorted(np.sort(id_ranks_of(others)), id_ranks_of(mine))
+                ranks = id_ranks(bound.data)
+                positions[tied] += np.searchsorted(np.sort(ranks[others.numbers]), ranks[mine.numbers])
                 continue
             ids = others.column("id")
             positions[tied] += [int(pc.sum(pc.less(ids, id_)).as_py()) for id_ in mine.column("id")]

@@ -326,6 +326,15 @@ class Table:
         written = ((_files_of(metadata), metadata.physical_rows) for metadata in fragments)
         self.store.lookups.remember(self, written, rows)
 
+    @timed("storage", "table_take")
+    def take(self, columns: Sequence[str], rows: Sequence[int] | pa.Array) -> pa.Table:
+        """Return columns of the rows with these row numbers, in the given order; reads nothing else.
+
+        The row number of a row is its position among the live rows of the version.
+        """
+        with self.reading():
+            return self.dataset.take(rows, columns=[*columns])
+
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return some columns of the rows with these row ids, in no guaranteed order; reads nothing else."""
