@@ -31,6 +31,7 @@ from omnigraph.engine.adjacency.csr import (
     low,
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
+from omnigraph.engine.adjacency.edge_rows_overlay import EdgeRowsOverlay, SparseEdgeRows, oriented_edges
 from omnigraph.engine.adjacency.incremental import (
     AdjacencyChanges,
     Arrays,
@@ -44,13 +45,14 @@ from omnigraph.engine.adjacency.incremental import (
 )
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
-from omnigraph.engine.cache.row_mapping import FragmentLayout
+from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.query.plan.ir import Direction
 
 AnyCsr = Csr | CsrOverlay
+AnyEdgeRows = EdgeRows | EdgeRowsOverlay
 Ends = tuple[I32, I32]
 
 _Ends = TypeVar("_Ends", Numbers, I32)
@@ -140,7 +142,7 @@ class EdgeAdjacency:
         """Return the nodes with an edge to themselves, ascending."""
         return self._walk(direction)[1]
 
-    def edge_rows(self, direction: Direction) -> EdgeRows:
+    def edge_rows(self, direction: Direction) -> AnyEdgeRows:
         """Return the edge rows along outgoing edges, incoming edges, or both. A loop occurs once."""
         return self.edges.derived(self._names["edge_rows", direction], lambda: self._edge_rows(direction))
 
@@ -228,15 +230,36 @@ class EdgeAdjacency:
                 return src, dst
         return mapping
 
-    def _edge_rows(self, direction: Direction) -> EdgeRows:
+    def _edge_rows(self, direction: Direction) -> AnyEdgeRows:
+        """Update the last structure, of this process or an earlier one; build a new one if too much changed."""
+        kind = f"edges_{direction}"
+        built = self._base(kind)
+        found = self._overlaid_edge_rows(built, direction) if built is not None else None
+        if found is not None:
+            return found
         src, dst = self.ends()
-        rows = np.arange(len(src), dtype=np.int32)
-        near, far = _oriented(src, dst, direction)
-        if direction == "both":
-            unique = np.concatenate([np.ones(len(src), bool), src != dst])
-            near, far, rows = near[unique], far[unique], np.concatenate([rows, rows])[unique]
+        near, far, rows = oriented_edges(src, dst, np.arange(len(src), dtype=np.int32), direction)
         with self._logged(f"building the incident edges of {len(src):,} edges"):
-            return build_edge_rows(near, far, rows, self._near(direction).row_count)
+            complete = build_edge_rows(near, far, rows, self._near(direction).row_count)
+        return EdgeRows(*self._save(kind, (complete.offsets, complete.edges, complete.targets)))
+
+    def _overlaid_edge_rows(self, built: BuiltAdjacency, direction: Direction) -> AnyEdgeRows | None:
+        found = self._changes(built, tuning.current.adjacency_overlay_share)
+        mapping = map_rows(built.edges, self.edges) if found is not None else None
+        if found is None or mapping is None:
+            return None
+        base = EdgeRows(*built.arrays)
+        before = built.edges.row_count
+        moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
+        unchanged = not len(found.src) and mapping.row_of is None and moved == (None, None)
+        if unchanged and base.count == self._near(direction).row_count:
+            return base
+        if mapping.stored_of is None:
+            fresh = np.arange(before, self.edges.row_count)
+        else:
+            fresh = np.flatnonzero(mapping.stored_of >= before)
+        added = SparseEdgeRows.of(*oriented_edges(found.src, found.dst, fresh, direction))
+        return EdgeRowsOverlay(base, added, mapping.row_of, *moved)
 
     def _near(self, direction: Direction) -> TableData:
         return self._target_nodes if direction == "in" else self._source_nodes
@@ -270,7 +293,7 @@ class EdgeAdjacency:
         self._cache.set_base(what, built)
         if self.edges.row_count >= tuning.current.adjacency_disk_edges_min:
             about: dict[str, Any] = {}
-            kept = dict(zip(_ARRAYS[kind == "ends"], arrays, strict=True))
+            kept = dict(zip(_arrays_of(kind), arrays, strict=True))
             for name, layout in zip(_TABLES, layouts, strict=True):
                 layout.write(name, about, kept)
             disk_cache.save(self._cache.keep_in, what, about, kept)
@@ -302,8 +325,13 @@ class EdgeAdjacency:
 
 _KINDS = ("neighbours", "compacted", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
-_ARRAYS = (("offsets", "targets", "loops"), ("src", "dst"))
-"""The names of the arrays of neighbours and of ends in the disk cache."""
+
+
+def _arrays_of(kind: str) -> tuple[str, ...]:
+    """Return the names of the arrays of a structure in the disk cache."""
+    if kind == "ends":
+        return ("src", "dst")
+    return ("offsets", "edges", "targets") if kind.startswith("edges_") else ("offsets", "targets", "loops")
 
 
 def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
@@ -312,7 +340,7 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
     Compiled kernels use these arrays without bounds checks. A trusted entry was checked before.
     """
     edges, sources, targets = (FragmentLayout.read(kept, name) for name in _TABLES)
-    arrays = tuple(kept.arrays[name] for name in _ARRAYS[kind == "ends"])
+    arrays = tuple(kept.arrays[name] for name in _arrays_of(kind))
     built = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":
         src, dst = arrays
@@ -321,7 +349,15 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
             disk_cache.check_within(src, sources.row_count, "src")
             disk_cache.check_within(dst, targets.row_count, "dst")
         return built
-    near, far = (targets, sources) if kind == "in" else (sources, targets)
+    near, far = (targets, sources) if kind.endswith("in") else (sources, targets)
+    if kind.startswith("edges_"):
+        offsets, rows, neighbours = arrays
+        disk_cache.check(len(rows) == len(neighbours), "'edges' and 'targets' have different lengths")
+        if not kept.trusted:
+            disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
+            disk_cache.check_within(rows, edges.row_count, "edges")
+            disk_cache.check_within(neighbours, far.row_count, "targets")
+        return built
     offsets, neighbours, loops = arrays
     if not kept.trusted:
         disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")

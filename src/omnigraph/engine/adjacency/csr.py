@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.cache.table_cache import Mask, Numbers, unmapped_bytes
 from omnigraph.engine.exec.native_calls import gather, interruptible, slices
 from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.fast_dataclass import dataclass
@@ -71,8 +71,8 @@ class Csr:
 
     @property
     def nbytes(self) -> int:
-        """The size in memory."""
-        return int(self.offsets.nbytes + self.targets.nbytes)
+        """The size in memory; mapped arrays count 0."""
+        return unmapped_bytes(self.offsets, self.targets)
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """Return the neighbours of each source: (position in `sources`, neighbour)."""
@@ -163,9 +163,14 @@ class EdgeRows:
     targets: I32
 
     @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return len(self.offsets) - 1
+
+    @property
     def nbytes(self) -> int:
-        """The size in memory."""
-        return int(self.offsets.nbytes + self.edges.nbytes + self.targets.nbytes)
+        """The size in memory; mapped arrays count 0."""
+        return unmapped_bytes(self.offsets, self.edges, self.targets)
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers, Numbers]:
         """Return the edges of each source: (position in `sources`, edge row, neighbour)."""

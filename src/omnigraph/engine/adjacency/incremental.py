@@ -28,7 +28,7 @@ from omnigraph.engine.adjacency.csr import (
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, build_sparse
 from omnigraph.engine.cache.id_index import find_all
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
-from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
+from omnigraph.engine.cache.table_cache import Numbers, TableData, unmapped_bytes
 from omnigraph.errors import Damaged
 from omnigraph.fast_dataclass import dataclass
 
@@ -48,7 +48,7 @@ class BuiltAdjacency:
     def nbytes(self) -> int:
         """The size in memory. Arrays shared with a cached adjacency count twice."""
         layouts = self.edges.nbytes + self.sources.nbytes + self.targets.nbytes
-        return layouts + sum(array.nbytes for array in self.arrays if not is_mapped(array))
+        return layouts + unmapped_bytes(*self.arrays)
 
     def built_from_same(self, other: BuiltAdjacency) -> bool:
         """Return True if both were built from the same versions."""

@@ -477,7 +477,7 @@ def with_checkpoints(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 def _size(value: Any) -> int:
     """Return the size of a value in memory; mapped files count 0."""
     if isinstance(value, np.ndarray):
-        return 0 if is_mapped(value) else int(value.nbytes)
+        return unmapped_bytes(value)
     if isinstance(value, pa.Array | pa.ChunkedArray):
         return int(value.nbytes)
     if isinstance(value, tuple | list):
@@ -489,3 +489,8 @@ def _size(value: Any) -> int:
 def is_mapped(array: np.ndarray[Any, Any]) -> bool:
     """Return True if the array is a mapped file."""
     return isinstance(array, np.memmap) or isinstance(array.base, np.memmap)
+
+
+def unmapped_bytes(*arrays: np.ndarray[Any, Any]) -> int:
+    """Return the size of arrays in memory; mapped files count 0."""
+    return sum(int(array.nbytes) for array in arrays if not is_mapped(array))

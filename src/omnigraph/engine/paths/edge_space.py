@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.csr import EdgeRows, Neighbours
+from omnigraph.engine.adjacency.adjacency import AnyEdgeRows
+from omnigraph.engine.adjacency.csr import Neighbours
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import renumber
 from omnigraph.engine.cache.table_cache import Numbers, TableData
@@ -93,7 +94,7 @@ class PathGraph:
 class _TypedEdges:
     """The edges of one type in one direction."""
 
-    rows: EdgeRows
+    rows: AnyEdgeRows
     edge: int
     """The number of the first edge of the type."""
     near: int

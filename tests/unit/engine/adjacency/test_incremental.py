@@ -80,6 +80,7 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
             assert (
                 sorted((near[a], far[b]) for a, b in zip(*(part.tolist() for part in found), strict=True)) == expected
             )
+        check_edge_rows(of, direction, near, far, stored)
         degrees = [sum(a == name for a, _ in expected) for name in near]
         assert neighbours.degrees(all_pairs).tolist() == neighbours.totals(None).tolist() == degrees
         assert sorted(neighbours.far(all_pairs).tolist()) == sorted(neighbours.expand(all_pairs)[1].tolist())
@@ -93,6 +94,19 @@ def check(graph: Graph, cache: DataCache, edge_type: str) -> None:
             assert {near[number] for number in of.loops(direction)} == loops
             reached = BoundedHops(neighbours, of.loops(direction), 1, 2).reach(all_pairs)
             assert len(reached[0]) == len(set(zip(*(part.tolist() for part in reached), strict=True)))
+
+
+def check_edge_rows(of: EdgeAdjacency, direction: str, near: list[str], far: list[str], stored: list[dict]) -> None:
+    ways = {"out": [("src", "dst")], "in": [("dst", "src")], "both": [("src", "dst"), ("dst", "src")]}[direction]
+    expected = {(row[a], number, row[b]) for a, b in ways for number, row in enumerate(stored)}
+    rows = of.edge_rows(direction)
+    nodes = np.arange(len(near))[::-1]
+    positions, edges, targets = (part.tolist() for part in rows.expand(nodes))
+    found = [(near[nodes[at]], edge, far[end]) for at, edge, end in zip(positions, edges, targets, strict=True)]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+    assert list(zip(positions, edges, strict=True)) == sorted(zip(positions, edges, strict=True))
+    assert rows.degrees(nodes).tolist() == [sum(a == near[node] for a, _, _ in expected) for node in nodes]
 
 
 @pytest.mark.parametrize("seed", range(4))
