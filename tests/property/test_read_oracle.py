@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
+from omnigraph.engine.optimizer import optimize
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
@@ -147,6 +148,26 @@ def as_if_large(tune):
 @pytest.mark.parametrize("number", range(10))
 def test_engine_agrees_with_the_oracle_with_large_table_settings(tmp_path, number):
     check(tmp_path / "graph", SEED + 500 + number, 20)
+
+
+@pytest.fixture
+def plans_change(tune, monkeypatch):
+    """Plan the rest of every match again after each operator, and join a part of it wherever that is possible."""
+    tune(replan_rows_min=0, replan_factor=0.0, chain_rows_max=0)
+    monkeypatch.setattr(optimize, "_JOIN_SHARE", float("inf"))
+
+
+@pytest.mark.usefixtures("plans_change")
+@pytest.mark.parametrize("number", range(10))
+def test_engine_agrees_with_the_oracle_if_plans_change(tmp_path, number):
+    check(tmp_path / "graph", SEED + 700 + number, 20)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("plans_change")
+@pytest.mark.parametrize("number", range(50))
+def test_engine_agrees_with_the_oracle_if_plans_change_long(tmp_path, number):
+    check(tmp_path / "graph", SEED + 7_000 + number, 80)
 
 
 @pytest.mark.long

@@ -124,6 +124,10 @@ class Tuning:
     """States with the same number of variables that the search for an order extends; it is exhaustive for five hops."""
     search_vertices: int = 6
     """Patterns of more variables are searched greedily."""
+    replan_factor: float = 50.0
+    """The rest of a match is planned again if an operator has this many times the expected rows."""
+    replan_rows_min: int = 20_000
+    """Fewer rows are processed faster than a plan is made."""
 
     # Caches
     cache_bytes_max: int = 2 * 1024**3

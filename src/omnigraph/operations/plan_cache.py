@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Lock
 
 from omnigraph.engine import tuning
@@ -131,7 +132,11 @@ class PlanCache:
             statistics = GraphStatistics(made.catalog, snapshot, self._cache)
             physical = optimize(made.logical, statistics, query.params)
             same = physical.plan.pipeline == made.plan.pipeline
-            found = entry.of_class[class_] = made if same else prepare(physical.plan, made.catalog, made.logical)
+            found = entry.of_class[class_] = (
+                replace(made, expected=physical.expected)
+                if same
+                else prepare(physical.plan, made.catalog, made.logical, physical.expected)
+            )
         return found
 
     def _made(
@@ -151,7 +156,8 @@ class PlanCache:
         if not isinstance(logical, ir.QueryIR):
             return _Entry(logical, snapshot)
         statistics = GraphStatistics(catalog, snapshot, self._cache)
-        made = prepare(optimize(logical, statistics).plan, catalog, logical)
+        physical = optimize(logical, statistics)
+        made = prepare(physical.plan, catalog, logical, physical.expected)
         classes = None if made.trivial else ParameterClasses(logical, statistics)
         return _Entry(made, snapshot, classes or None)
 

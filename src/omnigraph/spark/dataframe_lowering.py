@@ -169,6 +169,8 @@ class _Lowering:
                     rows = self._anti_join(op, rows)
                 case ir.LeftJoin():
                     rows = self._left_join(op, rows)
+                case ir.InnerJoin():
+                    raise AssertionError("a logical plan has no inner join")
                 case _:
                     assert_never(op)
         return rows

@@ -59,6 +59,8 @@ class Profile:
 
     watch: Watch
     steps: list[OperatorProfile] = field(default_factory=list)
+    changes: dict[int, ir.Pipeline] = field(default_factory=dict)
+    """The identity of an operator → the operators that ran in place of it and of those after it."""
 
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
         """Record the rows of an operator; also its time and notes if the query is profiled."""
@@ -68,6 +70,11 @@ class Profile:
         notes = tuple(dict.fromkeys(self.watch.notes))
         self.watch.notes.clear()
         self.steps.append(OperatorProfile(what, rows, (time.perf_counter() - started) * 1000, notes))
+
+    def change(self, replaced: ir.Op, by: ir.Pipeline) -> None:
+        """Record that operators ran in place of one and of those after it, if the query is profiled."""
+        if self.watch.profiling:
+            self.changes[id(replaced)] = by
 
 
 class SnapshotTables:
@@ -88,7 +95,7 @@ class ExecutionContext:
         self.catalog = catalog
         self.snapshot = snapshot
         self.limits = limits
-        self._cache = cache
+        self.cache = cache
         self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
         self.profile = Profile(self.watch)
@@ -109,10 +116,10 @@ class ExecutionContext:
     def _open(self, key: str) -> ColumnSource:
         kind, name = TableKey.parse(key).parts
         if kind == "edge" or name in self.catalog.nodes:
-            return self._cache.table(self.snapshot.table(key))
+            return self.cache.table(self.snapshot.table(key))
         union = self.catalog.node(name)
         assert isinstance(union, UnionType)
-        return UnionTable(union, [self.stored_table(TableKey.node(member)) for member in union.members], self._cache)
+        return UnionTable(union, [self.stored_table(TableKey.node(member)) for member in union.members], self.cache)
 
     def adjacency(self, edge_type: str) -> EdgeAdjacency:
         """Return the adjacency of one edge type."""
@@ -120,7 +127,7 @@ class ExecutionContext:
         if found is None:
             edge = self.catalog.edges[edge_type]
             sources, targets = (self.stored_table(TableKey.node(name)) for name in (edge.from_type, edge.to_type))
-            found = EdgeAdjacency.of(self.stored_table(edge.table_key), sources, targets, self._cache)
+            found = EdgeAdjacency.of(self.stored_table(edge.table_key), sources, targets, self.cache)
             self._opened.adjacencies[edge_type] = found
         return found
 

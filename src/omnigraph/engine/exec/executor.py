@@ -21,6 +21,7 @@ from omnigraph.engine.exec.order_by import OrderedRows
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
 from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.optimizer.replan import QueryReplanner
 from omnigraph.engine.plan.limit_offset import Page, apply_limit
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.searcher import EmbedQuery, Searcher
@@ -51,6 +52,7 @@ class Execution:
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
         self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=context.limits.bytes_max)
+        self._match = MatchPipeline(context, self._evaluator, QueryReplanner(prepared, context, params))
 
     @property
     def profile(self) -> Profile:
@@ -66,15 +68,20 @@ class Execution:
         with watching(self._context.watch):
             self._context.check()
             if self._live is not None:
-                match = MatchPipeline(self._context, self._evaluator)
-                bindings = match.rows(self.plan.pipeline, self._live, distinct=self.prepared.distinct)
+                prepared = self.prepared
+                bindings = self._match.rows(
+                    self.plan.pipeline, self._live, distinct=prepared.distinct, expected=prepared.expected
+                )
                 started = time.perf_counter()
                 table = aggregate(self.plan, bindings, self._evaluator)
                 first, count = self._shown(table.num_rows)
                 table = table.slice(first, count) if count < table.num_rows else table
                 self.profile.note("group", table.num_rows, started)
                 return table
-            bindings = OrderedRows(self.plan, self._context, self._evaluator, self._searcher).rows()
+            ordered = OrderedRows(
+                self.plan, self._context, self._evaluator, self._searcher, self._match, self.prepared.expected
+            )
+            bindings = ordered.rows()
             # No operator has counted the rows of a scan alone.
             self._context.check_size(bindings.count, len(bindings.bound))
             first, count = self._shown(bindings.count)

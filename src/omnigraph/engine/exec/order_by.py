@@ -26,6 +26,7 @@ from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.sort_keys import id_ranks_of
 from omnigraph.engine.paths.path_table import is_of_paths
+from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.search.rank_explain import explain_ranks
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
@@ -36,12 +37,21 @@ Keys = list[np.ndarray[Any, Any]]
 class OrderedRows:
     """Matches and orders the rows of one execution."""
 
-    def __init__(self, plan: ir.QueryIR, context: ExecutionContext, evaluator: Evaluator, searcher: Searcher) -> None:
+    def __init__(
+        self,
+        plan: ir.QueryIR,
+        context: ExecutionContext,
+        evaluator: Evaluator,
+        searcher: Searcher,
+        match: MatchPipeline,
+        expected: ExpectedRows | None,
+    ) -> None:
         self._plan = plan
         self._context = context
         self._evaluator = evaluator
         self._searcher = searcher
-        self._match = MatchPipeline(context, evaluator)
+        self._match = match
+        self._expected = expected
 
     def rows(self) -> BindingTable:
         """Return the rows; ranked rows have the columns of their rank."""
@@ -71,14 +81,14 @@ class OrderedRows:
         plan = self._plan
         limit = plan.limit
         if not limit or not plan.pipeline:
-            return self._match.rows(plan.pipeline)
+            return self._match.rows(plan.pipeline, expected=self._expected)
         first, rest = plan.pipeline[0], plan.pipeline[1:]
         if not isinstance(first, ir.NodeScan) or (plan.order_by and ordered_variable(plan) != first.var):
-            return self._match.rows(plan.pipeline)
+            return self._match.rows(plan.pipeline, expected=self._expected)
         every = self._match.run((first,), BindingTable())
         wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * limit)
         if wanted >= every.count:
-            return self._match.run(rest, every)
+            return self._run_rest(rest, every)
         codes = None
         if plan.order_by:
             key = plan.order_by[0]
@@ -87,12 +97,18 @@ class OrderedRows:
         while wanted < every.count:
             # Entities with an equal first key belong together.
             some = np.arange(wanted) if codes is None else np.flatnonzero(codes <= np.partition(codes, wanted)[wanted])
-            bindings = self._match.run(rest, every.take(some, unique=True)) if rest else every.take(some, unique=True)
+            chosen = every.take(some, unique=True)
+            bindings = self._run_rest(rest, chosen) if rest else chosen
             if bindings.count >= limit:
                 add_note(f"for the first {len(some):,} of {every.count:,}")
                 return bindings
             wanted *= tuning.current.ranked_overfetch
-        return self._match.run(rest, every)
+        return self._run_rest(rest, every)
+
+    def _run_rest(self, rest: ir.Pipeline, some: BindingTable) -> BindingTable:
+        """Match the rest for some rows of the first operator."""
+        expected = None if self._expected is None else self._expected.after_first(some.count)
+        return self._match.run(rest, some, expected)
 
     # -- ranks -----------------------------------------------------------------------------------
 
@@ -101,13 +117,13 @@ class OrderedRows:
         first, rest = self._plan.pipeline[0], self._plan.pipeline[1:]
         early = isinstance(first, ir.NodeScan) and first.var == _variable(rank) and rest and self._plan.limit
         if not early:
-            return self._rank(rank, self._match.rows(self._plan.pipeline))
+            return self._rank(rank, self._match.rows(self._plan.pipeline, expected=self._expected))
         every = self._match.run((first,), BindingTable())
         add_note("before the rest of the match")
         if isinstance(rank, ir.Rrf):
             return self._fused_early(rank, every, rest)
         for some in self._best(rank, every):
-            bindings = self._match.run(rest, every.take(some))
+            bindings = self._run_rest(rest, every.take(some))
             if bindings.count >= (self._plan.limit or 0):
                 break
         return self._rank(rank, bindings)
@@ -141,11 +157,11 @@ class OrderedRows:
         """
         passing = self._match.passing(rest, every)
         if passing is None:
-            return self._rank(rank, self._match.run(rest, every))
+            return self._rank(rank, self._run_rest(rest, every))
         chosen, keys = self._rank(rank, every.keep(passing))
         numbers = chosen.bound[_variable(rank)].numbers
         order = np.argsort(numbers)
-        bindings = self._match.run(rest, chosen)
+        bindings = self._run_rest(rest, chosen)
         at = order[np.searchsorted(numbers, bindings.bound[_variable(rank)].numbers, sorter=order)]
         return bindings, [key[at] for key in keys]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,14 +19,17 @@ from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
 from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
+from omnigraph.engine.exec.adaptive import MeasuredHop, Replanner, RowsExceeded, RunningPlan, exceeds
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.count_pushdown import count_pushdown
+from omnigraph.engine.exec.inner_join import inner_join
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
+from omnigraph.engine.plan.expected_rows import ExpectedRows, format_estimate
 from omnigraph.engine.plan.liveness import live_after
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
@@ -35,22 +39,29 @@ from omnigraph.table_key import TableKey
 class MatchPipeline:
     """Runs the match of one execution."""
 
-    def __init__(self, context: ExecutionContext, evaluator: Evaluator) -> None:
+    def __init__(self, context: ExecutionContext, evaluator: Evaluator, replanner: Replanner | None = None) -> None:
         self._context = context
         self._evaluator = evaluator
+        self._replanner = replanner
+        """Plans the rest of a pipeline again if an estimate is wrong; None if the order is fixed."""
 
     def rows(
-        self, pipeline: ir.Pipeline, live: Sequence[frozenset[str]] | None = None, *, distinct: bool = False
+        self,
+        pipeline: ir.Pipeline,
+        live: Sequence[frozenset[str]] | None = None,
+        *,
+        distinct: bool = False,
+        expected: ExpectedRows | None = None,
     ) -> BindingTable:
         """Return the rows of a match; with `live`, of a grouping or counting query, equal rows may be merged.
 
-        With `distinct`, the rows are a set.
+        With `distinct`, the rows are a set. With `expected`, the order adapts to the actual rows.
         """
-        return self._pipeline(pipeline, BindingTable(), live, distinct=distinct)
+        return self._pipeline(RunningPlan(pipeline, live, expected), BindingTable(), distinct=distinct)
 
-    def run(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
-        """Apply some operators to rows."""
-        return self._pipeline(pipeline, bindings)
+    def run(self, pipeline: ir.Pipeline, bindings: BindingTable, expected: ExpectedRows | None = None) -> BindingTable:
+        """Apply some operators to rows; with `expected`, their order adapts to the actual rows."""
+        return self._pipeline(RunningPlan(pipeline, None, expected), bindings)
 
     def passing(self, pipeline: ir.Pipeline, bindings: BindingTable) -> Mask | None:
         """Return a mask of the rows for which some operators find a match; None if they do not only restrict the rows.
@@ -66,7 +77,7 @@ class MatchPipeline:
             return np.ones(bindings.count, bool)
         linked = self._linked(ops, bound)
         if linked is None:
-            found = self._pipeline(ops, bindings, live_after(ops, frozenset({var})), distinct=True)
+            found = self._pipeline(RunningPlan(ops, live_after(ops, frozenset({var})), None), bindings, distinct=True)
             linked = np.zeros(bound.data.row_count, bool)
             linked[found.bound[var].numbers] = True
         return linked if bound.whole else linked[bound.numbers]
@@ -80,19 +91,20 @@ class MatchPipeline:
         return self._context.hops(op.edge_type, op.also).has_neighbours(op.direction, bound.data.row_count)
 
     def _pipeline(
-        self,
-        pipeline: ir.Pipeline,
-        bindings: BindingTable,
-        live: Sequence[frozenset[str]] | None = None,
-        *,
-        distinct: bool = False,
+        self, plan: RunningPlan, bindings: BindingTable, *, distinct: bool = False, joins: bool = True
     ) -> BindingTable:
         """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped.
 
-        With `distinct`, the rows are a set: it does not matter how often a row occurs.
+        With `distinct`, the rows are a set: it does not matter how often a row occurs. With `joins`, a pipeline
+        that is planned again may find a part of the match from its far end and join it.
         """
+        if self._replanner is None:
+            plan = replace(plan, expected=None)
         position = 0
-        while position < len(pipeline):
+        while position < len(plan.pipeline):
+            if exceeds(bindings.count, plan.rows_expected(position)):
+                plan, position = self._replanned(plan, position, bindings, joins=joins), 0
+            pipeline, live = plan.pipeline, plan.live
             op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
@@ -103,31 +115,91 @@ class MatchPipeline:
                 position += counted[1]
                 bindings = _drop_unused(counted[0], live[position - 1], distinct=distinct)
                 add_note("counted without materialising rows")
-                self._context.profile.note(pipeline[position - 1], bindings.count, started)
+                plan = self._note(plan, pipeline[position - 1], bindings.count, started)
                 continue
-            bindings = self._apply(op, bindings, live[position] if live is not None else None)
+            try:
+                bindings = self._apply(plan, position, bindings)
+            except RowsExceeded as exceeded:
+                plan = self._replanned(plan, position, bindings, exceeded.rows, joins=joins)
+                position = 0
+                continue
             if live is not None:
                 bindings = _drop_unused(bindings, live[position], distinct=distinct)
-            self._context.profile.note(op, bindings.count, started)
+            plan = self._note(plan, op, bindings.count, started)
             position += 1
         return bindings
 
-    def _apply(self, op: ir.Op, bindings: BindingTable, live: frozenset[str] | None) -> BindingTable:
-        """Run one operator; `live` are the variables used after it, if they are known."""
+    def _replanned(
+        self,
+        plan: RunningPlan,
+        position: int,
+        bindings: BindingTable,
+        followed: int | None = None,
+        *,
+        joins: bool,
+    ) -> RunningPlan:
+        """Plan the operators from a position on again; `followed` are the rows that the hop there leads to."""
+        assert plan.expected is not None
+        assert self._replanner is not None
+        rest = RunningPlan(
+            plan.pipeline[position:],
+            None if plan.live is None else plan.live[position:],
+            None,
+            plan.changes,
+        )
+        op, measured = rest.pipeline[0], None
+        if followed is not None and isinstance(op, ir.Expand):
+            measured = MeasuredHop(op, followed / bindings.count)
+        found = self._replanner.replan(
+            plan.expected.given(position),
+            bindings.bound.keys(),
+            bindings.count,
+            None if plan.live is None else plan.live[-1],
+            measured=measured,
+            joins=joins,
+        )
+        changed = rest.changed(found)
+        if changed.pipeline == rest.pipeline:
+            changed = replace(changed, pipeline=rest.pipeline)  # the operators have their notes in the profile
+        else:
+            self._context.profile.change(op, changed.pipeline)
+            if followed is None:
+                told = f"{bindings.count:,} rows instead of {format_estimate(plan.rows_expected(position))}"
+            else:
+                expected = format_estimate(plan.followed_expected(position))
+                told = f"the next hop would lead to {followed:,} rows instead of {expected}"
+            changed = replace(changed, reason=f"plan changed: {told}")
+        return changed
+
+    def _note(self, plan: RunningPlan, op: ir.Op, rows: int, started: float) -> RunningPlan:
+        """Record an operator that ran, and why the plan was changed before it."""
+        if plan.reason:
+            add_note(plan.reason)
+            plan = replace(plan, reason="")
+        self._context.profile.note(op, rows, started)
+        return plan
+
+    def _apply(self, plan: RunningPlan, position: int, bindings: BindingTable) -> BindingTable:
+        """Run one operator."""
+        op, inner = plan.pipeline[position], plan.inner(position)
         match op:
             case ir.NodeScan():
                 return self._scan(op, bindings)
             case ir.Expand():
-                alone = self._edges_alone(op, bindings, live) if live is not None else None
-                return alone if alone is not None else self._expand(op, bindings)
+                alone = self._edges_alone(op, bindings, plan.live[position]) if plan.live is not None else None
+                if alone is not None:
+                    return alone
+                return self._expand(op, bindings, self._room(bindings, plan.followed_expected(position)))
             case ir.FindPaths():
                 return self._find_paths(op, bindings)
             case ir.Filter():
                 return bindings.keep(self._evaluator.mask(op.condition, bindings))
             case ir.AntiJoin():
-                return self._anti_join(op, bindings)
+                return self._anti_join(op, bindings, inner)
             case ir.LeftJoin():
-                return self._left_join(op, bindings)
+                return self._left_join(op, bindings, inner)
+            case ir.InnerJoin():
+                return self._inner_join(op, bindings, plan.live[position] if plan.live is not None else None, inner)
             case _:
                 assert_never(op)
 
@@ -177,41 +249,53 @@ class MatchPipeline:
                 return Binding(data, numbers), op.filters[:position] + op.filters[position + 1 :]
         return None
 
-    def _expand(self, op: ir.Expand, bindings: BindingTable) -> BindingTable:
+    def _expand(self, op: ir.Expand, bindings: BindingTable, room: Room) -> BindingTable:
         far = self._context.table(TableKey.node(op.dst_type))
         if op.src_type is None:
-            return self._walk(op, bindings, self._context.hops(op.edge_type, op.also), far)
-        found = expand_union(self._context, op, bindings, self._walk)
+            return self._walk(op, bindings, self._context.hops(op.edge_type, op.also), far, room)
+        found = expand_union(self._context, op, bindings, partial(self._walk, room=room))
         keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
         return found if keep is None else found.keep(keep)
 
-    def _walk(self, op: ir.Expand, bindings: BindingTable, adjacency: Adjacency, far: ColumnSource) -> BindingTable:
+    def _walk(
+        self, op: ir.Expand, bindings: BindingTable, adjacency: Adjacency, far: ColumnSource, room: Room
+    ) -> BindingTable:
         bound = bindings.bound[op.src_var]
         sources = bound.numbers
         if op.max_hops < op.min_hops:
             return self._nothing(op, bindings, far)
         if op.edge_var is not None:
-            return self._expand_edges(op, bindings, far)
+            return self._expand_edges(op, bindings, far, room)
         neighbours = adjacency.for_scan(op.direction) if bound.whole else adjacency.neighbours(op.direction)
         if (op.min_hops, op.max_hops) == (1, 1):
             if op.dst_bound:
                 return bindings.keep(neighbours.connected(sources, bindings.bound[op.dst_var].numbers))
             if bound.whole and isinstance(neighbours, Csr):
-                self._size_check(bindings)(len(neighbours.targets))
+                room(len(neighbours.targets))
                 positions, targets = interruptible(neighbours.all_pairs, len(neighbours.targets))
             else:
-                positions, targets = neighbours.expand(sources, self._size_check(bindings))
+                positions, targets = neighbours.expand(sources, room)
         else:
-            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, self._size_check(bindings))
+            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, room)
         if op.dst_bound:
             wanted = bindings.bound[op.dst_var].numbers
             hit = targets == wanted[positions]
             return bindings.take(np.unique(positions[hit]))
         return self._arrive(op, bindings, far, positions, targets)
 
-    def _size_check(self, bindings: BindingTable) -> Room:
-        """Return the size check of a hop: its rows have the variables of the binding table and the far end."""
-        return partial(self._context.check_size, columns=len(bindings.bound) + 2)
+    def _room(self, bindings: BindingTable, expected: float) -> Room:
+        """Return the size check of a hop: its rows have the variables of the binding table and the far end.
+
+        It raises `RowsExceeded` for many more rows than expected.
+        """
+        columns = len(bindings.bound) + 2
+
+        def room(rows: int) -> None:
+            if exceeds(rows, expected):
+                raise RowsExceeded(rows)
+            self._context.check_size(rows, columns)
+
+        return room
 
     def _arrive(
         self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, positions: Numbers, targets: Numbers
@@ -222,9 +306,9 @@ class MatchPipeline:
             positions, targets = positions[keep], targets[keep]
         return bindings.take(positions).bind(op.dst_var, far, targets)
 
-    def _expand_edges(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource) -> BindingTable:
+    def _expand_edges(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, room: Room) -> BindingTable:
         assert op.edge_var is not None
-        positions, rows, targets = self._edges_at(op, bindings)
+        positions, rows, targets = self._edges_at(op, bindings, room)
         self._context.check_size(len(positions))
         if op.dst_bound:
             hit = targets == bindings.bound[op.dst_var].numbers[positions]
@@ -258,7 +342,7 @@ class MatchPipeline:
         """Return the edge table of a hop with an edge variable, which has one edge type."""
         return self._context.table(self._context.catalog.edges[op.edge_type].table_key)
 
-    def _edges_at(self, op: ir.Expand, bindings: BindingTable) -> tuple[Numbers, Numbers, Numbers]:
+    def _edges_at(self, op: ir.Expand, bindings: BindingTable, room: Room) -> tuple[Numbers, Numbers, Numbers]:
         """Return the edges of each row that satisfy their conditions: (row, edge, far end)."""
         adjacency, edges = self._context.adjacency(op.edge_type), self._edge_table(op)
         bound = bindings.bound[op.src_var]
@@ -272,7 +356,7 @@ class MatchPipeline:
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
         at_nodes = adjacency.edge_rows(op.direction)
-        positions, rows, targets = at_nodes.expand(bound.numbers, self._size_check(bindings))
+        positions, rows, targets = at_nodes.expand(bound.numbers, room)
         keep = self._passing(op.edge_var, Binding(edges, rows), op.edge_filters)
         return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
 
@@ -305,12 +389,12 @@ class MatchPipeline:
             result = result.bind(op.dst_var, far, empty)
         return result.bind(op.edge_var, self._edge_table(op), empty) if op.edge_var else result
 
-    def _anti_join(self, op: ir.AntiJoin, bindings: BindingTable) -> BindingTable:
+    def _anti_join(self, op: ir.AntiJoin, bindings: BindingTable, expected: ExpectedRows | None) -> BindingTable:
         """Anti-join. Each distinct combination of the outer variables is matched once."""
         if not bindings.count:
             return bindings
         if op.independent:
-            return bindings.keep(~self._matched(op, bindings))
+            return bindings.keep(~self._matched(op, bindings, expected))
         bound = bindings.bound[op.outer_vars[0]]
         single = len(op.outer_vars) == 1 and not isinstance(bound.data, NullExtendedTable)
         linked = self._linked(op.inner, bound) if single else None
@@ -320,15 +404,16 @@ class MatchPipeline:
         first, combinations = _distinct_combinations(columns)
         outer = bindings.only(op.outer_vars).take(first)
         outer = outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count))
-        inner = self._pipeline(op.inner, outer, live_after(op.inner, frozenset({_ROW})), distinct=True)
+        plan = RunningPlan(op.inner, live_after(op.inner, frozenset({_ROW})), expected)
+        inner = self._pipeline(plan, outer, distinct=True)
         matched = np.zeros(outer.count, bool)
         matched[inner.bound[_ROW].numbers] = True
         return bindings.keep(~matched[combinations])
 
-    def _matched(self, op: ir.AntiJoin, bindings: BindingTable) -> Mask:
+    def _matched(self, op: ir.AntiJoin, bindings: BindingTable, expected: ExpectedRows | None) -> Mask:
         """Return a mask of the rows that match an inner pipeline which runs once, on its own."""
-        live = live_after(op.inner, frozenset(op.outer_vars))
-        inner = self._pipeline(op.inner, BindingTable(), live, distinct=True)
+        plan = RunningPlan(op.inner, live_after(op.inner, frozenset(op.outer_vars)), expected)
+        inner = self._pipeline(plan, BindingTable(), distinct=True)
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         found = [inner.bound[name].numbers for name in op.outer_vars]
         if len(columns) == 1:
@@ -339,21 +424,34 @@ class MatchPipeline:
         codes, _ = combine_codes([np.concatenate(pair) for pair in zip(columns, found, strict=True)])
         return np.isin(codes[: bindings.count], codes[bindings.count :])
 
-    def _left_join(self, op: ir.LeftJoin, bindings: BindingTable) -> BindingTable:
+    def _inner_join(
+        self, op: ir.InnerJoin, bindings: BindingTable, live: frozenset[str] | None, expected: ExpectedRows | None
+    ) -> BindingTable:
+        """Inner join with a pipeline which runs once, on its own; `live` are the variables used later, if known."""
+        on = frozenset(op.outer_vars)
+        plan = RunningPlan(op.inner, None if live is None else live_after(op.inner, live | on), expected)
+        # A join in a join could return to the order that was given up.
+        inner = self._pipeline(plan, BindingTable(), joins=False)
+        return inner_join(bindings, inner, op.outer_vars, self._room(bindings, math.inf))
+
+    def _left_join(self, op: ir.LeftJoin, bindings: BindingTable, expected: ExpectedRows | None) -> BindingTable:
         """Left join. Each distinct combination of the outer variables is matched once."""
         first, combinations = _distinct_combinations([bindings.bound[name].numbers for name in op.outer_vars])
         outer = bindings.only(op.outer_vars).take(first)
         if op.independent:
-            inner, owners = self._with_owners(op, outer)
+            inner, owners = self._with_owners(op, outer, expected)
         else:
-            inner = self._pipeline(op.inner, outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count)))
+            numbered = outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count))
+            inner = self._pipeline(RunningPlan(op.inner, None, expected), numbered)
             owners = inner.bound[_ROW].numbers
         room = partial(self._context.check_size, columns=len(bindings.bound) + len(op.variables) + 3)
         return left_join(bindings, combinations, inner, owners, outer.count, op.variables, room)
 
-    def _with_owners(self, op: ir.LeftJoin, outer: BindingTable) -> tuple[BindingTable, Numbers]:
+    def _with_owners(
+        self, op: ir.LeftJoin, outer: BindingTable, expected: ExpectedRows | None
+    ) -> tuple[BindingTable, Numbers]:
         """Return the rows of an inner pipeline which runs once, and the outer row to which each belongs."""
-        inner = self._pipeline(op.inner, BindingTable())
+        inner = self._pipeline(RunningPlan(op.inner, None, expected), BindingTable())
         pairs = [(outer.bound[name].numbers, inner.bound[name].numbers) for name in op.outer_vars]
         codes, count = combine_codes([np.concatenate(pair) for pair in pairs])
         owner_of = np.full(count, -1, np.int64)
@@ -385,7 +483,7 @@ def _read_by(op: ir.Op) -> Iterator[str]:
             yield from op.bound_vars
         case ir.Filter():
             yield from ir.variables_of(op.condition)
-        case ir.AntiJoin() | ir.LeftJoin():
+        case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
             yield from op.outer_vars
         case ir.NodeScan():
             pass

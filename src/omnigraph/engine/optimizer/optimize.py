@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from omnigraph.engine.exec.adaptive import MeasuredHop, Replanned
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.first_rows import FirstRows, first_rows_of
 from omnigraph.engine.optimizer.fold_distinct import fold_distinct
+from omnigraph.engine.optimizer.join_far_part import FarPart, far_parts
 from omnigraph.engine.optimizer.parameter_classes import plain_values
 from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern_of
 from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
 from omnigraph.engine.optimizer.selectivity import Selectivity
+from omnigraph.engine.plan.expected_rows import ExpectedOperator, ExpectedRows
 from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.order_choice import OrderChoice
 from omnigraph.engine.plan.variable_types import bound_by, edge_types, node_types
@@ -26,6 +29,8 @@ _EARLY_SHARE = 0.7
 """The start at the ordered variable is preferred if it is not much more expensive: its cost has an upper bound."""
 _ONCE_SHARE = 0.5
 """An optional block runs once if that costs at most this share: its rows are all materialised."""
+_JOIN_SHARE = 0.5
+"""The rest of a match is joined with a part that is found from its far end if that costs at most this share."""
 _DELAY_SHARE = 0.5
 """A negation waits for a later operator that leaves at most this share of the rows."""
 
@@ -37,6 +42,8 @@ class PhysicalPlan:
     plan: ir.QueryIR
     choice: OrderChoice | None
     """None if there was nothing to choose, or nothing was to be compared."""
+    expected: ExpectedRows | None = None
+    """The estimated rows; None if there was nothing to choose."""
 
 
 def optimize(
@@ -57,7 +64,30 @@ def optimize(
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), compare=compare, first=first_rows_of(plan))
-    return PhysicalPlan(fold_distinct(replace(plan, pipeline=found.pipeline), statistics.catalog), found.choice)
+    folded = fold_distinct(replace(plan, pipeline=found.pipeline), statistics.catalog)
+    return PhysicalPlan(folded, found.choice, found.expected)
+
+
+class RestOptimizer:
+    """Plans the rest of a match that has begun."""
+
+    def __init__(self, plan: ir.QueryIR, statistics: GraphStatistics, values: Mapping[str, Any]) -> None:
+        types, edges = node_types(plan.pipeline), edge_types(plan.pipeline)
+        self._optimizer = _Optimizer(statistics, types, edges, plain_values(values))
+
+    def rest(
+        self,
+        pipeline: ir.Pipeline,
+        bound: frozenset[str],
+        rows: int,
+        live: frozenset[str] | None,
+        measured: MeasuredHop | None,
+        *,
+        joins: bool,
+    ) -> Replanned | None:
+        """Return some operators in their cheapest order for `rows` rows; None if their order is fixed."""
+        found = self._optimizer.rest(pipeline, bound, float(rows), live, measured, joins=joins)
+        return None if found is None or found.expected is None else Replanned(found.pipeline, found.expected)
 
 
 @dataclass(frozen=True)
@@ -80,7 +110,7 @@ def candidate_plans(plan: ir.QueryIR, statistics: GraphStatistics, count: int, r
     for order in orders:
         different.setdefault(tuple((step.vertex, step.hop) for step in order.steps), order)
     return [
-        Candidate(replace(plan, pipeline=optimizer.emitted(pattern, order, 1.0, frozenset())[0]), order.cost)
+        Candidate(replace(plan, pipeline=optimizer.emitted(pattern, order, 1.0, frozenset()).pipeline), order.cost)
         for order in [*different.values()][: count + 1]
     ]
 
@@ -91,6 +121,32 @@ class _Optimized:
     rows: float
     cost: float
     choice: OrderChoice | None = None
+    expected: ExpectedRows | None = None
+
+
+class _Operators:
+    """Operators and their estimates, appended one by one."""
+
+    def __init__(self, before: float) -> None:
+        self._before = before
+        self._ops: list[ir.Op] = []
+        self._expected: list[ExpectedOperator] = []
+
+    def add(
+        self,
+        op: ir.Op,
+        rows: float = math.inf,
+        followed: float = math.inf,
+        *,
+        given: ir.Op | None = None,
+        inner: ExpectedRows | None = None,
+    ) -> None:
+        self._ops.append(op)
+        self._expected.append(ExpectedOperator(op if given is None else given, rows, followed, inner))
+
+    def optimized(self, rows: float, spent: float) -> _Optimized:
+        expected = ExpectedRows(self._before, tuple(self._expected))
+        return _Optimized(tuple(self._ops), rows, spent, expected=expected)
 
 
 class _Optimizer:
@@ -125,6 +181,51 @@ class _Optimizer:
         pattern = self._with_cheap_filters_first(pattern)
         return self._of_pattern(pattern, live, outer_rows, outer, compare=compare, first=first)
 
+    def rest(
+        self,
+        pipeline: ir.Pipeline,
+        outer: frozenset[str],
+        rows: float,
+        live: frozenset[str] | None,
+        measured: MeasuredHop | None,
+        *,
+        joins: bool,
+    ) -> _Optimized | None:
+        """Return the rest of a pipeline in its cheapest order for `rows` rows; None if its order is fixed.
+
+        With `joins`, a part of the pattern may be found from its far end and joined.
+        """
+        pattern = pattern_of(pipeline, self._types)
+        if pattern is None:
+            return None
+        pattern = self._with_cheap_filters_first(pattern)
+        best = self._of_pattern(pattern, live, rows, outer, measured=measured)
+        limit = best.cost * _JOIN_SHARE
+        for part in far_parts(pattern) if joins else ():
+            found = self._joined(part, live, rows, outer)
+            if found.cost < limit:
+                best, limit = found, found.cost
+        return best
+
+    def _joined(self, part: FarPart, live: frozenset[str] | None, rows: float, outer: frozenset[str]) -> _Optimized:
+        """Return a join with a part that is found from its far end, then the rest of the pattern."""
+        on = frozenset(part.outer_vars)
+        later = None
+        if live is not None:
+            used = {var for one in part.rest.filters for var in ir.variables_of(one.condition)}
+            used.update(var for negation in part.rest.negations for var in negation.outer_vars)
+            used.update(var for optional in part.rest.optionals for var in optional.outer_vars)
+            later = on | (part.variables & (used | live))
+        once = self._of_pattern(part.pattern, later, 1.0, frozenset())
+        joined = rows * once.rows / math.prod(self._size(var) for var in on)
+        rest = self._of_pattern(part.rest, live, joined, outer | part.variables)
+        assert rest.expected is not None
+        op = ir.InnerJoin(part.outer_vars, once.pipeline)
+        first = ExpectedOperator(op, joined, math.inf, once.expected)
+        spent = once.cost + once.rows * cost.ROW + rows * cost.MATCH + joined * cost.ROW + rest.cost
+        expected = ExpectedRows(rows, (first, *rest.expected.operators))
+        return _Optimized((op, *rest.pipeline), rest.rows, spent, expected=expected)
+
     def _of_pattern(
         self,
         pattern: Pattern,
@@ -134,6 +235,7 @@ class _Optimizer:
         *,
         compare: bool = False,
         first: FirstRows | None = None,
+        measured: MeasuredHop | None = None,
     ) -> _Optimized:
         free = sum(not vertex.outer for vertex in pattern.vertices)
         if live is not None:
@@ -146,7 +248,7 @@ class _Optimizer:
                 if not (variables := set(ir.variables_of(condition))) <= names | outer
                 for var in variables
             }
-        search = OrderSearch(pattern, self._statistics, self._selectivity, live, outer_rows)
+        search = OrderSearch(pattern, self._statistics, self._selectivity, live, outer_rows, measured)
         orders = search.by_start() if compare and free == len(pattern.vertices) else [search.best()]
         if first is not None:
             orders = self._with_first_rows(pattern, search, orders, first)
@@ -159,8 +261,8 @@ class _Optimizer:
             choice = OrderChoice(tuple(names_of), tuple(order.cost for order in orders))
         early = first is not None and bool(chosen.steps) and pattern.number(first.var) == chosen.steps[0].vertex
         few = float(first.wanted) if first is not None and early else math.inf
-        found, rows, spent = self.emitted(pattern, chosen, outer_rows, outer, few)
-        return _Optimized(found, rows, spent, choice)
+        found = self.emitted(pattern, chosen, outer_rows, outer, few)
+        return found if choice is None else replace(found, choice=choice)
 
     def _with_cheap_filters_first(self, pattern: Pattern) -> Pattern:
         """Order the conditions of each vertex: those that exclude the most rows for their cost come first."""
@@ -208,15 +310,15 @@ class _Optimizer:
 
     def emitted(
         self, pattern: Pattern, order: Order, outer_rows: float, outer: frozenset[str], few: float = math.inf
-    ) -> tuple[ir.Pipeline, float, float]:
-        """Return the operators of an order, the estimated rows and the cost.
+    ) -> _Optimized:
+        """Return the operators of an order with their estimates.
 
         Optional blocks extend `few` rows at most.
         """
         bound = set(outer) | {vertex.var for vertex in pattern.vertices if vertex.outer}
         filters, negations = list(pattern.filters), list(pattern.negations)
         left = [step.matched for step in order.steps]
-        ops: list[ir.Op] = []
+        ops = _Operators(outer_rows)
         share, spent = 1.0, order.cost
 
         def place(rows: float, fewest: float) -> None:
@@ -224,37 +326,41 @@ class _Optimizer:
             nonlocal share, spent
             for one in [one for one in filters if bound.issuperset(ir.variables_of(one.condition))]:
                 filters.remove(one)
-                ops.append(one)
+                ops.add(one, rows * share)
             for negation in [one for one in negations if bound.issuperset(one.outer_vars)]:
                 if fewest <= rows * _DELAY_SHARE:
                     continue
                 negations.remove(negation)
-                op, passing, extra = self._negation(negation, rows * share)
-                ops.append(op)
+                op, passing, extra, inner = self._negation(negation, rows * share)
                 share *= passing
+                ops.add(op, rows * share, given=negation, inner=inner)
                 spent += extra
 
         place(outer_rows, min(left, default=math.inf))
         for at, step in enumerate(order.steps):
-            for op in self._step(pattern, step):
-                ops.append(op)
+            made = [*self._step(pattern, step)]
+            for op in made:
+                # The rows before the checks of a step are not estimated.
+                rows = step.matched * share if op is made[-1] else math.inf
+                ops.add(op, rows, step.followed * share if op is made[0] and step.vertex >= 0 else math.inf)
                 for var in bound_by(op):
                     bound.add(var)
                     self._bound_at.setdefault(var, len(self._bound_at))
             place(step.matched, min(left[at + 1 :], default=math.inf))
         rows = (left[-1] if left else outer_rows) * share
         for optional in pattern.optionals:
-            matched = self._optional(optional, min(rows, few), frozenset(bound))
-            ops.append(matched)
+            matched, inner = self._optional(optional, min(rows, few), frozenset(bound))
+            ops.add(matched, given=optional, inner=inner)
             bound.update(optional.variables)
             place(rows, math.inf)
-        ops += filters
+        for one in filters:
+            ops.add(one)
         for negation in negations:
-            op, passing, extra = self._negation(negation, rows)
-            ops.append(op)
+            op, passing, extra, inner = self._negation(negation, rows)
+            ops.add(op, given=negation, inner=inner)
             rows *= passing
             spent += extra
-        return tuple(ops), rows, spent
+        return ops.optimized(rows, spent)
 
     def _step(self, pattern: Pattern, step: Step) -> Iterator[ir.Op]:
         vertices = pattern.vertices
@@ -275,8 +381,8 @@ class _Optimizer:
 
     # -- negations -------------------------------------------------------------------------------
 
-    def _negation(self, op: ir.AntiJoin, rows: float) -> tuple[ir.AntiJoin, float, float]:
-        """Return a negation in its cheapest form, the share of rows that it leaves, and its cost."""
+    def _negation(self, op: ir.AntiJoin, rows: float) -> tuple[ir.AntiJoin, float, float, ExpectedRows | None]:
+        """Return a negation in its cheapest form, the share of rows that it leaves, its cost and its estimates."""
         outer = frozenset(op.outer_vars)
         combinations = min(rows, math.prod(self._size(var) for var in op.outer_vars))
         each = self.pipeline(op.inner, frozenset(), combinations, outer)
@@ -285,16 +391,16 @@ class _Optimizer:
         once = self._independent(op)
         if once is not None and once.cost + rows * cost.MATCH < each.cost:
             found = replace(op, inner=once.pipeline, independent=True)
-            return found, passing, once.cost + rows * cost.MATCH
-        return replace(op, inner=each.pipeline), passing, each.cost + rows * cost.SOURCE
+            return found, passing, once.cost + rows * cost.MATCH, once.expected
+        return replace(op, inner=each.pipeline), passing, each.cost + rows * cost.SOURCE, each.expected
 
-    def _optional(self, op: ir.LeftJoin, rows: float, outer: frozenset[str]) -> ir.LeftJoin:
-        """Return an optional block in its cheapest form."""
+    def _optional(self, op: ir.LeftJoin, rows: float, outer: frozenset[str]) -> tuple[ir.LeftJoin, ExpectedRows | None]:
+        """Return an optional block in its cheapest form, and its estimates."""
         each = self.pipeline(op.inner, None, rows, outer)
         once = self._independent(op) if math.isfinite(each.cost) else None
         if once is not None and once.cost + once.rows * cost.ROW + rows * cost.MATCH < each.cost * _ONCE_SHARE:
-            return replace(op, inner=once.pipeline, independent=True)
-        return replace(op, inner=each.pipeline)
+            return replace(op, inner=once.pipeline, independent=True), once.expected
+        return replace(op, inner=each.pipeline), each.expected
 
     def _independent(self, op: ir.AntiJoin | ir.LeftJoin) -> _Optimized | None:
         """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them."""

@@ -64,7 +64,7 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Condition]:
                 yield from (*op.dst_filters, *op.edge_filters)
             case ir.Filter():
                 yield op.condition
-            case ir.AntiJoin() | ir.LeftJoin():
+            case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
             case ir.FindPaths():
                 pass

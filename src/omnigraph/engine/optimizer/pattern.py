@@ -102,6 +102,8 @@ def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | Non
                 negations.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
             case ir.LeftJoin():
                 optionals.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
+            case ir.InnerJoin():
+                raise AssertionError("a join runs before the rest of a match is planned again")
             case ir.FindPaths():
                 return None
     for op in expands:

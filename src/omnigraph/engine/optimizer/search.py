@@ -15,6 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from omnigraph.engine import tuning
+from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.pattern import Hop, Pattern
 from omnigraph.engine.optimizer.selectivity import Selectivity
@@ -40,6 +41,8 @@ class Step(NamedTuple):
     """Estimated cost of the move."""
     matched: float = 0.0
     """Estimated rows before variables that are not used later are dropped."""
+    followed: float = 0.0
+    """Estimated rows of the scan or hop before conditions on its far end and before the checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ class OrderSearch:
         selectivity: Selectivity,
         live_at_end: frozenset[str] | None,
         outer_rows: float = 1.0,
+        measured: MeasuredHop | None = None,
     ) -> None:
         self._pattern = pattern
         self._statistics = statistics
@@ -120,6 +124,8 @@ class OrderSearch:
         self._outer_rows = outer_rows
         self._live_of: dict[int, int] = {}
         self._p = self._problem(live_at_end)
+        if measured is not None:
+            self._take_measured(measured)
 
     # -- estimates -------------------------------------------------------------------------------
 
@@ -191,6 +197,20 @@ class OrderSearch:
         density = min(reach[0] / p.sizes[right], 1.0)
         plain = single and op.edge_var is None and op.src_type is None
         return _Edge((left, right), density, reach, steps, edges, share, single, plain, (skew[0], skew[1]), siblings)
+
+    def _take_measured(self, measured: MeasuredHop) -> None:
+        """Replace the estimate of a hop from a bound end by what was measured."""
+        p, op = self._p, measured.op
+        for hop, edge in zip(self._pattern.hops, p.edges, strict=True):
+            names = [self._pattern.vertices[end].var for end in hop.ends]
+            same = (hop.op.edge_types, hop.op.edge_var) == (op.edge_types, op.edge_var)
+            if same and sorted(names) == sorted((op.src_var, op.dst_var)):
+                near = names.index(op.src_var)
+                other = edge.reach[1 - near]
+                edge.reach = (measured.fan, other) if near == 0 else (other, measured.fan)
+                edge.steps = (measured.fan, edge.steps[1]) if near == 0 else (edge.steps[0], measured.fan)
+                edge.skew = (1.0, 1.0)
+                edge.density = min(measured.fan * edge.share / p.sizes[edge.ends[1 - near]], 1.0)
 
     def _siblings(self, hop: Hop, vertex: int) -> int:
         """Return the vertices to which other hops of the same type lead from the same side of a vertex."""
@@ -303,10 +323,11 @@ class OrderSearch:
             spent += cost.PIPELINE
         grown = mask | 1 << vertex
         checks = (*(at for at, end in p.at[vertex] if mask >> end & 1), *p.loops[vertex])
+        found = rows
         for at in checks:
             spent += cost.OPERATOR + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        return self._finished(state, (vertex, None, checks, rows, spent), mask, grown)
+        return self._finished(state, (vertex, None, checks, rows, spent, found), mask, grown)
 
     def _expanded(self, state: _State, vertex: int, mask: int, hops: list[int]) -> _State:
         """Bind a vertex by the cheapest of its hops; the others are checked."""
@@ -325,12 +346,13 @@ class OrderSearch:
         if bare and not others and edge.plain:
             # The far end is not used: rows are weighted by degrees.
             spent = cost.OPERATOR + rows * cost.DEGREE
-            return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent), mask, grown)
+            return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent, rows * fan), mask, grown)
         if bare and len(others) == 1 and edge.plain and p.edges[others[0]].plain:
             # The far end only closes a cycle: common neighbours are counted.
             spent = cost.OPERATOR + rows * (cost.SOURCE + fan * cost.COMMON)
             met = min(fan * self._check_share(others[0]), 1.0)
-            return self._finished(state, (vertex, first, (others[0],), rows * met, spent), mask, grown)
+            move = (vertex, first, (others[0],), rows * met, spent, rows * fan)
+            return self._finished(state, move, mask, grown)
         middle = rows * fan
         follow = (rows * edge.steps[near] if edge.single and edge.share < 1 else middle) * cost.ROW
         alone = p.counting and live == 1 << vertex and not others and not loops and edge.plain and p.test[vertex] == 0
@@ -344,14 +366,14 @@ class OrderSearch:
         for at in checks:
             spent += cost.OPERATOR + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        return self._finished(state, (vertex, first, checks, rows, spent), mask, grown)
+        return self._finished(state, (vertex, first, checks, rows, spent, middle), mask, grown)
 
     def _finished(
-        self, state: _State, move: tuple[int, int | None, tuple[int, ...], float, float], mask: int, grown: int
+        self, state: _State, move: tuple[int, int | None, tuple[int, ...], float, float, float], mask: int, grown: int
     ) -> _State:
         """Apply the conditions whose vertices are now bound, and bound the rows by their live variables."""
         p = self._p
-        vertex, hop, checks, rows, spent = move
+        vertex, hop, checks, rows, spent, followed = move
         for needed, share, per_row in p.predicates:
             if needed & ~grown == 0 and (needed & ~mask or not mask):
                 spent += rows * per_row
@@ -363,7 +385,7 @@ class OrderSearch:
                 rows = min(rows, self._outer_rows)
             elif live & (live - 1) == 0:
                 rows = min(rows, self._outer_rows * p.sizes[live.bit_length() - 1])
-        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched), state)
+        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched, followed), state)
 
     def _checked(self, state: _State, mask: int) -> _State:
         """Check the hops between the outer variables."""
@@ -375,7 +397,7 @@ class OrderSearch:
             rows *= self._check_share(at)
         if not checks:
             return state
-        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows), state)
+        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows, rows), state)
 
     def _fan(self, at: int, vertex: int, mask: int) -> float:
         """Return the nodes that a hop reaches from one row."""

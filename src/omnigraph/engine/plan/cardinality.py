@@ -51,6 +51,9 @@ class CardinalityEstimates:
                     rows = max(rows, self._run(op.inner, 1.0 if op.independent else rows))
                 case ir.AntiJoin():
                     rows *= self._unmatched(op, rows)
+                case ir.InnerJoin():
+                    matches = self._run(op.inner, 1.0)
+                    rows *= matches / math.prod(self._size(var) for var in op.outer_vars)
                 case _:
                     assert_never(op)
             self._after[id(op)] = rows
@@ -95,11 +98,3 @@ class CardinalityEstimates:
             factor *= self._hop(hop)
             near = step.dst_var
         return factor * self._selectivity.share(op.filters)
-
-
-def format_estimate(rows: float) -> str:
-    """Format an estimate with two significant digits."""
-    if rows < 10:
-        return f"~{max(round(rows), 1 if rows > 0 else 0)}"
-    digits = len(str(int(rows)))
-    return f"~{round(rows, 2 - digits):,.0f}"

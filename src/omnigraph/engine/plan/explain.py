@@ -11,7 +11,8 @@ from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
 from omnigraph.engine.optimizer.optimize import optimize
 from omnigraph.engine.optimizer.parameter_classes import plain_values
-from omnigraph.engine.plan.cardinality import CardinalityEstimates, format_estimate
+from omnigraph.engine.plan.cardinality import CardinalityEstimates
+from omnigraph.engine.plan.expected_rows import format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.inverted_index import WORDS
@@ -148,10 +149,14 @@ class PlanExplainer:
     # -- after -----------------------------------------------------------------------------------
 
     def after(self, profile: Profile, *, rows: int, elapsed_ms: float) -> str:
-        """Return the plan with the rows, time and notes of every operator."""
+        """Return the plan as it ran, with the rows, time and notes of every operator."""
         steps: dict[object, list[OperatorProfile]] = {}
         for step in profile.steps:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
+        plan, estimates = self._plan, self._estimates
+        if profile.changes:
+            plan = replace(plan, pipeline=_executed(plan.pipeline, profile, steps))
+            estimates = CardinalityEstimates(plan, self._statistics, self._values)
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
         if "rank" in steps and len(ranks) == len(self._plan.order_by):
             # The order by a rank alone has no line in the plan.
@@ -163,27 +168,42 @@ class PlanExplainer:
             done = steps.get(part if isinstance(part, str) else id(part))
             if done is None:
                 return ""
-            guess = "" if isinstance(part, str) else format_estimate(self._estimates.after(part))
+            guess = "" if isinstance(part, str) else format_estimate(estimates.after(part))
             notes = dict.fromkeys(what for step in done for what in step.how)
-            if not isinstance(part, str) and (error := self._error(part, done[-1].rows)):
+            if not isinstance(part, str) and (error := self._error(estimates.after(part), done[-1].rows)):
                 notes[error] = None
             how = " · ".join(notes)
             ms = sum(step.ms for step in done)
             return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
 
         total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
-        return f"{explain(self._plan, note)}  total   {total}\n"
+        return f"{explain(plan, note)}  total   {total}\n"
 
-    def _error(self, op: ir.Op, rows: int) -> str:
+    def _error(self, expected: float, rows: int) -> str:
         """Return a note about an estimate that is wrong by more than a factor of ten; fewer than ten rows count as ten.
 
         A grouping or counting query merges rows, so that fewer of them are no error.
         """
-        expected = self._estimates.after(op)
         low, high = sorted((max(expected, _FEW), max(float(rows), _FEW)))
         if high <= _ERROR_MAX * low or (expected > rows and self._plan.is_aggregate):
             return ""
         return f"estimate too {'low' if expected < rows else 'high'} by {high / low:,.0f}x"
+
+
+def _executed(pipeline: ir.Pipeline, profile: Profile, steps: dict[object, list[OperatorProfile]]) -> ir.Pipeline:
+    """Return the operators that ran; a block with changed operators takes over the steps of the given block."""
+    done: list[ir.Op] = []
+    for op in pipeline:
+        changed = profile.changes.get(id(op))
+        if changed is not None:
+            return (*done, *_executed(changed, profile, steps))
+        if isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
+            ran = replace(op, inner=_executed(op.inner, profile, steps))
+            if id(op) in steps:
+                steps[id(ran)] = steps[id(op)]
+            op = ran
+        done.append(op)
+    return tuple(done)
 
 
 def _shown(var: str) -> str:

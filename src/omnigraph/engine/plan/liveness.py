@@ -43,7 +43,7 @@ def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[
                 needed |= set(op.bound_vars)
             case ir.Filter():
                 needed |= set(ir.variables_of(op.condition))
-            case ir.AntiJoin() | ir.LeftJoin():
+            case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 needed |= set(op.outer_vars)
             case ir.NodeScan():
                 pass

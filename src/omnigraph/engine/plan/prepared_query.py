@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
+from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.plan.liveness import ignores_duplicates, live_after, required_variables
 from omnigraph.engine.plan.variable_types import node_types
 from omnigraph.query.plan import ir
@@ -31,6 +32,8 @@ class PreparedQuery:
     """True if the rows of the match are a set: it does not matter how often a row occurs."""
     chain: Chain | None
     """The plan as a compiled chain, if it starts at a key."""
+    expected: ExpectedRows | None = None
+    """The estimated rows of the plan."""
 
     @property
     def trivial(self) -> bool:
@@ -43,11 +46,13 @@ class PreparedQuery:
         return plan_hash(self.logical)
 
 
-def prepare(plan: ir.QueryIR, catalog: Catalog, logical: ir.QueryIR | None = None) -> PreparedQuery:
+def prepare(
+    plan: ir.QueryIR, catalog: Catalog, logical: ir.QueryIR | None = None, expected: ExpectedRows | None = None
+) -> PreparedQuery:
     """Compute the per-plan state of a physical plan."""
     live = live_after(plan.pipeline, required_variables(plan.group_exprs)) if plan.is_aggregate else None
     types = node_types(plan.pipeline)
     chain = compile_chain(plan, catalog, types)
     return PreparedQuery(
-        plan, plan if logical is None else logical, catalog, types, live, ignores_duplicates(plan), chain
+        plan, plan if logical is None else logical, catalog, types, live, ignores_duplicates(plan), chain, expected
     )

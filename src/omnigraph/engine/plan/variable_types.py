@@ -33,7 +33,7 @@ def _node_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield op.dst_var, op.dst_type
         elif isinstance(op, ir.FindPaths):
             yield from ((step.dst_var, step.dst_type) for step in op.steps)
-        elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
+        elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             yield from _node_types(op.inner)
 
 
@@ -41,7 +41,7 @@ def _edge_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
     for op in pipeline:
         if isinstance(op, ir.Expand) and op.edge_var is not None:
             yield op.edge_var, op.edge_type
-        elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
+        elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             yield from _edge_types(op.inner)
 
 
@@ -51,6 +51,6 @@ def followed_edges(pipeline: ir.Pipeline) -> set[str]:
     for op in pipeline:
         if isinstance(op, ir.Expand | ir.FindPaths):
             found.update(op.edge_types)
-        elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
+        elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             found |= followed_edges(op.inner)
     return found

@@ -85,6 +85,10 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 how = f"matches, found once for all {outer}:" if op.independent else f"matches, for each {outer}:"
                 lines.append(_line(depth, "optional", how, op))
                 lines += _pipeline(op.inner, depth + 1)
+            case ir.InnerJoin():
+                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                lines.append(_line(depth, "join", f"matches, found once for all {outer}:", op))
+                lines += _pipeline(op.inner, depth + 1)
             case _:
                 assert_never(op)
     return lines

@@ -87,9 +87,9 @@ def test_rest_of_the_match_runs_for_few_entities(tmp_path, monkeypatch):
     seen: list[int] = []
     expand = MatchPipeline._expand
 
-    def counting(self: MatchPipeline, op: ir.Expand, frame: Any) -> Any:
+    def counting(self: MatchPipeline, op: ir.Expand, frame: Any, room: Any) -> Any:
         seen.append(frame.count)
-        return expand(self, op, frame)
+        return expand(self, op, frame, room)
 
     monkeypatch.setattr(MatchPipeline, "_expand", counting)
     for rank in (RANKS[0], RANKS[2]):
@@ -122,9 +122,9 @@ def test_match_of_the_first_rows_runs_for_few_entities(tmp_path, monkeypatch):
     seen: list[int] = []
     expand = MatchPipeline._expand
 
-    def counting(self: MatchPipeline, op: ir.Expand, frame: Any) -> Any:
+    def counting(self: MatchPipeline, op: ir.Expand, frame: Any, room: Any) -> Any:
         seen.append(frame.count)
-        return expand(self, op, frame)
+        return expand(self, op, frame, room)
 
     monkeypatch.setattr(MatchPipeline, "_expand", counting)
     text = "query q() { match { $d: Doc $d about $t } return { $d.name } order { $d.n desc } limit 3 }"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.plan.cardinality import format_estimate
+from omnigraph.engine.plan.expected_rows import format_estimate
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import QueryText, ReadRequest
 from support.writes import edge, new_graph, node

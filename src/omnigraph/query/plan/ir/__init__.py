@@ -12,6 +12,7 @@ A read is a pipeline of operations over a bag of rows, each row binding variable
     FindPaths  follow hops from a bound variable and bind the paths
     AntiJoin   drop rows for which the inner pipeline, with its outer variables fixed, returns a row
     LeftJoin   extend rows by those of the inner pipeline; a row without any is kept with nulls
+    InnerJoin  extend rows by those of the inner pipeline; a row without any is dropped
 
 followed by columns, order and limit.
 """

@@ -153,7 +153,18 @@ class LeftJoin:
     independent: bool = False
 
 
-Op = NodeScan | Expand | FindPaths | Filter | AntiJoin | LeftJoin
+@dataclass(frozen=True, slots=True)
+class InnerJoin:
+    """Extend each row by every match of `inner`, which binds `outer_vars` itself and runs once.
+
+    Only the executor plans it, when it plans the rest of a match again.
+    """
+
+    outer_vars: tuple[str, ...]
+    inner: Pipeline
+
+
+Op = NodeScan | Expand | FindPaths | Filter | AntiJoin | LeftJoin | InnerJoin
 Pipeline = tuple[Op, ...]
 
 

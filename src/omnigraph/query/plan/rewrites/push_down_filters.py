@@ -20,6 +20,7 @@ from omnigraph.query.plan.ir import (
     Expand,
     Filter,
     FindPaths,
+    InnerJoin,
     LeftJoin,
     NodeScan,
     Op,
@@ -68,7 +69,7 @@ def _bound_by(op: Op) -> Iterator[str]:
             yield from (step.dst_var for step in op.steps if not step.dst_bound)
         case LeftJoin():
             yield from op.variables
-        case Filter() | AntiJoin():
+        case Filter() | AntiJoin() | InnerJoin():
             return
         case _:
             assert_never(op)
