@@ -222,6 +222,29 @@ def test_medians_equal_those_of_the_engine(spark: Any, tmp_path: Path) -> None:
         assert graph.query(text, engine="spark", spark=spark).to_arrow() == local.to_arrow()
 
 
+def test_conditions_of_aggregates(spark: Any, tmp_path: Path) -> None:
+    schema = "node N { name: String @key  g: I32  i: I32?  x: F64? }  edge To: N -> N"
+    graph = og.init(tmp_path / "graph", schema, sync=False, environ={})
+    rows = [{"name": f"n{at}", "g": at % 3, "i": at if at % 5 else None, "x": at / 4} for at in range(24)]
+    edges = [{"edge": "To", "from": f"n{at}", "to": f"n{at * 7 % 24}"} for at in range(24)]
+    graph.load([*({"type": "N", "data": row} for row in rows), *edges], mode="overwrite")
+    text = """
+    query q($least: I64) {
+        match { $n: N  optional { $n to $m  $m.x > 2 } }
+        return {
+            $n.g as g, count($m where $n.i > $least) as a, count(distinct $m where $m.i is null) as b,
+            sum($n.i where $n.i > $least) as c, avg($m.x where $m is not null and $n.x > 1) as d,
+            min($n.name where $n.i > $least) as e, median($n.i where $m is null) as f,
+            collect($n.name where $m is null) as h, count($n where false) as k,
+            collect(distinct { x: $m.x } where $m.i > $least) as l
+        }
+        having { count($n where false) = 0 }
+        order { g }
+    }"""
+    local = graph.query(text, params={"least": 9})
+    assert graph.query(text, params={"least": 9}, engine="spark", spark=spark).to_arrow() == local.to_arrow()
+
+
 def test_scalar_functions(spark: Any, tmp_path: Path) -> None:
     schema = """node N { name: String @key  i: I32?  wide: U64?  x: F64?  half: F32?  yes: Bool?  day: Date?
                          at: DateTime?  tags: [String]?  marks: [U64]? }"""

@@ -160,8 +160,10 @@ def calls(draw: st.DrawFn, inner: st.SearchStrategy[q.Expr], names: tuple[str, .
     function = FUNCTIONS[draw(st.sampled_from(names))]
     count = draw(st.integers(function.least, function.most))
     arguments = [draw(FIELDS if function.name == "nearest" and not n else inner) for n in range(count)]
-    distinct = function.family == "aggregate" and draw(st.booleans())
-    return q.CallExpr(function.name, tuple(arguments), distinct=distinct)
+    aggregates = function.family == "aggregate"
+    distinct = aggregates and draw(st.booleans())
+    where = draw(inner) if aggregates and draw(st.booleans()) else None
+    return q.CallExpr(function.name, tuple(arguments), distinct=distinct, where=where)
 
 
 def operators(inner: st.SearchStrategy[q.Expr]) -> st.SearchStrategy[q.Expr]:

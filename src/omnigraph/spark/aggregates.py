@@ -21,9 +21,8 @@ from omnigraph.types import INTEGER_RANGES, PropertyType
 _OVERFLOW = re.compile(r"omnigraph-overflow-([IU]64)")
 
 
-def aggregate_column(call: ir.Aggregate, name: str, f: Any) -> Any:
-    """Return the aggregate of the column `name`; `f` is the module `pyspark.sql.functions`."""
-    value = f.col(name)
+def aggregate_column(call: ir.Aggregate, value: Any, f: Any) -> Any:
+    """Return the aggregate of a column, which is null in the rows to ignore; `f` is `pyspark.sql.functions`."""
     kind = _kind(call.argument)
     if call.distinct and kind is not None and kind.is_float:
         value = value + f.lit(0.0).cast(kind.spark)  # -0.0 and 0.0 are equal

@@ -336,15 +336,22 @@ class _Lowering:
         exprs = [self._resolved(expr) for expr in self.plan.group_exprs]
         # For an aggregate, its argument; `count($x)` of an entity counts rows.
         arguments = [e.argument if isinstance(e, ir.Aggregate) else e for e in exprs]
-        rows, values = self._evaluated(rows, arguments, [at for at, e in enumerate(exprs) if self._is_whole(e)])
+        tests = {at: e.where for at, e in enumerate(exprs) if isinstance(e, ir.Aggregate) and e.where is not None}
+        whole = [at for at, e in enumerate(exprs) if self._is_whole(e)]
+        rows, found = self._evaluated(rows, [*arguments, *tests.values()], whole)
+        values = found[: len(exprs)]
+        passing = dict(zip(tests, found[len(exprs) :], strict=True))
         assert rows.frame is not None
         shown: list[_OutputColumn] = []
         totals = []
         by: dict[str, None] = {}
-        for expr, value in zip(exprs, values, strict=True):
+        for at, (expr, value) in enumerate(zip(exprs, values, strict=True)):
             if isinstance(expr, ir.Aggregate):
                 total = FrameColumn(self._new_name(), aggregate_type(expr))
-                totals.append(aggregate_column(expr, value.name, self.f).alias(total.name))
+                column = self.f.col(value.name)
+                if at in passing:
+                    column = self.f.when(self.f.col(passing[at].name), column)
+                totals.append(aggregate_column(expr, column, self.f).alias(total.name))
                 shown.append(_OutputColumn(total))
             else:
                 by[value.name] = None

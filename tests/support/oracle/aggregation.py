@@ -93,7 +93,9 @@ class Aggregation(Ordering):
 
     def aggregated(self, call: ast.CallExpr, members: list[Row]) -> Known:
         (inner,) = call.arguments
-        values = [value for value in (self.value(inner, row) for row in members) if value is not None]
+        values = [
+            value for value in (self.value(inner, row) for row in self.tested(call, members)) if value is not None
+        ]
         if call.distinct:
             values = list({hashable(value): value for value in values}.values())
         anything = {name: Entity(kind, min(types, default=""), "") for name, (kind, types) in self.block.types.items()}
@@ -103,6 +105,10 @@ class Aggregation(Ordering):
             return Known(total(values, scalar), sum_scalar(scalar))
         return Known(AGGREGATES[call.function](values), scalar)
 
+    def tested(self, call: ast.CallExpr, members: list[Row]) -> list[Row]:
+        """The rows that the condition of an aggregate selects."""
+        return [row for row in members if call.where is None or self.value(call.where, row) is True]
+
     def doubt(self, expr: ast.Expr, groups: list[list[Row]]) -> float:
         """The tolerance of an item: sums are as exact as their largest term; 0 if exact."""
         most = 0.0
@@ -111,7 +117,8 @@ class Aggregation(Ordering):
             if call.function not in ("sum", "avg"):
                 continue
             for members in groups:
-                values = [v for v in (self.value(call.arguments[0], row) for row in members) if v is not None]
+                rows = self.tested(call, members)
+                values = [v for v in (self.value(call.arguments[0], row) for row in rows) if v is not None]
                 if values and not (call.function == "sum" and type(values[0]) is int) and not adds_exactly(values):
                     most = max(most, 1e-9 * float(max(map(abs, values))) * len(values))
         return most if is_aggregate(expr) else most * 1e3  # an expression over a sum has a larger error

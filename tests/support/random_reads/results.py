@@ -205,6 +205,12 @@ class Results(Matching):
         return f"{word} {{ {', '.join(items)} }} {having}{order}{limit}"
 
     def aggregate(self, scope: Scope) -> str:
+        """An aggregate, sometimes over the rows that a condition selects."""
+        call = self.unfiltered(scope)
+        test = self.condition(scope, list(scope)) if self.random.random() < 0.25 else None
+        return call if test is None else f"{call[:-1]} where {test})"
+
+    def unfiltered(self, scope: Scope) -> str:
         random = self.random
         function = random.choice(("count", "count", "sum", "avg", "median", "min", "max", "collect"))
         distinct = "distinct " if random.random() < 0.25 else ""

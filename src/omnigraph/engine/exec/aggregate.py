@@ -15,7 +15,7 @@ from omnigraph.engine.adjacency.csr import EMPTY
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import column_aggregate
-from omnigraph.engine.exec.grouping import Groups, over_values
+from omnigraph.engine.exec.grouping import Groups, over_values, selected_rows
 from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.reducers import group_sizes, reduce_numbers, reduce_values
@@ -65,6 +65,8 @@ def _aggregate(
     call: ir.Aggregate, bindings: BindingTable, groups: Numbers | None, count: int, evaluator: Evaluator
 ) -> pa.Array:
     """Return an aggregate of every group; without `groups` all rows are one group."""
+    if call.where is not None:
+        call, bindings, groups = selected_rows(call, call.where, bindings, groups, evaluator)
     weight = bindings.weight
     if call.distinct and call.function == "count" and groups is None:
         number = _distinct_entities(call.argument, bindings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,8 @@ class Groups:
             number[self._kept] = np.arange(len(self._kept))
             rows = np.flatnonzero(number[group_of_row] >= 0)
             bindings, group_of_row = bindings.take(rows), number[group_of_row[rows]]
+        if call.where is not None:
+            call, bindings, group_of_row = selected_rows(call, call.where, bindings, group_of_row, self._evaluator)
         return over_values(call, bindings, group_of_row, self.count, self._evaluator)
 
     def _on(self, exprs: Iterable[ir.Expr], rows: Numbers | None) -> BindingTable:
@@ -113,6 +116,19 @@ class Groups:
         arrays = {str(number): self._column(number, rows) for number in numbers if number is not None}
         count = self.count if rows is None else len(rows)
         return BindingTable(count, {ir.GROUP: Binding(MemoryTable(arrays, count))})
+
+
+def selected_rows(
+    call: ir.Aggregate,
+    where: ir.Condition,
+    bindings: BindingTable,
+    groups: Numbers | None,
+    evaluator: Evaluator,
+) -> tuple[ir.Aggregate, BindingTable, Numbers | None]:
+    """Return the aggregate without its condition, and the rows that satisfy the condition, with their groups."""
+    rows = np.flatnonzero(evaluator.mask(where, bindings))
+    kept = bindings.take(rows, unique=True)
+    return replace(call, where=None), kept, None if groups is None else groups[rows]
 
 
 def over_values(

@@ -229,7 +229,8 @@ def _counted_node(exprs: Sequence[ir.Expr]) -> str | None:
     """Return the variable whose distinct nodes all expressions count; None if there is none."""
     counted: set[str | None] = set()
     for expr in exprs:
-        node = expr.argument if isinstance(expr, ir.Aggregate) and expr.distinct and expr.function == "count" else None
+        counts = isinstance(expr, ir.Aggregate) and expr.distinct and expr.function == "count" and expr.where is None
+        node = expr.argument if counts and isinstance(expr, ir.Aggregate) else None
         counted.add(node.var if isinstance(node, ir.Entity) else None)
     return counted.pop() if len(counted) == 1 else None
 
@@ -253,7 +254,7 @@ def _result_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator)
 def _counts_rows(expr: ir.Expr) -> bool:
     if not isinstance(expr, ir.Aggregate) or expr.function != "count" or expr.distinct:
         return False
-    return isinstance(expr.argument, ir.Entity)
+    return isinstance(expr.argument, ir.Entity) and expr.where is None
 
 
 def _is_plain(type_: PropertyType) -> bool:

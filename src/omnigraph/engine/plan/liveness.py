@@ -17,8 +17,11 @@ def required_variables(exprs: Iterable[ir.Expr]) -> frozenset[str]:
     for expr in exprs:
         if not isinstance(expr, ir.Aggregate):
             found |= set(ir.variables_of(expr))
-        elif expr.function != "count" or expr.distinct or not isinstance(expr.argument, ir.Entity | ir.PathPart):
+            continue
+        if expr.function != "count" or expr.distinct or not isinstance(expr.argument, ir.Entity | ir.PathPart):
             found |= set(ir.variables_of(expr.argument))
+        if expr.where is not None:
+            found |= set(ir.variables_of(expr.where))
     return frozenset(found)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from omnigraph.query.aggregates import AGGREGATES
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.check.object_literals import refuse_constructed
+from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.paths import no_value
 from omnigraph.query.check.scopes import Scope
 from omnigraph.query.plan import ir
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def check_aggregate(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Aggregate:
-    """Return the typed call of an aggregate of `query.aggregates`."""
+    """Return the typed call of an aggregate of `query.aggregates`, with the condition on its rows."""
+    call = _checked(checker, expr, scope)
+    return call if expr.where is None else replace(call, where=check_condition(checker, expr.where, scope.rows))
+
+
+def _checked(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Aggregate:
     (inner,) = expr.arguments
     argument = checker.check(inner, scope.rows)
     if isinstance(argument, ir.Aggregate):

@@ -326,7 +326,8 @@ def _search(expr: ir.TextMatch | ir.Rank) -> str:
 def _constructed(expr: ir.Aggregate | ir.Object | ir.ListOf | ir.Why) -> str:
     match expr:
         case ir.Aggregate():
-            return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)})"
+            where = "" if expr.where is None else f" where {_expr(expr.where)}"
+            return f"{expr.function}({'distinct ' if expr.distinct else ''}{_expr(expr.argument)}{where})"
         case ir.Object():
             return f"{{ {', '.join(f'{name}: {_expr(value)}' for name, value in expr.fields)} }}"
         case ir.ListOf():

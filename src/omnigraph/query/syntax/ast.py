@@ -94,6 +94,8 @@ class CallExpr:
     span: Span = field(default=NOWHERE, compare=False)
     distinct: bool = False
     """`count(distinct …)`: each value once."""
+    where: Expr | None = None
+    """`count($x where condition)`: only the rows for which the condition is true."""
 
 
 @dataclass(frozen=True, slots=True)

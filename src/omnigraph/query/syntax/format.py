@@ -337,7 +337,8 @@ class _QueryFormatter:
                 return expr.name
             case CallExpr():
                 distinct = "distinct " if expr.distinct else ""
-                return f"{expr.function}({distinct}{self.exprs(expr.arguments)})"
+                where = "" if expr.where is None else f" where {self.expr(expr.where)}"
+                return f"{expr.function}({distinct}{self.exprs(expr.arguments)}{where})"
             case CaseExpr():
                 return self.case(expr)
             case ArithmeticExpr() | NegativeExpr():

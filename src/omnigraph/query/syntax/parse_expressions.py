@@ -297,6 +297,7 @@ class ExpressionParser(FileParser[QueryDefinition]):
             arguments.append(self.expression("an argument"))
             while cursor.accept(","):
                 arguments.append(self.expression("an argument"))
+        where = self.aggregate_filter(token, aggregates=function.family == "aggregate") if arguments else None
         cursor.expect(")", f" to close '{token.text}'")
         cursor.leave()
         span = cursor.since(token.start)
@@ -306,7 +307,18 @@ class ExpressionParser(FileParser[QueryDefinition]):
             raise Fault(message, span, hint=f"write {function.usage}")
         if token.text == "nearest" and not isinstance(arguments[0], PropertyExpr):
             raise Fault("'nearest' ranks a vector property", arguments[0].span, hint=f"write {function.usage}")
-        return CallExpr(token.text, tuple(arguments), span, distinct)
+        return CallExpr(token.text, tuple(arguments), span, distinct, where)
+
+    def aggregate_filter(self, function: Token, *, aggregates: bool) -> Expr | None:
+        """Parse `where condition` behind the argument of an aggregate; None if there is none."""
+        cursor = self.cursor
+        if not cursor.at("where"):
+            return None
+        if not aggregates:
+            hint = "'where' selects the rows of an aggregate: count($x where $x.size > 1)"
+            raise cursor.fault(f"')' to close '{function.text}'", hint=hint)
+        cursor.take()
+        return self.expression("a condition")
 
     # -- literals --------------------------------------------------------------------------------
 

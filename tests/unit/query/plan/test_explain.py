@@ -68,6 +68,15 @@ PLANS = {
           return  median($p.age) as age: F64?, median(distinct $p.age) as median: F64?
         """,
     ),
+    "a condition of an aggregate": (
+        "query old() { match { $p: Person } return { count(distinct $p where $p.age > 60 or $p.age is null) as old } }",
+        """
+        query old()
+          scan    $p: Person
+          group   all rows
+          return  count(distinct $p where $p.age > 60 or $p.age is null) as old: I64
+        """,
+    ),
     "computed from aggregates": (
         """
         query mean() {

@@ -170,6 +170,8 @@ class Aggregate:
     type: PropertyType | ListType
     distinct: bool = False
     """Equal values of a group count once."""
+    where: Condition | None = None
+    """Rows for which it is not true are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +338,10 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Compare() | Arithmetic():
             return (expr.left, expr.right)
-        case Not(part=operand) | IsNull(value=operand) | Negative(value=operand) | Aggregate(argument=operand):
+        case Not(part=operand) | IsNull(value=operand) | Negative(value=operand):
             return (operand,)
+        case Aggregate():
+            return (expr.argument,) if expr.where is None else (expr.argument, expr.where)
         case Logic(parts=operands) | Function(arguments=operands) | Rrf(arms=operands) | ListOf(items=operands):
             return operands
         case TextMatch() | Nearest() | Bm25():

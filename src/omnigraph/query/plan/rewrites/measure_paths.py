@@ -37,9 +37,10 @@ def _shown(expr: Expr) -> Iterator[str]:
     """Yield the paths whose contents an expression reads; counting paths does not read them."""
     if isinstance(expr, PathPart):
         yield expr.var
-    if not isinstance(expr, Aggregate) or expr.function != "count":
-        for part in parts_of(expr):
-            yield from _shown(part)
+    if isinstance(expr, Aggregate) and expr.function == "count":
+        return
+    for part in parts_of(expr):
+        yield from _shown(part)
 
 
 def _listed(node: object) -> Iterator[str]:
