@@ -146,6 +146,7 @@ def _number(low: int, high: int) -> Draw:
 PARAMETERS: dict[str, dict[str, Draw]] = {
     **{name: {"person": _person} for name in ("is1", "is2", "is3", "ic7", "ic8")},
     **{name: {"message": _message} for name in ("is4", "is5", "is6", "is7")},
+    "ic1": {"person": _person, "firstName": _first_name},
     "ic2": {"person": _person, "maxDate": _day(500, 1095)},
     "ic3": {
         "person": _person, "countryX": _country, "countryY": _country, "startDate": _day(300, 900),
@@ -155,6 +156,7 @@ PARAMETERS: dict[str, dict[str, Draw]] = {
     "ic5": {"person": _person, "minDate": _day(500, 1000)},
     "ic6": {"person": _person, "tag": _tag},
     "ic9": {"person": _person, "maxDate": _day(500, 1095)},
+    "ic10": {"person": _person, "month": _number(1, 13)},
     "ic11": {"person": _person, "country": _country, "year": _number(2003, 2014)},
     "ic12": {"person": _person, "tagClass": _tag_class},
     "ic13": {"person1": _person, "person2": _person},

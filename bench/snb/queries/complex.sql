@@ -1,3 +1,24 @@
+-- name: ic1
+WITH RECURSIVE
+    d1 AS (SELECT DISTINCT b AS number FROM knows WHERE a = $person),
+    d2 AS (SELECT DISTINCT b AS number FROM knows WHERE a IN (FROM d1) AND b <> $person AND b NOT IN (FROM d1)),
+    d3 AS (SELECT DISTINCT b AS number FROM knows WHERE a IN (FROM d2) AND b <> $person
+           AND b NOT IN (FROM d1) AND b NOT IN (FROM d2)),
+    reached AS (SELECT number, 1 AS distance FROM d1 UNION ALL SELECT number, 2 FROM d2
+                UNION ALL SELECT number, 3 FROM d3),
+    found AS (SELECT p.*, distance FROM reached JOIN person p USING (number) WHERE firstName = $firstName
+              ORDER BY distance, lastName, number LIMIT 20)
+SELECT f.number, f.lastName, f.distance, f.birthday, f.creationDate, f.gender, f.browserUsed, f.locationIP, f.email,
+       f.speaks, c.name,
+       coalesce((SELECT list(DISTINCT {university: o.name, year: s.classYear, city: l.name})
+                 FROM study s JOIN organisation o ON o.number = s.organisation JOIN place l ON l.number = o.place
+                 WHERE s.person = f.number), []),
+       coalesce((SELECT list(DISTINCT {company: o.name, since: w.workFrom, country: l.name})
+                 FROM work w JOIN organisation o ON o.number = w.organisation JOIN place l ON l.number = o.place
+                 WHERE w.person = f.number), [])
+FROM found f JOIN place c ON c.number = f.city
+ORDER BY f.distance, f.lastName, f.number;
+
 -- name: ic2
 SELECT p.number, p.firstName, p.lastName, m.number, coalesce(m.content, m.imageFile), m.creationDate
 FROM knows k JOIN person p ON p.number = k.b JOIN message m ON m.creator = p.number
@@ -74,6 +95,21 @@ SELECT p.number, p.firstName, p.lastName, m.number, coalesce(m.content, m.imageF
 FROM near JOIN person p USING (number) JOIN message m ON m.creator = p.number
 WHERE p.number <> $person AND m.creationDate < $maxDate
 ORDER BY m.creationDate DESC, m.number LIMIT 20;
+
+-- name: ic10
+WITH friend AS (SELECT b AS number FROM knows WHERE a = $person),
+     foaf AS (SELECT DISTINCT y.b AS number FROM friend x JOIN knows y ON y.a = x.number
+              WHERE y.b <> $person AND y.b NOT IN (FROM friend)),
+     chosen AS (SELECT p.* FROM foaf JOIN person p USING (number)
+                WHERE (month(birthday) = $month AND day(birthday) >= 21)
+                   OR (month(birthday) = $month % 12 + 1 AND day(birthday) < 22)),
+     scored AS (SELECT c.number, sum(CASE WHEN m.number IS NULL THEN 0 WHEN EXISTS (
+                    SELECT 1 FROM message_tag t JOIN interest i ON i.tag = t.tag
+                    WHERE t.message = m.number AND i.person = $person) THEN 1 ELSE -1 END)::BIGINT AS score
+                FROM chosen c LEFT JOIN message m ON m.creator = c.number AND m.is_post GROUP BY c.number)
+SELECT c.number, c.firstName, c.lastName, s.score, c.gender, l.name
+FROM scored s JOIN chosen c USING (number) JOIN place l ON l.number = c.city
+ORDER BY s.score DESC, c.number LIMIT 10;
 
 -- name: ic11
 WITH near AS (SELECT b AS number FROM knows WHERE a = $person
