@@ -186,6 +186,8 @@ class Tuning:
     """Elements of one matrix product. A larger product would use several threads, which slows it down."""
     vector_exact_rows_max: int = 512
     """Up to this many vectors are compared in full, without codes."""
+    vector_copy_bytes_max: int = 256 * 1024**2
+    """Vectors up to this size are copied beside their codes; others are read from the table when compared in full."""
     vector_disk_bytes_min: int = 8_000_000
     """Vectors with fewer bytes are converted faster than they are read from disk."""
 

@@ -4,15 +4,16 @@ Each vector has a code: its direction as integers of one byte, a scale, and the 
 with all codes, which are a quarter of the size of the vectors. Vectors that the error bound cannot exclude are compared
 in full, so the result is exact, including ties.
 
-Large columns are kept on disk and mapped: only vectors that are compared in full use memory.
+The codes of large columns are kept on disk and mapped, with a copy of the vectors unless it would be very large. The
+vectors that are compared in full are then read from the table by their row numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmapped_bytes
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.engine.exec.native_calls import interruptible
@@ -73,7 +74,8 @@ class VectorQuery:
 class VectorBlock:
     """Vectors with their lengths and codes. For a row without a vector, length and error are NaN."""
 
-    matrix: Matrix
+    matrix: Matrix | None
+    """The vectors in full; None if they are read from the table."""
     norms: Floats
     codes: ByteCodes
     scales: Matrix
@@ -82,9 +84,8 @@ class VectorBlock:
     @property
     def nbytes(self) -> int:
         """The size in memory; 0 for mapped arrays."""
-        if isinstance(self.matrix.base, np.memmap):
-            return 0
-        return sum(array.nbytes for array in (self.matrix, self.norms, self.codes, self.scales, self.errors))
+        vectors = 0 if self.matrix is None else unmapped_bytes(self.matrix)
+        return vectors + unmapped_bytes(self.norms, self.codes, self.scales, self.errors)
 
     def without(self, gone: Mask) -> VectorBlock:
         """Return the block with the vectors of some rows removed."""
@@ -138,6 +139,8 @@ class VectorColumn:
     """A vector column at one version."""
 
     view: SegmentView[VectorBlock]
+    read: Callable[[Numbers], pa.Array] | None = None
+    """Reads the vectors of some rows; None if all blocks contain their vectors."""
 
     @property
     def nbytes(self) -> int:
@@ -159,11 +162,19 @@ class VectorColumn:
             for block, positions, rows in self._by_block(numbers[some]):
                 norms[some][positions] = block.norms[rows]
                 # Row by row: a matrix product rounds a row differently depending on its position.
-                dots[some][positions] = (block.matrix[rows].astype(np.float64) * query.vector).sum(axis=1)
+                vectors = self._full(block, numbers[some][positions], rows)
+                dots[some][positions] = (vectors.astype(np.float64) * query.vector).sum(axis=1)
         scale = norms * query.length
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
         return distances, ~np.isnan(norms)
+
+    def _full(self, block: VectorBlock, numbers: Numbers, rows: Numbers) -> Matrix:
+        """Return the vectors of some rows, by their numbers in the column and in the block."""
+        if block.matrix is not None:
+            return block.matrix[rows]
+        assert self.read is not None, "a block without vectors belongs to a table"
+        return _matrix(self.read(numbers), block.codes.shape[1])[0]
 
     def candidates(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
         """Return the positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties."""
@@ -232,7 +243,8 @@ def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
         if not views:
             return VectorColumn(SegmentView((_memory_block((), dim),), (0,)))
         return data.derived(
-            f"vectors:{data.union.column_key(name)}", lambda: VectorColumn(joined_segments(views, members))
+            f"vectors:{data.union.column_key(name)}",
+            lambda: VectorColumn(joined_segments(views, members), partial(data.take, name)),
         )
     if isinstance(data, TableData):
         return _stored_vectors(data, name, dim)
@@ -245,12 +257,14 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
+        copied = rows * dim * 4 <= tuning.current.vector_copy_bytes_max
         with ExitStack() as files:
-            matrix = files.enter_context(writer.rows("matrix", (rows, dim), np.dtype(np.float32)))
             codes = files.enter_context(writer.rows("codes", (rows, dim), np.dtype(np.int8)))
+            matrix = files.enter_context(writer.rows("matrix", (rows, dim), np.dtype(np.float32))) if copied else None
             for block in _blocks(data.stream(name, fragments), dim):
-                matrix.write(block.matrix.tobytes())
                 codes.write(block.codes.tobytes())
+                if matrix is not None and block.matrix is not None:
+                    matrix.write(block.matrix.tobytes())
                 for label, parts in small.items():
                     parts.append(getattr(block, label))
         for label, parts in small.items():
@@ -263,14 +277,19 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
         write,
         lambda entry, rows: _read_block(entry, rows, dim),
     )
-    return data.derived(f"vectors:{data.field_id(name)}", lambda: VectorColumn(segments_of(data, name, builder)))
+    return data.derived(
+        f"vectors:{data.field_id(name)}",
+        lambda: VectorColumn(segments_of(data, name, builder), partial(data.take, name)),
+    )
 
 
 def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:
     """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has a wrong shape or type."""
-    block = VectorBlock(*(entry.arrays[field] for field in _FIELDS))
+    block = VectorBlock(entry.arrays.get("matrix"), *(entry.arrays[field] for field in _FIELDS[1:]))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
+        if array is None:
+            continue
         shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
         disk_cache.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has a wrong shape")
     return block
@@ -286,13 +305,18 @@ def _blocks(chunks: Iterable[pa.Array], dim: int) -> Iterator[VectorBlock]:
         for start in range(0, len(chunk), tuning.current.vector_batch_rows):
             checkpoint()
             some = chunk.slice(start, tuning.current.vector_batch_rows)
-            known = np.asarray(some.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-            matrix = np.zeros((len(some), dim), np.float32)
-            flat = some.flatten().to_numpy(zero_copy_only=False)
-            if len(flat) != np.count_nonzero(known) * dim:
-                raise Damaged(f"a vector column of {dim} dimensions contains a vector of another length")
-            matrix[known] = flat.reshape(-1, dim)
-            yield _measured(matrix, known)
+            yield _measured(*_matrix(some, dim))
+
+
+def _matrix(vectors: pa.Array, dim: int) -> tuple[Matrix, Mask]:
+    """Return vectors as a matrix, with zeros for nulls, and a mask of the rows with a vector."""
+    known = np.asarray(vectors.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+    matrix = np.zeros((len(vectors), dim), np.float32)
+    flat = vectors.flatten().to_numpy(zero_copy_only=False)
+    if len(flat) != np.count_nonzero(known) * dim:
+        raise Damaged(f"a vector column of {dim} dimensions contains a vector of another length")
+    matrix[known] = flat.reshape(-1, dim)
+    return matrix, known
 
 
 def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> VectorBlock:

@@ -62,6 +62,15 @@ def test_updated_segments_give_the_results_of_a_new_graph(tmp_path, seed):
     compare_after_changes(tmp_path, seed, steps=12)
 
 
+@pytest.mark.parametrize("seed", range(4, 6))
+def test_vectors_are_read_from_the_table_if_a_copy_would_be_large(tmp_path, tune, seed):
+    tune(vector_copy_bytes_max=0, complete_column_rows=0, complete_column_bytes=0, take_row_cost=1)
+    compare_after_changes(tmp_path, seed, steps=12)
+    arrays = {file.name for file in tmp_path.rglob(f"{disk_cache.FOLDER}/*/*")}
+    assert "codes" in arrays
+    assert "matrix" not in arrays
+
+
 def compare_after_changes(tmp_path: Path, seed: int, steps: int) -> None:
     """Change a graph at random; after every change, compare its results with those of a new graph."""
     random = Random(seed)
