@@ -178,7 +178,25 @@ class Tuning:
     edit_distance_words_min: int = 64
     """From this many words on, edit distances are computed for all words at once."""
     postings_chunk_bytes: int = 16_000_000
-    """Bytes of postings that are collected before they are merged."""
+    """Bytes of text that are split at a time."""
+    postings_partial_bytes: int = 256 << 20
+    """Bytes of text and postings that form a partial index."""
+    posting_bytes: int = 8
+    """Bytes of a posting that is not encoded."""
+    postings_runs_max: int = 2_000_000
+    """Distinct runs of letters that are kept from one partial index to the next."""
+    postings_merge_terms: int = 500_000
+    """Terms of all partial indexes that are merged at a time."""
+    postings_merge_words: int = 4_000_000
+    """Words of posting lists that are copied at a time."""
+    postings_compile_bytes: int = 64 << 20
+    """A build waits for the compiler after this many bytes of text."""
+    postings_fallback_s: float = 60e-9
+    """Run time of the fallbacks per posting that is encoded, decoded or scored."""
+    split_fallback_s: float = 50e-9
+    """Run time of the fallback per byte of text that is split."""
+    postings_dense_share: float = 1 / 32
+    """Scores are added up in an array of all rows if the terms have at least this share of postings per row."""
     postings_disk_rows_min: int = 5_000
     """An inverted index of fewer rows is rebuilt faster than it is read from disk."""
     vector_batch_rows: int = 8192

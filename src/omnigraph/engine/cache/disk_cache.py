@@ -25,7 +25,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -39,6 +39,7 @@ from omnigraph.storage.lance.tables import FragmentKey
 FOLDER = "__cache"
 _GENERATION = 5
 _ABOUT = "about.json"
+_SCRATCH = ".scratch"
 _WORDS_PER_BLOCK = 131_072
 _log = logging.getLogger(__name__)
 
@@ -148,12 +149,31 @@ class EntryWriter:
     @contextmanager
     def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
         """Open a file for the rows of an array that may be larger than memory."""
+        with self._opened(name) as file:
+            yield file
+        self._kinds[name] = (kind, shape)
+
+    @contextmanager
+    def streams(self, kinds: Mapping[str, np.dtype[Any]]) -> Iterator[dict[str, IO[bytes]]]:
+        """Open a file for each of several arrays of one dimension; their lengths are those of the finished files."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(self._opened(name)) for name in kinds}
+        for name, kind in kinds.items():
+            self._kinds[name] = (kind, ((self._path / name).stat().st_size // kind.itemsize,))
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
         with (self._path / name).open("wb") as file:
             yield file
             if file.tell() >= tuning.current.disk_cache_large_bytes:
                 file.flush()
                 os.fsync(file.fileno())
-        self._kinds[name] = (kind, shape)
+
+    def scratch(self) -> Path:
+        """Return a folder for intermediate files, which are removed when the entry is complete."""
+        folder = self._path / _SCRATCH
+        folder.mkdir()
+        return folder
 
     def described(self) -> dict[str, Any]:
         """Return the type, shape, checksum and modification time of every array."""
@@ -176,6 +196,7 @@ def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> I
     try:
         writer = EntryWriter(temporary)
         yield writer
+        shutil.rmtree(temporary / _SCRATCH, ignore_errors=True)
         entry = {**about, "generation": _GENERATION, "what": list(subject), "arrays": writer.described()}
         (temporary / _ABOUT).write_text(_document(entry))
         path = folder / f"{_prefix(subject)}{_digest(json.dumps(about, sort_keys=True))}"
@@ -325,6 +346,9 @@ def _remove(path: Path) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove the temporary folders of processes that died, and entries of earlier releases."""
+    for path in _visible(folder):
+        if _is_of_earlier_release(path):
+            _remove(path)
     before = time.time() - tuning.current.disk_cache_orphan_s
     earlier = [path for path in _visible(folder) if "-" not in path.name]
     for path in [*folder.glob(".*-*"), *earlier]:
@@ -333,6 +357,15 @@ def _sweep(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
         except OSError:
             continue
+
+
+def _is_of_earlier_release(path: Path) -> bool:
+    """Return True if the format of an entry is older than the one that is read."""
+    try:
+        entry = json.loads((path / _ABOUT).read_bytes())["entry"]
+        return int(entry["generation"]) < _GENERATION
+    except _BAD:
+        return False
 
 
 def _reason(error: BaseException) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 from omnigraph.engine import tuning
 from omnigraph.engine.kernels import object_cache
 
-_SUBJECTS = ("bfs_kernels", "bm25", "vectors")
+_SUBJECTS = ("bfs_kernels", "bm25", "postings", "vectors")
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""BM25 scoring and top-k selection; numpy fallbacks: `engine.search.inverted_index`."""
+"""Selection of the best scores; numpy fallbacks: `engine.search.inverted_index`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,6 @@ import numpy as np
 
 from omnigraph.engine.kernels.heaps import replace_least
 from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
-
-
-def _add(
-    scores: Any,
-    rows: Any,
-    counts: Any,
-    length: int,
-    norms: Any,
-    weight: float,
-    row_map: Any,
-    moved: int,
-    touched: Any,
-    size: int,
-) -> int:
-    for at in range(length):
-        row = np.int64(row_map[rows[at]]) if moved else np.int64(rows[at])
-        if row >= 0:
-            count = np.float64(counts[at])
-            if scores[row] == 0:
-                touched[size] = row
-                size += 1
-            scores[row] += weight * count / (count + norms[row])
-    return size
 
 
 def _best(scores: Any, rows: Any, whole: int, count: int, heap: Any, wanted: int, found: Any) -> int:
@@ -60,10 +37,7 @@ def _rank_counts(
     return count
 
 
-_REST = ("int64", "float64*", "float64", "int32*", "int64", "int64&", "int64")
 LOOPS = {
-    "bm25_add_16": Loop(_add, ("float64&", "uint32*", "uint16*", *_REST)),
-    "bm25_add_32": Loop(_add, ("float64&", "uint32*", "uint32*", *_REST)),
     "bm25_best": Loop(_best, ("float64*", "int64*", "int64", "int64", "float64&", "int64", "int64&")),
     "bm25_rank_counts": Loop(
         _rank_counts, ("float64*", "int64*", "int64", "int64", "float64*", "int64", "int64&", "int64&")
@@ -75,22 +49,8 @@ class Kernels:
     """Calls of the compiled loops."""
 
     def __init__(self, library: NativeLibrary) -> None:
-        self._add_16 = library.function("bm25_add_16", LOOPS["bm25_add_16"])
-        self._add_32 = library.function("bm25_add_32", LOOPS["bm25_add_32"])
         self._best = library.function("bm25_best", LOOPS["bm25_best"])
         self._rank_counts = library.function("bm25_rank_counts", LOOPS["bm25_rank_counts"])
-
-    def add(
-        self, scores: Any, postings: tuple[Any, Any], norms: Any, weight: float, row_map: Any, touched: Any, size: int
-    ) -> int:
-        """Add the score of one word to the rows that contain it; append rows that had no score to `touched`.
-
-        `postings` are the rows and the number of occurrences in each. `row_map` maps rows of a segment to current rows;
-        it is empty if they are the same. Returns the new size of `touched`.
-        """
-        rows, counts = postings
-        add = self._add_16 if counts.dtype == np.uint16 else self._add_32
-        return add(scores, rows, counts, len(rows), norms, weight, row_map, len(row_map) > 0, touched, size)
 
     def best(self, scores: Any, rows: Any, whole: bool, wanted: int) -> Any:
         """Return the positions of the `wanted` best scores above 0, ties included."""

@@ -37,7 +37,11 @@ _CJK = re.compile(f"[{_CJK_LETTERS}]")
 _CJK_PARTS = re.compile(f"[{_CJK_LETTERS}]+|[^{_CJK_LETTERS}]+")
 _IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
 _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
+LETTERS = np.where(_IS_LETTER | (np.arange(256) >= 128), _LOWER, 0).astype(np.uint8)
+"""The lower-case form of each ASCII letter or digit, itself for each byte of another character, and 0 for the rest."""
 _STOP = frozenset(STOP_WORDS)
+_UNCHANGED_ENDS = frozenset("0123456789abcfhjkopquvwxz")
+"""The stemmer removes or replaces a suffix, and no suffix ends with one of these."""
 _stemmer = snowballstemmer.stemmer("english")
 _stemming = Lock()
 """The stemmer keeps the current word as state and is not thread-safe."""
@@ -82,8 +86,10 @@ def analyse_word(word: str) -> str | None:
     """Return the term of a run of letters and digits; None if it is dropped."""
     if len(word.encode()) > _BYTES_MAX:
         return None
-    with _stemming:
-        stem = str(_stemmer.stemWord(word.lower()))
+    stem = word.lower()
+    if stem[-1:] not in _UNCHANGED_ENDS:
+        with _stemming:
+            stem = str(_stemmer.stemWord(stem))
     if not stem or stem in _STOP:
         return None
     return stem if stem.isascii() else _fold(stem)
@@ -98,8 +104,7 @@ def split_runs(texts: pa.Array) -> tuple[pa.Array, Numbers, Numbers]:
 
     Runs of ASCII texts are lowercased: they are found by scanning bytes, several times faster.
     """
-    if texts.null_count:
-        texts = pc.fill_null(texts, "")
+    texts = pc.fill_null(texts.cast(pa.utf8()), "")
     plain = np.asarray(pc.string_is_ascii(texts).to_numpy(zero_copy_only=False), dtype=bool)
     if plain.all():
         return _split_ascii(texts)

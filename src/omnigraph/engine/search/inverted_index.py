@@ -1,14 +1,15 @@
 """Inverted index of a text column: the rows that contain each term, and how often.
 
-The index is built from the column, so a search returns the same rows and scores with or without a text index of the
-table. It consists of arrays sorted by term, then by row. A large index is kept on disk and mapped. A small commit adds
-a segment with its rows and skips deleted ones.
+The index is built from the column, so a search returns the same rows and scores with or without an index on disk. It
+consists of a sorted dictionary of terms, a compressed posting list per term (`posting_lists`) and the length of each
+row. A large index is kept on disk and mapped: a query reads the lists of its terms. A small commit adds a segment with
+its rows and skips deleted ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,64 +23,176 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, is_mapped
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
 from omnigraph.engine.exec.native_calls import interruptible
-from omnigraph.engine.search.analyzer import Scores, all_within, analyse_run, split_runs
+from omnigraph.engine.search.analyzer import Scores, all_within
+from omnigraph.engine.search.index_builder import Lengths, index_arrays, write_index
+from omnigraph.engine.search.posting_lists import (
+    PADDING,
+    BadPostings,
+    RowNumbers,
+    TermCounts,
+    Words,
+    count_postings,
+    decode_list,
+)
+from omnigraph.errors import Damaged
 
 _K1, _B = 1.2, 0.75
-WORDS = "bigrams"
-"""The kind of the index in the disk cache. A change of the text analysis needs a new name."""
+WORDS = "postings"
+"""The kind of the index in the disk cache. A change of the text analysis or of the format needs a new name."""
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
+_CHECKED_WORDS = 1 << 20
 
-RowNumbers = np.ndarray[Any, np.dtype[np.uint32]]
-TermCounts = np.ndarray[Any, Any]
+_ARRAYS = ("letters", "ends", "offsets", "words", "lengths", "totals")
 
 
 @dataclass(frozen=True)
 class InvertedIndex:
     """The terms of some rows."""
 
-    words: pa.Array
-    """The distinct terms, ascending."""
-    offsets: Numbers
-    rows: RowNumbers
-    counts: TermCounts
-    lengths: np.ndarray[Any, np.dtype[np.int32]]
-    """The number of terms of each row; -1 for null."""
+    letters: np.ndarray[Any, np.dtype[np.uint8]]
+    """The terms in UTF-8, ascending, without separators."""
+    ends: np.ndarray[Any, Any]
+    """The first byte of each term, then the end of the last."""
+    offsets: np.ndarray[Any, Any]
+    """The first word of the posting list of each term, then the end of the last."""
+    words: Words
+    """The posting lists."""
+    lengths: Lengths
+    """The number of terms of each row plus one; 0 for null."""
+    totals: Numbers
+    """The number of rows that are not null, the number of their terms, and the largest value of `lengths`."""
 
     @property
     def nbytes(self) -> int:
         """The size in memory; 0 for mapped arrays."""
-        if isinstance(self.rows.base, np.memmap):
-            return 0
-        return int(sum(array.nbytes for array in (self.offsets, self.rows, self.counts, self.lengths, self.words)))
+        return sum(array.nbytes for name in _ARRAYS if not is_mapped(array := getattr(self, name)))
 
-    def find(self, word: str) -> tuple[RowNumbers, TermCounts]:
-        """Return the rows that contain a term, and how often."""
-        low, high = 0, len(self.words)
+    @property
+    def terms(self) -> pa.Array:
+        """The distinct terms, ascending."""
+        kind = pa.utf8() if self.ends.dtype == np.int32 else pa.large_utf8()
+        buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.letters)]
+        return pa.Array.from_buffers(kind, len(self.ends) - 1, buffers)
+
+    def find(self, word: str) -> tuple[int, int] | None:
+        """Return the first word and the end of the posting list of a term; None if no row contains it."""
+        wanted = word.encode()
+        low, high = 0, len(self.ends) - 1
         while low < high:
             middle = (low + high) // 2
-            if self.words[middle].as_py() < word:
+            if self._term(middle) < wanted:
                 low = middle + 1
             else:
                 high = middle
-        if low == len(self.words) or self.words[low].as_py() != word:
-            return self.rows[:0], self.counts[:0]
-        start, end = self.offsets[low], self.offsets[low + 1]
-        return self.rows[start:end], self.counts[start:end]
+        if low == len(self.ends) - 1 or self._term(low) != wanted:
+            return None
+        return int(self.offsets[low]), int(self.offsets[low + 1])
+
+    def _term(self, at: int) -> bytes:
+        return self.letters[self.ends[at] : self.ends[at + 1]].tobytes()
+
+    def count(self, place: tuple[int, int]) -> int:
+        """Return the number of rows of a posting list."""
+        try:
+            return count_postings(self.words, *place)
+        except BadPostings as error:
+            raise _damaged(error) from error
+
+    def postings(self, place: tuple[int, int]) -> tuple[RowNumbers, TermCounts]:
+        """Return the rows of a posting list, ascending, and the number of occurrences in each."""
+        try:
+            return decode_list(self.words, *place, len(self.lengths))
+        except BadPostings as error:
+            raise _damaged(error) from error
 
     def near(self, wanted: list[str], edits: int) -> list[str]:
         """Return the terms within `edits` edits of one of the wanted words."""
-        lengths = pc.utf8_length(self.words).to_numpy(zero_copy_only=False)
+        terms = self.terms
+        lengths = pc.utf8_length(terms).to_numpy(zero_copy_only=False)
         found: list[str] = []
         for word in dict.fromkeys(wanted):
             checkpoint()
-            close = self.words.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits))).to_pylist()
+            close = terms.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits))).to_pylist()
             found += [close[at] for at in np.flatnonzero(all_within(close, word, edits)).tolist()]
         return list(dict.fromkeys(found))
+
+
+def _damaged(error: BadPostings) -> Damaged:
+    return Damaged(
+        f"a text index of the cache is damaged: {error}", hint="remove the folder '__cache' of the graph; it is rebuilt"
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A segment, and the current rows of its rows."""
+
+    index: InvertedIndex
+    row_map: RowPositions | None
+    """The current row of each row, -1 for deleted rows; None if only the number below is added."""
+    first: int
+
+    def live(self, rows: RowNumbers) -> Any:
+        """Return the current rows of rows of the segment, without deleted ones."""
+        if self.row_map is None:
+            return rows.astype(np.int64) + self.first if self.first else rows
+        there = self.row_map[rows]
+        return there[there >= 0]
+
+
+@dataclass(frozen=True)
+class TermScores:
+    """The scores of the rows with at least one of some terms. All other rows have a score of 0."""
+
+    row_count: int
+    held: Numbers
+    """The rows; ascending unless `dense` is given."""
+    values: Scores | None
+    """The scores of these rows; None if `dense` is given."""
+    dense: Scores | None = None
+    """The scores of all rows."""
+
+    @cached_property
+    def rows(self) -> Numbers:
+        """The rows with a score above 0, ascending."""
+        if self.dense is None:
+            return self.held
+        return np.flatnonzero(self.dense) if len(self.held) * 8 > self.row_count else np.sort(self.held)
+
+    def whole(self) -> Scores:
+        """Return the score of every row."""
+        if self.dense is not None:
+            return self.dense
+        scores = np.zeros(self.row_count)
+        scores[self.held] = self.values
+        return scores
+
+    def of(self, numbers: Numbers) -> Scores:
+        """Return the scores of some rows."""
+        if self.dense is not None:
+            return self.dense[numbers]
+        assert self.values is not None
+        scores = np.zeros(len(numbers))
+        if len(self.held):
+            at = np.searchsorted(self.held, numbers)
+            at[at == len(self.held)] = 0
+            known = self.held[at] == numbers
+            scores[known] = self.values[at[known]]
+        return scores
+
+    def best(self, wanted: int) -> tuple[Numbers, Scores]:
+        """Return the rows among the best `wanted`, with ties, ascending, and their scores."""
+        if self.dense is None:
+            assert self.values is not None
+            found = best(self.values, None, wanted)
+            return self.held[found], self.values[found]
+        rows = np.sort(self.held[best(self.dense, self.held, wanted)])
+        return rows, self.dense[rows]
 
 
 @dataclass(frozen=True)
@@ -91,43 +204,54 @@ class TextIndex:
     @property
     def nbytes(self) -> int:
         """The size in memory."""
-        return self.view.nbytes + sum(part.nbytes for part in self.view.bodies) + 16 * len(self._lengths)
+        return self.view.nbytes + sum(part.nbytes for part in self.view.bodies) + self._norms.nbytes
 
     @cached_property
-    def _parts(self) -> list[tuple[InvertedIndex, RowPositions | None]]:
-        """Each segment with the current rows of its rows: -1 for deleted rows, None if they are unchanged."""
-        found: list[tuple[InvertedIndex, RowPositions | None]] = []
+    def _parts(self) -> list[_Part]:
         row_of = self.view.row_of
-        for part, start in zip(self.view.bodies, self.view.starts, strict=True):
-            end = start + len(part.lengths)
-            if row_of is not None:
-                found.append((part, row_of[start:end]))
-            else:
-                found.append((part, np.arange(start, end, dtype=np.int32) if start else None))
-        return found
+        return [
+            _Part(index, None if row_of is None else row_of[start : start + len(index.lengths)], start)
+            for index, start in zip(self.view.bodies, self.view.starts, strict=True)
+        ]
 
     @cached_property
-    def _lengths(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        lengths = np.concatenate([part.lengths for part in self.view.bodies])
+    def row_count(self) -> int:
+        """The number of rows."""
         stored_of = self.view.stored_of
-        return lengths if stored_of is None else lengths[stored_of]
+        return sum(len(index.lengths) for index in self.view.bodies) if stored_of is None else len(stored_of)
 
     @cached_property
+    def _totals(self) -> tuple[int, int]:
+        """The number of rows that are not null, and the number of their terms."""
+        texts = terms = 0
+        for part in self._parts:
+            if part.row_map is None:
+                texts, terms = texts + int(part.index.totals[0]), terms + int(part.index.totals[1])
+                continue
+            lengths = part.index.lengths[part.row_map >= 0]
+            known = int(np.count_nonzero(lengths))
+            texts, terms = texts + known, terms + int(lengths.sum(dtype=np.int64)) - known
+        return texts, terms
+
+    @property
     def texts(self) -> int:
         """The number of rows that are not null."""
-        return int(np.count_nonzero(self._lengths >= 0))
+        return self._totals[0]
 
     @cached_property
     def _norms(self) -> Scores:
-        """The part of the BM25 denominator that depends on the length of the row only."""
-        mean = self._lengths[self._lengths > 0].sum() / self.texts if self.texts else 0.0
-        norms: Scores = _K1 * (1 - _B + _B * self._lengths / (mean or 1.0))
+        """The part of the BM25 denominator that depends on the length of a row, for each value of `lengths`."""
+        texts, terms = self._totals
+        mean = terms / texts if texts else 0.0
+        longest = max((int(index.totals[2]) for index in self.view.bodies), default=0)
+        lengths = np.arange(-1, longest, dtype=np.float64)
+        norms: Scores = _K1 * (1 - _B + _B * lengths / (mean or 1.0))
         return norms
 
-    def _find(self, word: str) -> list[tuple[RowNumbers, TermCounts, RowPositions | None]]:
-        """Return for each segment that contains a term: (rows of the segment, counts, current rows)."""
-        found = [(*part.find(word), places) for part, places in self._parts]
-        return [one for one in found if len(one[0])]
+    def _find(self, word: str) -> list[tuple[_Part, tuple[int, int]]]:
+        """Return the segments that contain a term, each with the place of its posting list."""
+        found = [(part, part.index.find(word)) for part in self._parts]
+        return [(part, place) for part, place in found if place is not None]
 
     def holding_all(self, words: Iterable[str]) -> Mask:
         """Return a mask of the rows that contain all words; no row if there are no words."""
@@ -137,69 +261,84 @@ class TextIndex:
             mask = held if mask is None else mask & held
             if not mask.any():
                 return mask
-        return mask if mask is not None else np.zeros(len(self._lengths), bool)
+        return mask if mask is not None else np.zeros(self.row_count, bool)
 
     def matching(self, words: Iterable[str]) -> Mask:
         """Return a mask of the rows that contain at least one of the words."""
-        mask = np.zeros(len(self._lengths), bool)
+        mask = np.zeros(self.row_count, bool)
         for word in paced(dict.fromkeys(words)):
-            for rows, _, places in self._find(word):
-                mask[_live(rows, places)] = True
+            for part, place in self._find(word):
+                mask[part.live(part.index.postings(place)[0])] = True
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
         """Return a mask of the rows that contain a term within `edits` edits of one of the words."""
         wanted = list(words)
-        near = [word for part in self.view.bodies for word in part.near(wanted, edits)]
+        near = [word for index in self.view.bodies for word in index.near(wanted, edits)]
         return self.matching(dict.fromkeys(near))
 
     def bm25(self, words: Iterable[str]) -> Scores:
         """Return the BM25 score of every row; 0 without a matching term."""
-        return self.scored(words)[0]
+        return self.scored(words).whole()
 
-    def scored(self, words: Iterable[str]) -> tuple[Scores, Numbers]:
-        """Return the BM25 score of every row, and the rows with a score above 0, ascending."""
-        scores = np.zeros(len(self._lengths))
-        loops = kernels.find("bm25")
-        touched: Numbers = np.empty(len(scores) if loops is not None else 0, np.int64)
+    def scored(self, words: Iterable[str]) -> TermScores:
+        """Return the BM25 scores of the rows with at least one of the words."""
+        found = [(word, places) for word in paced(dict.fromkeys(words)) if (places := self._find(word))]
+        total = sum(part.index.count(place) for _, places in found for part, place in places)
+        if total < self.row_count * tuning.current.postings_dense_share:
+            return self._sparse_scores(found)
+        loops = kernels.find("postings", total * tuning.current.postings_fallback_s)
+        scores = np.zeros(self.row_count)
+        if loops is None:
+            for word, places in found:
+                for rows, added in self._term_scores(word, places):
+                    scores[rows] += added
+            return TermScores(self.row_count, np.flatnonzero(scores), None, scores)
+        touched = np.empty(min(total, self.row_count), np.int64)
         size = 0
-        for word in paced(dict.fromkeys(words)):
-            found = self._find(word)
-            holding = sum(len(_live(rows, places)) for rows, _, places in found)
-            if not holding:
-                continue
+        for word, places in found:
+            weight = self._weight(word, sum(self._holding(part, place) for part, place in places))
+            for part, place in places:
+                row_map = _NO_PLACES if part.row_map is None else part.row_map
+                where = (part.index.lengths, self._norms, weight, (row_map, part.first))
+                size = loops.score((part.index.words, *place), *where, scores, touched, size)
+                if size < 0:
+                    raise _damaged(BadPostings("a posting list has a row out of range"))
+        return TermScores(self.row_count, touched[:size], None, scores)
+
+    def _holding(self, part: _Part, place: tuple[int, int]) -> int:
+        """Return the number of current rows of a posting list."""
+        return part.index.count(place) if part.row_map is None else len(part.live(part.index.postings(place)[0]))
+
+    def _weight(self, word: str, holding: int) -> float:
+        if holding:
             add_note(f"'{word}' in {holding:,} rows")
-            idf = math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
-            weight = idf * (_K1 + 1)
-            for rows, counts, places in found:
-                if loops is None:
-                    _add(scores, rows, counts, self._norms, weight, places)
-                    continue
-                there = _NO_PLACES if places is None else places
-                size = int(loops.add(scores, (rows, counts), self._norms, weight, there, touched, size))
-        if loops is None or size * 8 > len(scores):
-            return scores, np.flatnonzero(scores)
-        return scores, np.sort(touched[:size])
+        return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5)) * (_K1 + 1)
 
+    def _sparse_scores(self, found: list[tuple[str, list[tuple[_Part, tuple[int, int]]]]]) -> TermScores:
+        """Score few rows without an array of all rows."""
+        terms = [pair for word, places in found for pair in self._term_scores(word, places)]
+        rows = np.unique(np.concatenate([*(rows for rows, _ in terms), _NO_ROWS]))
+        scores = np.zeros(len(rows))
+        for numbers, added in terms:
+            scores[np.searchsorted(rows, numbers)] += added
+        return TermScores(self.row_count, rows, scores)
 
-def _live(rows: RowNumbers, places: RowPositions | None) -> Any:
-    """Return the current rows of rows of a segment, without deleted ones."""
-    if places is None:
-        return rows
-    there = places[rows]
-    return there[there >= 0]
-
-
-def _add(
-    scores: Scores, rows: RowNumbers, counts: TermCounts, norms: Scores, weight: float, places: RowPositions | None
-) -> None:
-    """Add the score of one term to the rows that contain it."""
-    with kernels.timed_fallback():
-        there = rows if places is None else places[rows]
-        if places is not None:
-            left = there >= 0
-            there, counts = there[left], counts[left]
-        scores[there] += weight * counts / (counts + norms[there])
+    def _term_scores(self, word: str, places: list[tuple[_Part, tuple[int, int]]]) -> list[tuple[Numbers, Scores]]:
+        """Return the current rows of a term, segment by segment, and what it adds to their scores."""
+        with kernels.timed_fallback():
+            lists: list[tuple[Numbers, TermCounts, Lengths]] = []
+            for part, place in places:
+                rows, counts = part.index.postings(place)
+                lengths = part.index.lengths[rows]
+                now = rows.astype(np.int64) + part.first
+                if part.row_map is not None:
+                    now = part.row_map[rows].astype(np.int64)
+                    left = now >= 0
+                    now, counts, lengths = now[left], counts[left], lengths[left]
+                lists.append((now, counts, lengths))
+            weight = self._weight(word, sum(len(now) for now, _, _ in lists))
+            return [(now, weight * counts / (counts + self._norms[lengths])) for now, counts, lengths in lists]
 
 
 def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:
@@ -247,20 +386,25 @@ def index_of(data: ColumnSource, name: str) -> TextIndex:
             return build_index(data.column(name))
         return data.derived(f"words:{data.union.column_key(name)}", lambda: TextIndex(joined_segments(views, members)))
     if isinstance(data, TableData):
-        return _stored_index(data, name)
+        return data.derived(
+            f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, text_segments(data, name)))
+        )
     return data.derived(f"words:{name}", lambda: build_index(data.column(name)))
 
 
-def _stored_index(data: TableData, name: str) -> TextIndex:
-    def make(fragments: Sequence[int] | None) -> InvertedIndex:
-        return build_inverted_index(data.stream(name, fragments))
+def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
+    """Return the builder of the segments of a text column."""
 
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
-        for label, array in _arrays(make(fragments)).items():
-            writer.put(label, array)
+        write_index(data.stream(name, fragments), writer)
 
-    builder = SegmentBuilder(WORDS, tuning.current.postings_disk_rows_min, make, write, _read_index)
-    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, builder)))
+    return SegmentBuilder(
+        WORDS,
+        tuning.current.postings_disk_rows_min,
+        lambda fragments: build_inverted_index(data.stream(name, fragments)),
+        write,
+        _read_index,
+    )
 
 
 def build_index(column: pa.Array) -> TextIndex:
@@ -269,95 +413,37 @@ def build_index(column: pa.Array) -> TextIndex:
 
 
 def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
-    """Build the inverted index of a text column; each distinct run of letters is analysed once."""
-    codes: dict[str, int] = {}
-    tokens: list[RowNumbers] = []
-    rows: list[RowNumbers] = []
-    lengths: list[np.ndarray[Any, np.dtype[np.int32]]] = []
-    start = 0
-    for texts in _merged_chunks(chunks):
-        checkpoint()
-        found, places = _words(texts, codes)
-        count = np.bincount(places, minlength=len(texts)).astype(np.int32)
-        count[np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = -1
-        tokens.append(found.astype(np.uint32))
-        rows.append((places + start).astype(np.uint32))
-        lengths.append(count)
-        start += len(texts)
-    words = interruptible(lambda: sorted(codes), len(codes))
-    rank = np.empty(len(words), np.uint64)
-    rank[[codes[word] for word in words]] = np.arange(len(words), dtype=np.uint64)
-    packed = _concat([rank[found] << np.uint64(32) for found in tokens], np.uint64)
-    packed |= _concat(rows, np.uint32)
-    interruptible(packed.sort, len(packed))
-    first_of = np.flatnonzero(np.concatenate([np.ones(min(len(packed), 1), bool), packed[1:] != packed[:-1]]))
-    counts = np.diff(first_of, append=len(packed))
-    kind = np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32
-    pairs = packed[first_of]
-    offsets = np.searchsorted(pairs, np.arange(len(words) + 1, dtype=np.uint64) << np.uint64(32))
-    posted = (pairs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    return InvertedIndex(
-        pa.array(words, pa.utf8()), offsets.astype(np.int64), posted, counts.astype(kind), _concat(lengths, np.int32)
-    )
-
-
-def _words(texts: pa.Array, codes: dict[str, int]) -> tuple[Numbers, Numbers]:
-    """Return (term code, row) for every term of some texts; new terms are added to `codes`."""
-    runs, which, rows = split_runs(texts)
-    used = np.zeros(len(runs), bool)
-    used[which] = True
-    # The terms of all runs, concatenated, and the offset of each run.
-    words: list[int] = []
-    starts, counts = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.int64)
-    for code in paced(np.flatnonzero(used).tolist()):
-        found = analyse_run(runs[code].as_py())
-        starts[code], counts[code] = len(words), len(found)
-        words += [codes.setdefault(word, len(codes)) for word in found]
-    per_token = counts[which]
-    first = np.repeat(starts[which] - (np.cumsum(per_token) - per_token), per_token)
-    return np.array(words, np.int64)[first + np.arange(len(first))], np.repeat(rows, per_token)
-
-
-def _merged_chunks(chunks: Iterable[pa.Array]) -> Iterator[pa.Array]:
-    """Combine chunks until they are large enough to process together."""
-    waiting: list[pa.Array] = []
-    for chunk in chunks:
-        waiting.append(chunk)
-        if sum(part.nbytes for part in waiting) >= tuning.current.postings_chunk_bytes:
-            yield pa.concat_arrays(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_arrays(waiting)
-
-
-def _concat(parts: list[Any], kind: type[np.generic]) -> np.ndarray[Any, Any]:
-    return np.concatenate([*parts, np.zeros(0, kind)]).astype(kind, copy=False)
-
-
-def _arrays(index: InvertedIndex) -> dict[str, np.ndarray[Any, Any]]:
-    text = index.words.cast(pa.large_utf8())
-    _, ends, letters = text.buffers()
-    return {
-        "letters": np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8),
-        "ends": np.frombuffer(ends, np.int64)[: len(text) + 1],
-        "offsets": index.offsets,
-        "rows": index.rows,
-        "counts": index.counts,
-        "lengths": index.lengths,
-    }
+    """Build the inverted index of a text column in memory."""
+    return InvertedIndex(**index_arrays(chunks))
 
 
 def _read_index(entry: disk_cache.CacheEntry, row_count: int) -> InvertedIndex:
-    arrays = entry.arrays
-    ends = arrays["ends"]
-    disk_cache.check(ends.dtype == np.int64 and len(ends) > 0, "'ends' is malformed")
-    disk_cache.check(arrays["counts"].shape == arrays["rows"].shape, "'counts' and 'rows' have different lengths")
-    disk_cache.check(arrays["lengths"].shape == (row_count,), "'lengths' has a wrong number of rows")
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(arrays["letters"])]
-    words = pa.Array.from_buffers(pa.large_utf8(), len(ends) - 1, buffers)
+    index = InvertedIndex(*(entry.arrays[name] for name in _ARRAYS))
+    ends, offsets, lengths = index.ends, index.offsets, index.lengths
+    disk_cache.check(ends.dtype in (np.int32, np.int64) and ends.ndim == 1 and len(ends) > 0, "'ends' is malformed")
+    disk_cache.check(offsets.dtype in (np.uint32, np.int64) and offsets.shape == ends.shape, "'offsets' is malformed")
+    disk_cache.check(index.letters.dtype == np.uint8 and index.letters.ndim == 1, "'letters' is malformed")
+    disk_cache.check(index.words.dtype == np.uint32 and len(index.words) >= PADDING, "'words' is malformed")
+    narrow = lengths.dtype in (np.uint16, np.uint32)
+    disk_cache.check(narrow and lengths.shape == (row_count,), "'lengths' is malformed")
+    disk_cache.check(index.totals.dtype == np.int64 and index.totals.shape == (3,), "'totals' is malformed")
+    disk_cache.check(int(ends[-1]) == len(index.letters), "'ends' does not cover its values")
+    disk_cache.check(int(offsets[-1]) == len(index.words) - PADDING, "'offsets' does not cover its values")
     if not entry.trusted:
-        disk_cache.check_offsets(ends, len(ends) - 1, len(arrays["letters"]), "ends")
-        disk_cache.check_offsets(arrays["offsets"], len(ends) - 1, len(arrays["rows"]), "offsets")
-        disk_cache.check_within(arrays["rows"], row_count, "rows")
-        words.validate(full=True)
-    return InvertedIndex(words, *(arrays[name] for name in ("offsets", "rows", "counts", "lengths")))
+        _check_values(index)
+    return index
+
+
+def _check_values(index: InvertedIndex) -> None:
+    """Check the values of an index; raises `ValueError` or `disk_cache.BadEntry`."""
+    disk_cache.check_offsets(index.ends, len(index.ends) - 1, len(index.letters), "ends")
+    disk_cache.check_offsets(index.offsets, len(index.ends) - 1, len(index.words) - PADDING, "offsets")
+    disk_cache.check_within(index.lengths, int(index.totals[2]) + 1, "lengths")
+    index.terms.validate(full=True)
+    first = 0
+    while first < len(index.offsets) - 1:
+        checkpoint()
+        bound = int(index.offsets[first]) + _CHECKED_WORDS
+        stop = max(first + 1, int(np.searchsorted(index.offsets, bound, side="right")) - 1)
+        decode_list(index.words, int(index.offsets[first]), int(index.offsets[stop]), len(index.lengths))
+        first = stop

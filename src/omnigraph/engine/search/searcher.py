@@ -25,6 +25,7 @@ from omnigraph.schema.catalog import Catalog
 
 if TYPE_CHECKING:
     from omnigraph.engine.search.analyzer import Scores
+    from omnigraph.engine.search.inverted_index import TermScores
     from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery
 
 UNRANKED = np.iinfo(np.int64).max
@@ -46,7 +47,7 @@ class Searcher:
         self._embed = embed
         self._types = types
         self._queries: dict[tuple[ir.Prop, str | int], VectorQuery] = {}
-        self._scored: tuple[tuple[Any, ...], tuple[Scores, Numbers]] | None = None
+        self._scored: tuple[tuple[Any, ...], TermScores] | None = None
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -74,21 +75,24 @@ class Searcher:
 
     def scores(self, rank: ir.Bm25, bound: Binding) -> Scores:
         """Return the BM25 score of each row."""
-        scores, _ = self._scores(rank, bound.data)
-        return scores if bound.whole else scores[bound.numbers]
+        scored = self._scores(rank, bound.data)
+        return scored.whole() if bound.whole else scored.of(bound.numbers)
 
     def relevant(self, rank: ir.Bm25, bound: Binding, limit: int | None) -> tuple[Numbers, Scores]:
         """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
         from omnigraph.engine.search.inverted_index import best  # noqa: PLC0415 (only for searches)
 
-        scores, held = self._scores(rank, bound.data)
+        scored = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
-        positions, numbers = _holding(bound, held)
-        found = best(scores, numbers, wanted)
-        return (found if positions is None else positions[found]), scores[numbers[found]]
+        if bound.whole:
+            return scored.best(wanted)
+        positions, numbers = _holding(bound, scored.rows)
+        scores = scored.of(numbers)
+        found = best(scores, None, wanted)
+        return (found if positions is None else positions[found]), scores[found]
 
-    def _scores(self, rank: ir.Bm25, data: ColumnSource) -> tuple[Scores, Numbers]:
-        """Return the score of every row of a table, and the rows with a score above 0."""
+    def _scores(self, rank: ir.Bm25, data: ColumnSource) -> TermScores:
+        """Return the scores of the rows of a table."""
         from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
         from omnigraph.engine.search.inverted_index import index_of  # noqa: PLC0415 (only for searches)
 
@@ -200,15 +204,16 @@ class Searcher:
         """Return the positions of a few entities in a text ranking without sorting it."""
         from omnigraph.engine.search.inverted_index import rank_counts  # noqa: PLC0415 (only for searches)
 
-        scores, held = self._scores(arm, bound.data)
-        own = scores[bound.take(wanted).numbers]
-        _, numbers = _holding(bound, held)
-        above, equal = rank_counts(scores, numbers, own)
+        scored = self._scores(arm, bound.data)
+        own = scored.of(bound.take(wanted).numbers)
+        _, numbers = _holding(bound, scored.rows)
+        scores = scored.of(numbers)
+        above, equal = rank_counts(scores, None, own)
         positions = np.where(own > 0, above + 1, UNRANKED)
         for score in paced(np.unique(own[(own > 0) & (equal > 1)]).tolist()):
             # Ties are ordered by id.
             tied = np.flatnonzero(own == score)
-            others = Binding(bound.data, numbers[scores[numbers] == score])
+            others = Binding(bound.data, numbers[scores == score])
             mine = bound.take(wanted[tied])
             if bound.data.union is not None:
                 ranks = id_ranks(bound.data)

@@ -97,3 +97,32 @@ def test_a_read_only_copy_is_verified_every_time(tmp_path):
         entry = disk_cache.load(tmp_path / "cache", SUBJECT, lambda entry: entry, discard=False)
         assert entry is not None
         assert not entry.trusted
+
+
+def test_a_write_removes_entries_of_an_earlier_format(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    current = disk_cache._GENERATION
+    monkeypatch.setattr(disk_cache, "_GENERATION", current - 1)
+    disk_cache.save(folder, ("earlier kind", "table", "1"), {}, {"small": SMALL})
+    monkeypatch.setattr(disk_cache, "_GENERATION", current + 1)
+    disk_cache.save(tmp_path / "later", ("later kind", "table", "1"), {}, {"small": SMALL})
+    (later,) = (tmp_path / "later").iterdir()
+    later.rename(folder / later.name)
+    monkeypatch.setattr(disk_cache, "_GENERATION", current)
+    disk_cache.save(folder, SUBJECT, {}, {"small": SMALL})
+    assert len(list(folder.iterdir())) == 2
+    assert (folder / later.name).exists()
+    assert load(folder) is not None
+
+
+def test_arrays_are_streamed_and_intermediate_files_removed(tmp_path):
+    with disk_cache.writing_entry(tmp_path / "cache", SUBJECT, {}) as writer:
+        (writer.scratch() / "file").write_bytes(b"...")
+        with writer.streams({"large": LARGE.dtype, "small": SMALL.dtype}) as files:
+            for part in np.array_split(LARGE, 3):
+                files["large"].write(part.tobytes())
+    entry = load(tmp_path / "cache")
+    assert entry is not None
+    assert {name: array.tolist() for name, array in entry.arrays.items()} == {"large": LARGE.tolist(), "small": []}
+    (path,) = (tmp_path / "cache").iterdir()
+    assert sorted(file.name for file in path.iterdir()) == ["about.json", "large", "small"]

@@ -12,7 +12,7 @@ import omnigraph as og
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.search import inverted_index
+from omnigraph.engine.search import index_builder
 from omnigraph.graph import Graph
 from support.writes import new_graph, node, reopened
 
@@ -105,14 +105,14 @@ def compare_after_changes(tmp_path: Path, seed: int, steps: int) -> None:
 def count_built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record the number of texts analysed by each build."""
     seen: list[int] = []
-    build = inverted_index.build_inverted_index
+    finish = index_builder.IndexBuild.row_arrays
 
-    def counting(chunks: Any) -> Any:
-        made = build(chunks)
-        seen.append(len(made.lengths))
+    def counting(build: Any) -> Any:
+        made = finish(build)
+        seen.append(len(made["lengths"]))
         return made
 
-    monkeypatch.setattr(inverted_index, "build_inverted_index", counting)
+    monkeypatch.setattr(index_builder.IndexBuild, "row_arrays", counting)
     return seen
 
 

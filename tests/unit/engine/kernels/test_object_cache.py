@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.kernels import bfs_kernels, bm25, native_library, object_cache, vectors
+from omnigraph.engine.kernels import bfs_kernels, bm25, native_library, object_cache, postings, vectors
 from omnigraph.engine.kernels.addresses import address_of
 from omnigraph.engine.kernels.native_library import Unusable, load_object
+from omnigraph.engine.search.posting_lists import PADDING, encode_lists
 
-LOOPS = {**bfs_kernels.LOOPS, **bm25.LOOPS, **vectors.LOOPS}
+LOOPS = {**bfs_kernels.LOOPS, **bm25.LOOPS, **postings.LOOPS, **vectors.LOOPS}
 
 
 @pytest.fixture(scope="module")
@@ -242,17 +243,20 @@ def interpreted(name: str, *arguments: object) -> int:
 @pytest.mark.parametrize("seed", range(3))
 def test_compiled_loops_give_the_bits_of_the_interpreter(compiled: bytes, seed: int) -> None:
     library, random = load_object(compiled), np.random.default_rng(seed)
-    n, words = 300, 200
-    rows = np.sort(random.choice(n, words, replace=False)).astype(np.uint32)
-    norms, row_map = random.random(n), random.permutation(n).astype(np.int32)
+    n, held = 300, 200
+    rows = np.sort(random.choice(n, held, replace=False)).astype(np.uint32)
+    counts = random.integers(1, 9, held).astype(np.uint32)
+    words, offsets = encode_lists(rows, counts, np.array([0, held]))
+    words = np.concatenate([words, np.zeros(PADDING, np.uint32)])
+    norms, row_map = random.random(50), random.permutation(n).astype(np.int32)
     row_map[random.integers(0, n, 20)] = -1
-    for name, kind in (("bm25_add_16", np.uint16), ("bm25_add_32", np.uint32)):
-        counts = random.integers(1, 9, words).astype(kind)
+    for name, kind in (("postings_score_16", np.uint16), ("postings_score_32", np.uint32)):
+        lengths = random.integers(0, 50, n).astype(kind)
         outcomes = []
         for run in (library.function(name, LOOPS[name]), lambda *given, name=name: interpreted(name, *given)):
             scores, touched = np.zeros(n), np.full(n, -1)
-            size = run(scores, rows, counts, words, norms, 1.7, row_map, 1, touched, 0)
-            outcomes.append((size, scores.tobytes(), touched.tobytes()))
+            place = (words, 0, int(offsets[1]), n, lengths, norms, 1.7, row_map, 1, 0)
+            outcomes.append((run(*place, scores, touched, 0), scores.tobytes(), touched.tobytes()))
         assert outcomes[0] == outcomes[1]
     scores = np.round(random.random(n), 1)
     outcomes = []
