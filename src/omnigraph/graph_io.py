@@ -9,6 +9,7 @@ from typing import Any
 
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.engine_choice import Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
@@ -41,6 +42,7 @@ class GraphIO:
         )
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
+            build_after_load(context, result)
         return result
 
     def embed(self, options: WriteOptions, *, types: Sequence[str] | None, again: bool) -> FillResult:

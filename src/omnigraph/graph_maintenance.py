@@ -9,6 +9,7 @@ from typing import Any
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.cache import disk_cache
+from omnigraph.operations.derived import build_derived
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.pipeline.orphan_jobs import sweep
@@ -40,10 +41,12 @@ class GraphMaintenance:
         return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
 
     def optimize(self, options: WriteOptions, tables: Collection[str] | None = None) -> list[TableStats]:
-        """Compact the tables of a branch, or some of them, and update their indexes."""
+        """Compact the tables of a branch, or some of them, update their indexes and build their search structures."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
         wanted, at_once = wanted_indexes(catalog), self._context.maintenance_concurrency
-        return maintenance.optimize(self._repository, options, wanted=wanted, tables=tables, at_once=at_once)
+        done = maintenance.optimize(self._repository, options, wanted=wanted, tables=tables, at_once=at_once)
+        build_derived(self._context, self._repository.snapshot(options.branch), [table.table_key for table in done])
+        return done
 
     def coverage(self, branch: str) -> list[TableCoverage]:
         """Return the fragments of each table of a branch and the rows that its indexes do not cover."""

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.blob import Blob
+from omnigraph.engine.cache.id_index import find
+from omnigraph.engine.cache.id_segments import uses_segments
 from omnigraph.errors import Hint, InputError, NotFound, TypeNotFound
 from omnigraph.notebook.schema_view import picture_of
 from omnigraph.notebook.tables import side_by_side
@@ -38,7 +40,12 @@ class GraphTables:
         """Return one node or edge by its id; None if it does not exist."""
         id = row_id(id)
         key = table_key_of(snapshot, type_name, kind)
-        found = to_dicts(snapshot.table(key).rows_of([id], self._columns(snapshot, key)))
+        table, columns = snapshot.table(key), self._columns(snapshot, key)
+        data = self._context.cache.table(table)
+        if self._context.cache.folder is not None and uses_segments(data) and not table.blobs.intersection(columns):
+            row = find(data, id)
+            return None if row is None else to_dicts(table.take(columns, [row]))[0]
+        found = to_dicts(table.rows_of([id], columns))
         return found[0] if found else None
 
     def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str, kind: TypeKind | None = None) -> Blob:

@@ -154,6 +154,8 @@ class Tuning:
     """Rows that are sampled to decide whether dictionary codes pay."""
     codes_max: int = 65_536
     """A column with more distinct values gets no dictionary codes."""
+    id_segments_rows_min: int = 250_000
+    """From this many rows on, ids are found by an index on disk, and the id column is not read."""
     id_lookups_before_index: int = 16
     """Scans of an id column that take about as long as building its index."""
     mapped_rows_new_max: int = 20_000

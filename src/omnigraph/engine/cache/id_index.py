@@ -1,8 +1,9 @@
 """Lookup of rows by id.
 
-The first lookups scan the id column; after a few of them an index of all ids is built. The index is a sorted array of
-hashes and row numbers: 8 bytes per id, built a hundred times faster than a dict of strings. Later versions reuse it:
-rows that still exist are found through the row mapping, and the ids of new rows are added in a dict.
+A large table has an index on disk (`id_segments`). For other tables, the first lookups scan the id column; after a few
+of them an index of all ids is built. The index is a sorted array of hashes and row numbers: 8 bytes per id, built a
+hundred times faster than a dict of strings. Later versions reuse it: rows that still exist are found through the row
+mapping, and the ids of new rows are added in a dict.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.id_segments import HASHED_BYTES, id_segments, uses_segments
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.hashing import crc32_texts
@@ -26,8 +28,6 @@ KEY = "id_index"
 _ENTRY_BYTES = 150
 """Approximate size of an id and its row number in a dict."""
 
-_HASHED_BYTES = 64
-"""Only this many bytes of an id are hashed. The hash selects candidates; the id itself is compared."""
 _HIGH = 0xFFFFFFFF << 32
 """Mask of the hash bits in an entry; the low half holds the row number."""
 
@@ -61,12 +61,12 @@ class IdHashIndex:
 
 def _hash(id_: str) -> int:
     """Return the hash of an id in the high half of an entry."""
-    return crc32(id_.encode()[:_HASHED_BYTES]) << 32
+    return crc32(id_.encode()[:HASHED_BYTES]) << 32
 
 
 def _hashes(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Return `_hash` of every id of a column."""
-    return crc32_texts(ids, _HASHED_BYTES).astype(np.uint64) << np.uint64(32)
+    return crc32_texts(ids, HASHED_BYTES).astype(np.uint64) << np.uint64(32)
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,8 @@ def find(data: TableData, id_: str) -> int | None:
     """Return the row with an id; None if it does not exist."""
     index: IdIndex | None = data.cache.find((*data.key, KEY))
     if index is None:
+        if uses_segments(data):
+            return id_segments(data).find(id_, _hash(id_) >> 32)
         uses = data.derived("uses:id", UseCounter).increment()
         if uses <= tuning.current.id_lookups_before_index and data.cache.newest(data, KEY) is None:
             row = pc.index(data.column("id"), pa.scalar(id_, pa.utf8())).as_py()
@@ -117,6 +119,9 @@ def find(data: TableData, id_: str) -> int | None:
 
 def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     """Return the rows with these ids; None if one does not exist."""
+    if uses_segments(data) and data.is_few(len(ids)):
+        rows = id_segments(data).find_all(pa.array(ids, pa.utf8()))
+        return None if (rows < 0).any() else rows
     if data.cache.newest(data, KEY) is not None:
         index = data.derived(KEY, lambda: _build(data))
         found = [index.find(id_) for id_ in ids]

@@ -74,6 +74,11 @@ class SegmentBuilder(Generic[Body]):
 
 def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> SegmentView[Body]:
     """Return a structure for a column of a version, computed from existing segments as far as possible."""
+    return _view(list_segments(data, name, builder), data)
+
+
+def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
+    """Return the segments that contain the rows of a version. Missing ones are computed."""
     cache = data.cache
     subject = (builder.kind, data.folder, str(data.field_id(name)))
     segments: list[Segment[Body]] = list(cache.base(subject) or _load(cache, subject, builder))
@@ -90,8 +95,8 @@ def _is_large(segments: list[Segment[Body]], data: TableData, builder: SegmentBu
 
 def _extended(
     data: TableData, name: str, builder: SegmentBuilder[Body], segments: list[Segment[Body]]
-) -> SegmentView[Body]:
-    """Return the structure from segments and, as far as they do not suffice, new ones."""
+) -> list[Segment[Body]]:
+    """Return the segments of a version: existing ones and, as far as they do not suffice, new ones."""
     cache = data.cache
     subject = (builder.kind, data.folder, str(data.field_id(name)))
     chosen, new = _choose(segments, data)
@@ -106,28 +111,30 @@ def _extended(
         made = _build(data, subject, 0 if latest else None, None, builder)
         if latest:
             cache.set_base(subject, (made,))
-        return _view([made], data)
+        return [made]
     if new:
         add_note(f"{title} extended by {fresh:,} rows")
         own = many and latest
         added = _build(data, subject, len(segments) if own else None, new, builder)
         cache.set_base(subject, tuple([*segments, added] if own else segments))
-        return _view([*chosen, added], data)
+        return [*chosen, added]
     add_note(f"{title} reused")
     cache.set_base(subject, tuple(segments))
-    return _view(chosen, data)
+    return chosen
 
 
 def _choose(segments: list[Segment[Body]], data: TableData) -> tuple[list[Segment[Body]], list[int]]:
     """Return the segments that contain fragments of a version, and the fragments that no segment contains."""
-    found = [_find(segments, data, at) for at in range(len(data.fragments))]
+    found = [find_fragment(segments, data, at) for at in range(len(data.fragments))]
     used = {place[0] for place in found if place is not None}
     return [segment for number, segment in enumerate(segments) if number in used], [
         at for at, place in enumerate(found) if place is None
     ]
 
 
-def _find(segments: list[Segment[Body]], data: TableData, at: int) -> tuple[int, int, Numbers | None] | None:
+def find_fragment(
+    segments: Sequence[Segment[Body]], data: TableData, at: int
+) -> tuple[int, int, Numbers | None] | None:
     """Return (segment number, position of the fragment in it, its live rows); None if no segment has it.
 
     The live rows are None if all rows are live.
@@ -157,7 +164,7 @@ def _view(segments: list[Segment[Body]], data: TableData) -> SegmentView[Body]:
     begins = [np.cumsum([0, *map(segment.layout.rows, range(len(segment.layout.fragments)))]) for segment in segments]
     blocks: list[Numbers] = []
     for at in range(len(data.fragments)):
-        found = _find(segments, data, at)
+        found = find_fragment(segments, data, at)
         assert found is not None, "every fragment is in a segment"
         number, place, rows = found
         start = starts[number] + int(begins[number][place])

@@ -145,8 +145,7 @@ class TableData:
 
     def rows_in(self, fragment: int) -> int:
         """Return the number of live rows of a fragment."""
-        _, rows, gone = self.fragments[fragment]
-        return len(self.live_offsets(fragment)) if gone else rows
+        return self._table.rows_in(fragment)
 
     def live_offsets(self, fragment: int) -> Numbers:
         """Return the offsets of the live rows of a fragment."""

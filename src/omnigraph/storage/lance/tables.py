@@ -240,6 +240,11 @@ class Table:
         """The metadata of the fragments, in row order."""
         return tuple(fragment.metadata for fragment in self.dataset.get_fragments())
 
+    def rows_in(self, fragment: int) -> int:
+        """Return the number of live rows of a fragment, which is given by its position; reads no data."""
+        metadata = self._metadata[fragment]
+        return int(metadata.physical_rows) - int(metadata.num_deletions)
+
     @cached_property
     def files(self) -> frozenset[str]:
         """The data and deletion files of the version, relative to the table's folder."""

@@ -1,0 +1,160 @@
+"""The id index of a large table: sorted hashes and rows in segments of the disk cache.
+
+An entry of a segment is the hash of an id in the high half and the number of its row in the segment in the low half.
+Entries are sorted and mapped, so a lookup touches a few pages. The hash selects candidates; their ids are read and
+compared. The id column is not read to find a few ids.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine import tuning
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.segments import Segment, SegmentBuilder, find_fragment, list_segments
+from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
+from omnigraph.fast_dataclass import dataclass
+from omnigraph.hashing import crc32_texts
+
+IDS = "ids"
+"""The kind of the entries in the disk cache."""
+HASHED_BYTES = 64
+"""Only this many bytes of an id are hashed."""
+_LOW = 0xFFFFFFFF
+_PACKED = "ids"
+
+Packed = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+@dataclass(frozen=True)
+class PackedIds:
+    """The hashes and rows of a segment, sorted."""
+
+    packed: Packed
+
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return 0 if is_mapped(self.packed) else int(self.packed.nbytes)
+
+
+class IdSegments:
+    """Finds the rows of a version by id."""
+
+    def __init__(self, data: TableData, segments: Sequence[Segment[PackedIds]]) -> None:
+        self._data = data
+        self._packed = [segment.body.packed for segment in segments]
+        self._layouts = [segment.layout for segment in segments]
+        self._begins = [
+            np.cumsum([0, *(layout.rows(at) for at in range(len(layout.fragments)))]).tolist()
+            for layout in self._layouts
+        ]
+        """The first row of each fragment in its segment, then the number of rows."""
+        starts = np.cumsum([0, *(data.rows_in(at) for at in range(len(data.fragments)))]).tolist()
+        self._current: dict[tuple[int, int], tuple[int, int]] = {}
+        """(segment, position of a fragment in it) → (position of the fragment in the version, its first row)."""
+        for at in range(len(data.fragments)):
+            found = find_fragment(segments, data, at)
+            assert found is not None, "every fragment is in a segment"
+            self._current[found[0], found[1]] = (at, starts[at])
+        self.nbytes = sum(segment.nbytes for segment in segments)
+
+    def find(self, id_: str, hashed: int) -> int | None:
+        """Return the row of an id, given its hash; None if it does not exist."""
+        for row in self._candidates(hashed):
+            if self._id_of(row) == id_:
+                return row
+        return None
+
+    def find_all(self, ids: pa.Array) -> Numbers:
+        """Return the row of each id, -1 if it does not exist."""
+        hashes = crc32_texts(ids, HASHED_BYTES).tolist()
+        pairs = [(at, row) for at, hashed in enumerate(hashes) for row in self._candidates(hashed)]
+        found = np.full(len(ids), -1, np.int64)
+        if pairs:
+            places, rows = np.array(pairs, np.int64).T
+            same = pa.compute.equal(self._data.take("id", rows), ids.take(pa.array(places)))
+            hits = same.to_numpy(zero_copy_only=False).astype(bool)
+            found[places[hits]] = rows[hits]
+        return found
+
+    def _id_of(self, row: int) -> str:
+        data = self._data
+        column = data.column_for("id", 1)
+        id_: str = (data.take("id", np.array([row]))[0] if column is None else column[row]).as_py()
+        return id_
+
+    def _candidates(self, hashed: int) -> list[int]:
+        """Return the rows of the version whose id has a hash."""
+        low, high = np.uint64(hashed << 32), np.uint64(hashed << 32 | _LOW)
+        rows: list[int] = []
+        for number, packed in enumerate(self._packed):
+            position = int(packed.searchsorted(low))
+            while position < len(packed) and (entry := packed[position]) <= high:
+                row = self._row_of(number, int(entry) & _LOW)
+                if row is not None:
+                    rows.append(row)
+                position += 1
+        return rows
+
+    def _row_of(self, number: int, stored: int) -> int | None:
+        """Return the row of the version that a row of a segment is; None if it was deleted or moved."""
+        place = bisect_right(self._begins[number], stored) - 1
+        current = self._current.get((number, place))
+        if current is None:
+            return None
+        at, start = current
+        layout = self._layouts[number]
+        offset = stored - self._begins[number][place]
+        live = layout.live.get(place)
+        if layout.fragments[place] == self._data.fragments[at]:
+            return int(start + offset)
+        if live is not None:
+            offset = int(live[offset])
+        left = self._data.live_offsets(at)
+        position = int(left.searchsorted(offset))
+        return int(start + position) if position < len(left) and left[position] == offset else None
+
+
+def uses_segments(data: TableData) -> bool:
+    """Return True if the table is so large that its ids are found by an index on disk."""
+    return data.row_count >= tuning.current.id_segments_rows_min
+
+
+def build_id_segments(data: TableData) -> None:
+    """Build the missing segments of the id index of a large table."""
+    if uses_segments(data):
+        id_segments(data)
+
+
+def id_segments(data: TableData) -> IdSegments:
+    """Return the id index of a version. Missing segments are built, and kept on disk if the graph can be written."""
+
+    def make(fragments: Sequence[int] | None) -> PackedIds:
+        packed = np.empty(sum(map(data.rows_in, range(len(data.fragments)) if fragments is None else fragments)), "u8")
+        end = 0
+        for ids in data.stream("id", fragments):
+            begin, end = end, end + len(ids)
+            packed[begin:end] = crc32_texts(ids, HASHED_BYTES).astype(np.uint64) << np.uint64(32)
+            packed[begin:end] |= np.arange(begin, end, dtype=np.uint64)
+        packed.sort()
+        return PackedIds(packed)
+
+    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
+        writer.put(_PACKED, make(fragments).packed)
+
+    def read(entry: disk_cache.CacheEntry, row_count: int) -> PackedIds:
+        packed = entry.arrays[_PACKED]
+        disk_cache.check(packed.dtype == np.uint64 and packed.shape == (row_count,), f"'{_PACKED}' has a wrong size")
+        if not entry.trusted:
+            disk_cache.check(bool((packed[1:] > packed[:-1]).all()), f"'{_PACKED}' is not ascending")
+            disk_cache.check_within(packed & np.uint64(_LOW), max(row_count, 1), _PACKED)
+        return PackedIds(packed)
+
+    builder = SegmentBuilder(IDS, tuning.current.segment_rows_min, make, write, read)
+    return data.derived("id_segments", lambda: IdSegments(data, list_segments(data, "id", builder)))
