@@ -82,6 +82,8 @@ class Tuning:
     """Adjacency of fewer edges is rebuilt faster than it is read from disk."""
     scans_before_compaction: int = 4
     """Scans of an adjacency with an overlay before the overlay is merged in."""
+    adjacency_sorted_edges: int = 8_000_000
+    """Edges that are sorted at a time when a structure is built: about 250 MiB."""
     adjacency_ends_rows: int = 8_000_000
     """Edges whose ends are looked up at a time; each lookup hashes the ids of all nodes."""
     adjacency_log_edges_min: int = 2_000_000

@@ -6,14 +6,15 @@ neighbour of a node occurs once; in `Csr` neighbours are in ascending order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers, unmapped_bytes
+from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native_calls import gather, interruptible, slices
 from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.fast_dataclass import dataclass
@@ -191,22 +192,65 @@ class EdgeRows:
 
 def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Csr:
     """Build the CSR of pairs in any order; repeated pairs count once."""
-    pairs = interruptible(lambda: distinct(pack(near, far)), len(near))
-    return Csr(offsets_of((pairs >> np.uint64(32)).astype(np.int64), count), low(pairs).astype(np.int32))
+    degrees = np.zeros(count, np.int64)
+    targets: list[I32] = []
+    for first, last, chosen in _node_ranges(near, count):
+        pairs = interruptible(partial(_distinct_pairs, near[chosen], far[chosen]), len(near))
+        degrees[first:last] = np.bincount(high(pairs) - first, minlength=last - first)
+        targets.append(low(pairs).astype(np.int32))
+    return Csr(_running(degrees), np.concatenate(targets) if targets else np.zeros(0, np.int32))
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
     """Build the incident edges of each node, in row order."""
-    # One sort of packed numbers is several times faster than a stable argsort.
-    order = interruptible(lambda: low(np.sort(pack(near, np.arange(len(near))))), len(near))
-    return EdgeRows(offsets_of(near[order], count), edges[order], far[order])
+    parts: list[tuple[I32, I32]] = []
+    for _, _, chosen in _node_ranges(near, count):
+        some = near[chosen]
+        # One sort of packed numbers is several times faster than a stable argsort.
+        order = interruptible(partial(_stable_order, some), len(near))
+        parts.append((edges[chosen][order], far[chosen][order]))
+    none = np.zeros(0, np.int32)
+    rows, targets = (np.concatenate([none, *some]) for some in zip(*parts, strict=True)) if parts else (none, none)
+    return EdgeRows(_running(np.bincount(near, minlength=count)), rows, targets)
+
+
+def _distinct_pairs(near: Numbers | I32, far: Numbers | I32) -> U64:
+    return distinct(pack(near, far))
+
+
+def _stable_order(values: I32) -> Numbers:
+    return low(np.sort(pack(values, np.arange(len(values)))))
+
+
+def _node_ranges(near: Numbers | I32, count: int) -> Iterator[tuple[int, int, slice | Numbers]]:
+    """Divide the nodes into ranges with a bounded number of edges: (first node, node after the last, their edges).
+
+    The memory of a sort is then bounded. Only the edges of one node exceed the bound.
+    """
+    most = tuning.current.adjacency_sorted_edges
+    if len(near) <= most:
+        yield 0, count, slice(None)
+        return
+    ends = np.cumsum(np.bincount(near, minlength=count))
+    first = 0
+    while first < count:
+        checkpoint()
+        before = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
+        yield first, last, np.flatnonzero((near >= first) & (near < last))
+        first = last
+
+
+def _running(degrees: Numbers) -> Numbers:
+    """Return the CSR offsets of nodes with these degrees."""
+    offsets = np.zeros(len(degrees) + 1, np.int64)
+    np.cumsum(degrees, out=offsets[1:])
+    return offsets
 
 
 def offsets_of(ordered: Numbers | I32, count: int) -> Numbers:
     """Return the CSR offsets of rows, given the ascending node of each row."""
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(ordered, minlength=count), out=offsets[1:])
-    return offsets
+    return _running(np.bincount(ordered, minlength=count))
 
 
 def pack(high: Numbers | I32, low_: Numbers | I32) -> U64:
