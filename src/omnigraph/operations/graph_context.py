@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
+from omnigraph.engine.cache.user_folder import graph_folder
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
@@ -55,9 +56,9 @@ class GraphContext:
     def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> GraphContext:
         """Return the context of a newly opened graph, with empty caches."""
         path = repository.location.path
-        folder = path / CACHE_FOLDER if path is not None else None
+        folder = path / CACHE_FOLDER if path is not None else graph_folder(environ, repository.location.uri)
         catalogs = CatalogCache()
-        cache = DataCache(folder=folder, keep=not repository.read_only)
+        cache = DataCache(folder=folder, keep=path is None or not repository.read_only)
         return cls(
             repository,
             cache,

@@ -26,6 +26,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.user_folder import make_folder
 from omnigraph.engine.kernels import object_cache
 
 _SUBJECTS = ("bfs_kernels", "bm25", "postings", "vectors")
@@ -73,7 +74,7 @@ class KernelLoader:
         place = self._place
         if place is not None and object_cache.has_object(*place):
             return None
-        if place is not None and _can_start_python() and object_cache.make_folder(place[0]):
+        if place is not None and _can_start_python() and make_folder(place[0]):
             return self._build
         return self._compile if self.spent_s > tuning.current.kernel_compile_s else None
 
@@ -217,7 +218,7 @@ def compiled() -> bytes:
     native = import_module(f"{__name__}.native_library")
     data: bytes = native.compile_object({name: loop for module in modules for name, loop in module.LOOPS.items()})
     place = _place()
-    if place is not None and object_cache.make_folder(place[0]):
+    if place is not None and make_folder(place[0]):
         try:
             object_cache.write_object(*place, data)
         except OSError as error:

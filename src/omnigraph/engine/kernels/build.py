@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from omnigraph.engine import kernels
+from omnigraph.engine.cache.user_folder import make_folder
 from omnigraph.engine.kernels import object_cache
 
 
@@ -13,7 +14,7 @@ def main() -> None:
     """Compile the kernels, unless they are compiled or another process compiles them."""
     folder = object_cache.cache_folder(os.environ)
     name = object_cache.object_name()
-    if folder is None or name is None or not object_cache.make_folder(folder):
+    if folder is None or name is None or not make_folder(folder):
         return
     with suppress(OSError, AttributeError):
         os.nice(10)

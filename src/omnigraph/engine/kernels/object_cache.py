@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import stat
 import sys
 import tempfile
 import time
@@ -20,8 +19,8 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-VARIABLE = "OMNIGRAPH_CACHE_DIR"
-"""The variable that names the folder; `off` keeps nothing on disk."""
+from omnigraph.engine.cache import user_folder
+from omnigraph.engine.cache.user_folder import is_private, is_safe
 
 _SUFFIX = ".object"
 _KEPT_S = 60 * 86_400
@@ -33,26 +32,7 @@ _BUILD_S = 120
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:
     """Return the folder of compiled kernels; None if there is none."""
-    named = environ.get(VARIABLE, "").strip()
-    if named:
-        return None if named.lower() == "off" else Path(named).expanduser().absolute() / "kernels"
-    base = _user_folder(environ)
-    return base / "omnigraph" / "kernels" if base is not None else None
-
-
-def _user_folder(environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of the platform for caches of the user."""
-    if sys.platform == "win32":
-        local = environ.get("LOCALAPPDATA", "").strip()
-        return Path(local) if local else None
-    home = environ.get("HOME", "").strip()
-    xdg = environ.get("XDG_CACHE_HOME", "").strip()
-    if not home or not _is_owned(Path(home)):
-        # Under sudo, HOME can be that of another user, who could not write to our folder later.
-        return None
-    if sys.platform == "darwin":
-        return Path(home) / "Library" / "Caches"
-    return Path(xdg) if xdg and Path(xdg).is_absolute() else Path(home) / ".cache"
+    return user_folder.cache_folder(environ, "kernels")
 
 
 def object_name() -> str | None:
@@ -94,7 +74,7 @@ def read_object(folder: Path, name: str) -> bytes | None:
     try:
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
-            if not _is_safe(state):
+            if not is_safe(state):
                 return None
             data = file.read()
     except OSError:
@@ -108,13 +88,6 @@ def read_object(folder: Path, name: str) -> bytes | None:
 def has_object(folder: Path, name: str) -> bool:
     """True if there is an object file in a private folder."""
     return (folder / name).is_file() and is_private(folder)
-
-
-def make_folder(folder: Path) -> bool:
-    """Make the folder if it does not exist; return True if it is private and writable."""
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return is_private(folder) and os.access(folder, os.W_OK)
 
 
 def write_object(folder: Path, name: str, data: bytes) -> None:
@@ -154,24 +127,3 @@ def building(folder: Path, name: str) -> Iterator[None]:
                 # A mount without locks: two processes may build the same file, and one replaces the other.
                 break
         yield
-
-
-def is_private(folder: Path) -> bool:
-    """True if a folder belongs to the user and no other user can write to it."""
-    try:
-        return _is_safe(folder.stat())
-    except OSError:
-        return False
-
-
-def _is_owned(path: Path) -> bool:
-    try:
-        return path.stat().st_uid == os.geteuid()
-    except OSError:
-        return False
-
-
-def _is_safe(state: os.stat_result) -> bool:
-    if sys.platform == "win32":
-        return True
-    return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

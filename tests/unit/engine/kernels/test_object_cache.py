@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from omnigraph.engine import kernels, tuning
+from omnigraph.engine.cache import user_folder
 from omnigraph.engine.kernels import bfs_kernels, bm25, native_library, object_cache, postings, vectors
 from omnigraph.engine.kernels.addresses import address_of
 from omnigraph.engine.kernels.native_library import Unusable, load_object
@@ -36,14 +37,14 @@ def compiled() -> bytes:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache."""
-    monkeypatch.setenv(object_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(user_folder.VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache" / "kernels"
 
 
 def fill(cache: Path, data: bytes) -> Path:
     name = object_cache.object_name()
     assert name is not None
-    assert object_cache.make_folder(cache)
+    assert user_folder.make_folder(cache)
     object_cache.write_object(cache, name, data)
     return cache / name
 
@@ -91,7 +92,7 @@ def test_a_folder_that_others_can_write_is_not_used(
     cache.chmod(mode)
     with kernels.isolated() as loader:
         assert not loader.load_cached()
-        assert not object_cache.make_folder(cache)
+        assert not user_folder.make_folder(cache)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
@@ -132,7 +133,7 @@ def test_code_for_another_processor_is_refused(compiled: bytes, monkeypatch: pyt
 
 
 def test_old_files_are_removed(cache: Path, compiled: bytes) -> None:
-    assert object_cache.make_folder(cache)
+    assert user_folder.make_folder(cache)
     old, recent = cache / "a.object", cache / "b.object"
     for path, age in ((old, 61 * 86_400), (recent, 59 * 86_400)):
         path.write_bytes(b"")
@@ -153,7 +154,7 @@ def test_without_a_writable_cache_kernels_are_compiled_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bytes, kernel_loader: kernels.KernelLoader
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(object_cache.VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(user_folder.VARIABLE, str(tmp_path / "file"))
     monkeypatch.setattr(native_library, "compile_object", lambda loops: compiled if set(loops) == set(LOOPS) else b"")
     assert kernels.load()
     assert kernels.find("bfs_kernels") is not None
@@ -163,7 +164,7 @@ def test_without_a_writable_cache_kernels_are_compiled_in_memory(
 def test_a_long_lived_process_without_a_cache_compiles_in_the_background(
     monkeypatch: pytest.MonkeyPatch, compiled: bytes, kernel_loader: kernels.KernelLoader
 ) -> None:
-    monkeypatch.setenv(object_cache.VARIABLE, "off")
+    monkeypatch.setenv(user_folder.VARIABLE, "off")
     monkeypatch.setattr(native_library, "compile_object", lambda _: compiled)
     kernel_loader.spend(tuning.current.kernel_compile_s / 2)
     assert kernels.find("bm25", 1e9) is None
@@ -194,7 +195,7 @@ def test_builders_wait_for_each_other(cache: Path, compiled: bytes) -> None:
     """A builder that waited finds the file of the other and does not compile."""
     name = object_cache.object_name()
     assert name is not None
-    assert object_cache.make_folder(cache)
+    assert user_folder.make_folder(cache)
     with object_cache.building(cache, name):
         code = (
             "from omnigraph.engine.kernels import build, native_library\n"
@@ -208,7 +209,7 @@ def test_builders_wait_for_each_other(cache: Path, compiled: bytes) -> None:
 
 
 def test_the_builder_does_nothing_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = {**os.environ, object_cache.VARIABLE: "off"}
+    env = {**os.environ, user_folder.VARIABLE: "off"}
     subprocess.run([sys.executable, "-m", "omnigraph.engine.kernels.build"], check=True, env=env, timeout=60)
 
 
