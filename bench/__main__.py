@@ -18,6 +18,7 @@ from bench import (
     merge,
     pipeline,
     start,
+    statistics_cost,
     storage,
     write,
 )
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "read": side_by_side.figures,
     "search": search.figures,
     "start": start.figures,
+    "statistics": statistics_cost.figures,
     "storage": storage.figures,
     "write": write.figures,
 }

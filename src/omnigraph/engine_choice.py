@@ -25,6 +25,7 @@ from omnigraph.embedding.offline import EmbedReport
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine.ingest.tabular import table_bytes
+from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.errors import InputError
 from omnigraph.operations.analytics import Solve
@@ -76,8 +77,12 @@ def load_data(
     request: LoadRequest,
     bulk: BulkOptions,
     embedder: Embedder,
+    samples: Samples | None = None,
 ) -> LoadResult:
-    """Load records, files or DataFrames with the executor that suits their size."""
+    """Load records, files or DataFrames with the executor that suits their size.
+
+    A load in memory adds samples of large tables to `samples`.
+    """
     request = replace(request, delimiter=check_delimiter(request.delimiter))
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
         return _load_frames(repository, data, request, bulk)
@@ -86,7 +91,7 @@ def load_data(
     creates = request.from_branch is not None and repository.state().find_head(request.options.branch) is None
     if how == "memory":
         try:
-            return load(repository, catalogs, data, request, embedder)
+            return load(repository, catalogs, data, request, embedder, samples)
         except ExceedsMemory:
             how = "inline"
     assert paths is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.bulk_options import BulkOptions
+from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine_choice import Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed_missing import FillResult, fill_missing
@@ -15,6 +16,7 @@ from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, repeated_result
+from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
 from omnigraph.storage.files.input_files import writing
@@ -33,15 +35,17 @@ class GraphIO:
         """Load records, files or DataFrames as one commit; rejected records go to `rejects`."""
         context = self._context
         request = replace(request, set_aside=rejects is not None, fetch=context.fetch, environ=context.environ)
+        samples: Samples = {}
         result = once(
             context.repository,
             request.keyed_options.request_key,
-            lambda: load_data(context.repository, context.catalogs, data, request, bulk, context.embedder),
+            lambda: load_data(context.repository, context.catalogs, data, request, bulk, context.embedder, samples),
             lambda earlier: repeated_result(earlier, request),
             lambda loaded: loaded.commit_id is not None,
         )
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
+            store_load_statistics(context.repository, result, samples, context.cache, context.catalogs)
             build_after_load(context, result)
         return result
 

@@ -12,6 +12,7 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.operations.derived import build_derived
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.operations.store_statistics import store_statistics
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.schema.arrow import table_schema
 from omnigraph.table_key import TableKey
@@ -41,11 +42,13 @@ class GraphMaintenance:
         return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
 
     def optimize(self, options: WriteOptions, tables: Collection[str] | None = None) -> list[TableStats]:
-        """Compact the tables of a branch, or some of them, update their indexes and build their search structures."""
+        """Compact tables of a branch, update their indexes, and store their search structures and statistics."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
         wanted, at_once = wanted_indexes(catalog), self._context.maintenance_concurrency
         done = maintenance.optimize(self._repository, options, wanted=wanted, tables=tables, at_once=at_once)
-        build_derived(self._context, self._repository.snapshot(options.branch), [table.table_key for table in done])
+        treated = [table.table_key for table in done]
+        build_derived(self._context, self._repository.snapshot(options.branch), treated)
+        store_statistics(self._repository, options.branch, treated, self._context.cache, self._context.catalogs)
         return done
 
     def coverage(self, branch: str) -> list[TableCoverage]:

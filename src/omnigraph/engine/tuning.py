@@ -117,7 +117,21 @@ class Tuning:
 
     # Statistics and plans
     statistics_change_share: float = 0.05
-    """Statistics of an earlier version are kept while the number of rows changed by at most this share."""
+    """Statistics of an earlier version are kept while at most this share of the rows was added or removed."""
+    statistics_rows_max: int = 8_192
+    """Rows of a sample of numbers, dates or booleans, and of the ends of edges."""
+    statistics_text_rows_max: int = 4_096
+    """Rows of a sample of texts."""
+    statistics_other_rows_max: int = 1_024
+    """Rows of a sample of lists and vectors, of which only the presence is counted."""
+    statistics_bytes_max: int = 4 << 20
+    """Approximate size of a sample of texts, lists or vectors."""
+    statistics_scan_bytes_max: int = 64 << 20
+    """Columns of texts, lists and vectors are read as a whole only in tables of at most this stored size."""
+    statistics_stored_rows_min: int = 1_000
+    """Statistics of smaller tables are computed faster than they are read from disk."""
+    statistics_load_rows_min: int = 400_000
+    """Rows of a load for each table whose statistics it stores; with fewer they would take too much of its time."""
     plan_growth_max: float = 2.0
     """A plan is made again if a table became larger or smaller by more than this factor."""
     plan_growth_rows_min: int = 64

@@ -131,6 +131,7 @@ class PlanCache:
                 return made
             statistics = GraphStatistics(made.catalog, snapshot, self._cache)
             physical = optimize(made.logical, statistics, query.params)
+            statistics.store()
             same = physical.plan.pipeline == made.plan.pipeline
             found = entry.of_class[class_] = (
                 replace(made, expected=physical.expected)
@@ -159,6 +160,7 @@ class PlanCache:
         physical = optimize(logical, statistics)
         made = prepare(physical.plan, catalog, logical, physical.expected)
         classes = None if made.trivial else ParameterClasses(logical, statistics)
+        statistics.store()
         return _Entry(made, snapshot, classes or None)
 
     def __len__(self) -> int:

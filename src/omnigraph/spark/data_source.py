@@ -33,6 +33,7 @@ from pyspark.sql.datasource import (
 
 from omnigraph.errors import Conflict, InputError
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import discard
@@ -231,7 +232,9 @@ class _TableWriter(DataSourceArrowWriter):
             idempotency_key=self._options.get("job_id"),
         )
         request = LoadRequest(check_mode(self._mode), options, check_missing(self._missing), environ=os.environ)
-        load_source(self._repository(), InlineRunner(), source, request, staged_job=self._job)
+        repository = self._repository()
+        result = load_source(repository, InlineRunner(), source, request, staged_job=self._job)
+        store_load_statistics(repository, result)
 
     def _restaged(self, job: Job, staged: Sequence[StagedSplit]) -> Sequence[StagedSplit]:
         """Return the staged rows for another attempt of the commit; they fit only the schema they were written for."""

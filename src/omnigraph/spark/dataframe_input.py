@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.errors import InputError
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import Watch
@@ -132,7 +133,9 @@ def load(
         fetch=BlobSources(blob_sources, environ) if blob_sources else None,
         environ=environ,
     )
-    return load_source(repository, SparkRunner(spark, watch), frame_source(frames, watch), request)
+    result = load_source(repository, SparkRunner(spark, watch), frame_source(frames, watch), request)
+    store_load_statistics(repository, result)
+    return result
 
 
 def _with_ends(frame: DataFrame, source: str, target: str) -> DataFrame:

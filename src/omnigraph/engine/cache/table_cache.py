@@ -243,6 +243,24 @@ class TableData:
             return pa.concat_arrays([known, *added[name].chunks])
         return one_array(self.read(name))
 
+    def known_column(self, name: str) -> pa.Array | None:
+        """Return a complete column if it is in memory."""
+        return self.cache.find(self._key_of(name))
+
+    def column_type(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return self._table.schema.field(name).type
+
+    @property
+    def stored_bytes(self) -> int:
+        """The size of the data files of the version."""
+        return self._table.stored_bytes
+
+    @property
+    def stored_columns(self) -> list[str]:
+        """The columns whose values are stored in the rows; Blobs are stored beside them."""
+        return [name for name in self._table.schema.names if name not in self._table.blobs]
+
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None if it has too many distinct values.
 
@@ -258,6 +276,10 @@ class TableData:
         """Read a complete column in row order without caching it."""
         schema = pa.schema([self._table.schema.field(name)])
         return pa.Table.from_batches(with_checkpoints(self._table.batches([name])), schema)[name]
+
+    def read_rows(self, name: str, numbers: Numbers) -> pa.Array:
+        """Read the values of some rows, by ascending row number, without reading the column."""
+        return one_array(self._table.take([name], pa.array(numbers))[name])
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""

@@ -15,6 +15,8 @@ class FirstRows:
 
     var: str
     wanted: int
+    ranked: ir.Prop | None = None
+    """The vector that ranks the nodes; nodes without one are not returned. None for other orders."""
     fused: bool = False
     """True for a fusion, in which a rank depends on all nodes with a match."""
 
@@ -28,5 +30,7 @@ def first_rows_of(plan: ir.QueryIR) -> FirstRows | None:
     rank = plan.order_by[0].expr
     if isinstance(rank, ir.Rrf):
         return FirstRows(rank.arms[0].prop.var, wanted, fused=True)
-    var = rank.prop.var if isinstance(rank, ir.Nearest | ir.Bm25) else ordered_variable(plan)
+    if isinstance(rank, ir.Nearest | ir.Bm25):
+        return FirstRows(rank.prop.var, wanted, rank.prop if isinstance(rank, ir.Nearest) else None)
+    var = ordered_variable(plan)
     return None if var is None else FirstRows(var, wanted)

@@ -296,8 +296,9 @@ class _Optimizer:
         scan = early.steps[0]
         rest = early.cost - scan.cost
         passing = min(early.rows / scan.rows, 1.0) if scan.rows else 1.0
-        part = min(first.wanted / max(scan.rows * passing, 1e-9), 1.0)
-        spent = scan.cost + scan.rows * cost.RANK + rest * part
+        ranked = scan.rows * (1.0 if first.ranked is None else self._selectivity.coverage(first.ranked))
+        part = min(first.wanted / max(ranked * passing, 1e-9), 1.0)
+        spent = scan.cost + ranked * cost.RANK + rest * part * min(ranked / max(scan.rows, 1e-9), 1.0)
         if first.fused and (len(early.steps) > 2 or pattern.negations or pattern.filters):
             # The ranks depend on all nodes with a match, which are found first.
             exists = OrderSearch(pattern, self._statistics, self._selectivity, frozenset({first.var}))

@@ -14,6 +14,10 @@ _SHARES = {"=": 0.1, "!=": 0.9, "contains_item": 0.1, "contains_text": 0.1, "sta
 _RANGE_SHARE = 1 / 3
 _NULL_SHARE = 0.1
 _TEXT_SHARE = 0.05
+"""The assumed share of texts that contain words that are not known."""
+_TEXTS_MAX = 128
+"""Texts of a sample in which words are sought."""
+_WORDS_MAX = 5
 _LIST_PARAMETER_ITEMS = 10
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -51,7 +55,7 @@ class Selectivity:
         """Return the share of rows that pass a condition."""
         match condition:
             case ir.TextMatch():
-                return _TEXT_SHARE
+                return self._matched(condition)
             case ir.Compare():
                 return self._compared(condition)
             case ir.Not(ir.IsNull(value)):
@@ -98,6 +102,30 @@ class Selectivity:
             return self._statistics.edge_column(self._edge_types[expr.var], expr.name)
         type_name = self._types.get(expr.var)
         return None if type_name is None else self._statistics.node_column(type_name, expr.name)
+
+    def coverage(self, prop: ir.Prop) -> float:
+        """Return the share of rows with a text or vector in a searched property; 1 if it is not known."""
+        column = self._covered(prop)
+        return 1.0 if column is None else column.filled_share
+
+    def _covered(self, prop: ir.Prop) -> ColumnStatistics | None:
+        type_name = self._types.get(prop.var)
+        return None if type_name is None or prop.type.is_list else self._statistics.coverage(type_name, prop.name)
+
+    def _matched(self, match: ir.TextMatch) -> float:
+        """Return the share of rows whose text matches a search: from the words in the sample, if they are known."""
+        column = self._covered(match.prop)
+        if column is None:
+            return _TEXT_SHARE
+        query = match.query
+        value = query.value if isinstance(query, ir.Const) else None
+        if isinstance(query, ir.ParamRef):
+            value = self._values.get(query.name)
+        words = value.lower().split()[:_WORDS_MAX] if isinstance(value, str) else []
+        if not words or match.function == "fuzzy":
+            return _TEXT_SHARE * column.filled_share
+        found = all if match.every else any
+        return column.share_where(lambda text: found(word in text.lower() for word in words), most=_TEXTS_MAX)
 
     def _null_share(self, value: ir.Expr) -> float:
         column = self._column(value)

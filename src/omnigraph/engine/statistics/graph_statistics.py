@@ -1,21 +1,34 @@
-"""Statistics of the tables of a snapshot, computed on first use and kept with the table version."""
+"""Statistics of the tables of a snapshot: stored ones, or computed on first use and kept.
+
+A summary of an earlier version serves a version that changed few rows. A version that mostly adds rows merges a summary
+of the added rows. Else the summary is computed from a bounded sample.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Literal
 
-from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
+from omnigraph.engine.statistics.sampling import is_readable
+from omnigraph.engine.statistics.summaries import added_rows, column_of, degrees_of
+from omnigraph.engine.statistics.table_statistics import (
+    S,
+    column_part,
+    degrees_part,
+    keep_statistics,
+    known_statistics,
+    write_statistics,
+)
 from omnigraph.schema.catalog import Catalog
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 End = Literal["source", "target"]
-_Summary = TypeVar("_Summary", ColumnStatistics, DegreeStatistics)
+_KEY = "statistics:"
 
 
 class GraphStatistics:
@@ -26,6 +39,8 @@ class GraphStatistics:
         self._snapshot = snapshot
         self._cache = cache
         self._context: ExecutionContext | None = None
+        self._computed: dict[tuple[str, str], TableData] = {}
+        """The table versions of which a summary was computed since the last `store`."""
 
     def table_rows(self, table_key: str) -> int:
         """Return the number of rows of one table."""
@@ -44,69 +59,79 @@ class GraphStatistics:
         """Return the statistics of a property of an edge type; None if it is not a stored column."""
         return self._column(self.catalog.edges[edge_type].table_key, name)
 
-    def node_column(self, type_name: str, name: str) -> ColumnStatistics | None:
-        """Return the statistics of a property of a node type or a union; None if it is not a stored column."""
+    def node_column(self, type_name: str, name: str, *, keep: bool = True) -> ColumnStatistics | None:
+        """Return the statistics of a property of a node type or a union; None if it is not a stored column.
+
+        With `keep`, a column that must be read is kept in memory for the query.
+        """
         found: ColumnStatistics | None = None
         for member in self.catalog.members(type_name):
-            own = self._column(TableKey.node(member), name)
+            own = self._column(TableKey.node(member), name, keep=keep)
             if own is not None:
                 found = own if found is None else found.merged(own)
         return found
+
+    def coverage(self, type_name: str, name: str) -> ColumnStatistics | None:
+        """Return the statistics of a searched property; None if it would have to be read again in every process.
+
+        A search uses an index, so unlike a condition it does not read the column.
+        """
+        return self.node_column(type_name, name, keep=False) if self._cache.folder is not None else None
 
     def degrees(self, edge_type: str, end: End) -> DegreeStatistics:
         """Return the degrees of the nodes at one end of an edge type."""
         edge = self.catalog.edges[edge_type]
         table = self._data(edge.table_key)
-        type_name = edge.from_type if end == "source" else edge.to_type
-        nodes = self.table_rows(TableKey.node(type_name))
-        if table is None or not table.row_count or not nodes:
-            return DegreeStatistics.assumed(self.table_rows(edge.table_key), nodes)
-        name = f"statistics:degrees:{end}"
-        known = self._similar(table, name, DegreeStatistics)
-        if known is not None:
-            return known
+        edges = self.table_rows(edge.table_key)
+        nodes = self.table_rows(TableKey.node(edge.from_type if end == "source" else edge.to_type))
+        if table is None or not edges or not nodes:
+            return DegreeStatistics.assumed(edges, nodes)
+        part = degrees_part(end)
 
-        def count() -> DegreeStatistics:
-            ends = self._opened().adjacency(edge_type).ends()
-            return DegreeStatistics.counted(ends[0 if end == "source" else 1], nodes)
+        def find() -> DegreeStatistics:
+            document = known_statistics(self._cache, table)
+            known = document.find(part, DegreeStatistics) if document is not None else None
+            if document is not None and known is not None and document.change(table).is_small:
+                return known
+            return self._found(table, part, degrees_of(table, end, nodes))
 
-        return table.derived(name, count)
+        return table.derived(f"{_KEY}{part}", find).scaled(edges, nodes)
+
+    def store(self) -> None:
+        """Write the summaries that were computed to the disk cache, for later processes."""
+        computed, self._computed = self._computed, {}
+        for table in computed.values():
+            write_statistics(self._cache, table)
 
     # -- tables ----------------------------------------------------------------------------------
 
-    def _opened(self) -> ExecutionContext:
+    def _data(self, table_key: str) -> TableData | None:
+        if table_key not in self._snapshot.tables:
+            return None
         if self._context is None:
             self._context = ExecutionContext(self.catalog, self._snapshot, self._cache, NO_LIMITS)
-        return self._context
+        return self._context.stored_table(table_key)
 
-    def _data(self, table_key: str) -> TableData | None:
-        return self._opened().stored_table(table_key) if table_key in self._snapshot.tables else None
-
-    def _column(self, table_key: str, name: str) -> ColumnStatistics | None:
+    def _column(self, table_key: str, name: str, *, keep: bool = True) -> ColumnStatistics | None:
         table = self._data(table_key)
         if table is None or name.startswith("#"):
             return None
-        key = f"statistics:{table.column_key(name)}"
-        known = self._similar(table, key, ColumnStatistics)
-        return known if known is not None else table.derived(key, lambda: self._summarised(table, name, key))
+        part = column_part(table, name)
+        return table.derived(f"{_KEY}{part}", lambda: self._summarised(table, name, part, keep=keep))
 
-    def _summarised(self, table: TableData, name: str, key: str) -> ColumnStatistics:
-        earlier = self._cache.earlier(table, key)
-        if earlier is not None:
-            known, fragments = earlier
-            added = table.added_since(fragments, [name])
-            if added is not None:
-                summary: ColumnStatistics = known
-                for chunk in added[name].chunks:
-                    summary = summary.merged(ColumnStatistics.of(chunk))
-                return summary
-        return ColumnStatistics.of(table.column(name))
+    def _summarised(self, table: TableData, name: str, part: str, *, keep: bool) -> ColumnStatistics:
+        """Return the stored summary of a column if the version hardly changed; else merge or compute one."""
+        document = known_statistics(self._cache, table)
+        known = document.find(part, ColumnStatistics) if document is not None else None
+        if document is not None and known is not None:
+            change = document.change(table)
+            if change.is_small:
+                return known
+            if change.is_growth and is_readable(table, name, change.added):
+                return self._found(table, part, known.merged(added_rows(table, name, document.fragments)))
+        return self._found(table, part, column_of(table, name, keep=keep))
 
-    def _similar(self, table: TableData, name: str, kind: type[_Summary]) -> _Summary | None:
-        """Return the statistics of this version, else those of a version of nearly the same size."""
-        found = self._cache.newest(table, name)
-        if not isinstance(found, kind):
-            return None
-        before = found.rows
-        near = abs(table.row_count - before) <= tuning.current.statistics_change_share * before
-        return found if near else None
+    def _found(self, table: TableData, part: str, summary: S) -> S:
+        if keep_statistics(self._cache, table, {part: summary}):
+            self._computed[table.key] = table
+        return summary

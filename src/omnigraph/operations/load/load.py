@@ -20,6 +20,7 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
+from omnigraph.engine.statistics.summaries import LoadedSample, Samples, tables_to_summarise
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
@@ -56,13 +57,18 @@ from omnigraph.versioning.write.write import write_once
 
 
 def load(
-    repository: Repository, catalogs: CatalogCache, data: Any, request: LoadRequest, embedder: Embedder | None = None
+    repository: Repository,
+    catalogs: CatalogCache,
+    data: Any,
+    request: LoadRequest,
+    embedder: Embedder | None = None,
+    samples: Samples | None = None,
 ) -> LoadResult:
-    """Load records onto a branch as one commit."""
+    """Load records onto a branch as one commit. Samples of large tables are added to `samples`."""
     source = open_source(data, request.environ, request.delimiter)
     caching = CachingEmbedder(embedder) if embedder is not None and request.embed else None
     created = ensure_branch(repository, request)
-    run = _MemoryLoad(repository, catalogs, source, request, caching)
+    run = _MemoryLoad(repository, catalogs, source, request, caching, samples)
 
     def prepare(transaction: Transaction) -> None:
         interruptible(partial(run.prepare, transaction))
@@ -111,6 +117,7 @@ class _MemoryLoad:
     source: RecordSource
     request: LoadRequest
     embedder: Embedder | None
+    samples: Samples | None = None
     result: LoadResult | None = None
 
     def prepare(self, transaction: Transaction) -> None:
@@ -164,11 +171,14 @@ class _MemoryLoad:
             recorded = transaction.snapshot.embedding
             embedding = ColumnEmbedder(self.embedder, recorded, catalog, renew=mode == "overwrite")
         embedded = waiting = 0
+        summarised = tables_to_summarise({key: rows.table.num_rows for key, rows in tables.items()})
         for key, rows in checked(tables.items()):
             table = rows.table
             if isinstance(rows.type, NodeType) and rows.type.embeds:
                 table, done, left = fill_vectors(rows.type, table, embedding)
                 embedded, waiting = embedded + done, waiting + left
+            if self.samples is not None and key in summarised:
+                self.samples[key] = LoadedSample.of(table)
             transaction.change(key, _table_write(table, "append" if rows.fresh and mode == "merge" else mode))
         if embedding is not None:
             embedding.record(transaction)

@@ -111,7 +111,7 @@ def test_profile_shows_the_plan_that_ran(graph):
         'scan $r: Person where $r.age = 3 and $r.city = "c3" and $r.team = "t3"',
         "expand $r <-Knows- $q: Person",
     ]
-    assert shown[1].endswith("plan changed: the next hop would lead to 48,088 rows instead of ~31")
+    assert shown[1].endswith("plan changed: the next hop would lead to 48,088 rows instead of ~25")
 
 
 def test_rows_have_the_same_order_in_every_process(graph, folder):

@@ -44,7 +44,7 @@ MATCHES = {
     "$d: Doc { n: 7 }": "~0 rows · of 40",
     "$d: Doc $d.n > 1": "~24 rows · of 40",
     '$d: Doc $d.name starts_with "d1"': "~10 rows · of 40",
-    '$d: Doc search($d.text, "red")': "~2 rows · of 40 · words of 'text' to be built",
+    '$d: Doc search($d.text, "red")': "~20 rows · of 40 · words of 'text' to be built",
 }
 
 

@@ -60,8 +60,7 @@ def test_distinct_numbers_of_long_columns_are_estimated(distinct):
 
 def test_distinct_texts_are_estimated():
     assert summary([f"t{number % 50}" for number in range(20_000)]).distinct == pytest.approx(50, rel=0.1)
-    # A sample bounds the number of distinct texts by a factor of the square root of rows by sample.
-    assert 4_000 <= summary([f"t{number}" for number in range(20_000)]).distinct <= 20_000
+    assert summary([f"t{number}" for number in range(20_000)]).distinct == pytest.approx(20_000, rel=0.2)
 
 
 def test_common_values_have_their_share():
@@ -81,6 +80,13 @@ def test_merged_summary_describes_all_rows():
     assert np.array_equal(parts.hashes, whole.hashes)
     assert parts.share_below(1_500, inclusive=True) == pytest.approx(0.5, abs=0.1)
     assert len(parts.sample) <= 1_026
+
+
+def test_merged_samples_keep_the_shares_of_their_rows():
+    long, short = summary(["z" * 900] * 2_000), summary([f"a{number:04}" for number in range(2_000)])
+    assert len(long.sample) < 100 < len(short.sample)
+    for found in (long.merged(short), short.merged(long)):
+        assert found.share_equal("z" * 900) == pytest.approx(0.5, abs=0.05)
 
 
 def test_merging_with_an_empty_column_keeps_the_summary():

@@ -46,9 +46,9 @@ def test_added_rows_are_merged(graph, monkeypatch):
     summarised = []
     build = ColumnStatistics.of
 
-    def recorded(column):
+    def recorded(column, rows=None):
         summarised.append(len(column))
-        return build(column)
+        return build(column, rows)
 
     monkeypatch.setattr(graph_statistics.ColumnStatistics, "of", recorded)
     found = statistics(graph).node_column("P", "n")
