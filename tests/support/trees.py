@@ -269,8 +269,9 @@ ANY_HOPS = st.builds(
 )
 PATH_KINDS = st.sampled_from(("path", "shortest", "all shortest"))
 PATHS = st.builds(q.PathClause, VARIABLE_NAMES, PATH_KINDS, _tuples(HOPS | ANY_HOPS, 1), st.none() | LOWER)
+STEPS = st.builds(q.StepClause, VARIABLE_NAMES, VARIABLE_NAMES, VARIABLE_NAMES, st.booleans())
 CLAUSES = st.recursive(
-    BINDINGS | HOPS | ANY_HOPS | PATHS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.FilterClause),
+    BINDINGS | HOPS | ANY_HOPS | PATHS | STEPS | filters() | calls(OPERANDS, tuple(sorted(TEXT))).map(q.FilterClause),
     lambda inner: _tuples(inner, 1).map(q.NotClause) | _tuples(inner, 1).map(q.OptionalClause),
     max_leaves=4,
 )

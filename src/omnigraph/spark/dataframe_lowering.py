@@ -161,7 +161,7 @@ class _Lowering:
                     rows = self._scan(op, rows)
                 case ir.Expand():
                     rows = self._expand(op, rows)
-                case ir.FindPaths():
+                case ir.FindPaths() | ir.PathSteps():
                     raise AssertionError("_check_supported rejects paths")
                 case ir.Filter():
                     rows = rows.with_frame(self._step(rows, conditions=(op.condition,)))

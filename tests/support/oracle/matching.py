@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from omnigraph.query.syntax import ast
 from support.oracle.expressions import Expressions, distances
@@ -50,6 +51,9 @@ class Matching(Expressions):
                     rows = list(self.scan(rows, step.var.text, block))
                 rows = [r for r in rows if self.fits(step, r)]
                 bound.add(step.var.text)
+            elif isinstance(step, ast.StepClause):
+                rows = [found for r in rows for found in steps_of(step, r)]
+                bound |= {step.left.text, step.right.text}
             elif isinstance(step, Trail):
                 rows = [found for r in rows for found in self.paths.rows(step, r)]
                 bound |= {step.clause.var.text, *step.names}
@@ -78,6 +82,8 @@ class Matching(Expressions):
             return step.left in bound or step.right in bound
         if isinstance(step, Trail):
             return not bound.isdisjoint(step.names)
+        if isinstance(step, ast.StepClause):
+            return step.path.text in bound
         return {name for name in variables_of(step.expr, self.params) if name in block.types} <= bound
 
     def scan(self, rows: list[Row], name: str, block: Block) -> Iterator[Row]:
@@ -150,3 +156,13 @@ class Matching(Expressions):
             found = {(target, source) for source, target in found}
         self.world.relations[key] = found
         return found
+
+
+def steps_of(step: ast.StepClause, row: Row) -> Iterator[Row]:
+    """The row extended by each edge of its path; an absent path has none."""
+    route = row[step.path.text]
+    pairs = list(pairwise(route.nodes if route is not None else ()))
+    for before, after in pairs + [pair[::-1] for pair in pairs if step.undirected]:
+        way = {step.left.text: before, step.right.text: after}
+        if all(row.get(name, node) == node for name, node in way.items()):
+            yield {**row, **way}

@@ -46,7 +46,7 @@ class Leap:
     """The left end is the source."""
 
 
-Step = ast.BindingClause | Leap | Trail | ast.FilterClause
+Step = ast.BindingClause | Leap | Trail | ast.StepClause | ast.FilterClause
 
 
 def name_like(like: Name, text: str) -> Name:
@@ -90,6 +90,8 @@ class Planning:
         self.now_ms = now_ms
         self.names = 0
         self.paths = Paths(world, Entity)
+        self.path_types: dict[str, Types] = {}
+        """The node types of each path."""
         self.missing: dict[str, Entity] = {}
         """Placeholder entities of variables that an optional block did not match."""
         self.ranked = ""
@@ -118,7 +120,15 @@ class Planning:
                 ]
                 hops += leaps
                 types[clause.var.text] = ("path", frozenset())
+                edges = [edge for hop in clause.hops for edge in named_edges(self.catalog, hop)]
+                self.path_types[clause.var.text] = frozenset(e for one in edges for e in (one.from_type, one.to_type))
                 steps.append(Trail(clause, leaps, types))
+            elif isinstance(clause, ast.StepClause):
+                ends = (self.named(clause.left.text), self.named(clause.right.text))
+                left, right = (name_like(clause.left, end) for end in ends)
+                steps.append(ast.StepClause(left, right, clause.path, clause.undirected))
+                for end in ends:
+                    types.setdefault(end, ("node", self.path_types[clause.path.text]))
             elif isinstance(clause, ast.FilterClause):
                 steps.append(clause)
         while hops:
@@ -144,6 +154,8 @@ class Planning:
             elif isinstance(clause, ast.HopClause):
                 used = [clause.left, clause.right, *([clause.edge_var] if clause.edge_var else [])]
                 seen |= {name.text for name in used}
+            elif isinstance(clause, ast.StepClause):
+                seen |= {clause.left.text, clause.right.text}
             elif isinstance(clause, ast.PathClause):
                 seen |= {clause.var.text, *(end.text for hop in clause.hops for end in (hop.left, hop.right))}
             seen.discard(ast.ANONYMOUS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.catalog import EdgeType, union_name
 
 if TYPE_CHECKING:
     from support.random_reads.generator import ReadGenerator
@@ -61,7 +61,27 @@ def path(asking: ReadGenerator, scope: Scope) -> str:
         left, *middle, right = hops[0].split(" ")
         if len({edges[0].from_type, edges[0].to_type}) == 1 or random.random() < 0.5:
             hops = [" ".join([right, *middle, left])]
-    return f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
+    found = f"${name}: {kind} {{ {' '.join(hops)} }}" + (f" by {by}" if by else "")
+    if "->" not in found and random.random() < 0.3:
+        found += " " + _steps(asking, scope, name, edges)
+    return found
+
+
+def _steps(asking: ReadGenerator, scope: Scope, path: str, edges: list[EdgeType]) -> str:
+    """The steps of a path, to new nodes, to anonymous ones, or to nodes that are bound already."""
+    random = asking.random
+    type_ = union_name({end for edge in edges for end in (edge.from_type, edge.to_type)})
+    ends: list[str] = []
+    for _ in range(2):
+        same = [name for name in asking.nodes(scope) if scope[name].name == type_ and name not in ends]
+        if same and random.random() < 0.4:
+            ends.append(random.choice(same))
+        elif random.random() < 0.2:
+            ends.append("_")
+        else:
+            ends.append(asking.new_name(scope))
+            scope[ends[-1]] = asking.catalog.node(type_)
+    return f"${ends[0]} {random.choice(('->', '->', '<->'))} ${ends[1]} in ${path}"
 
 
 def _any_edge(asking: ReadGenerator, scope: Scope, here: str | None, before: int) -> tuple[list[str], list[EdgeType]]:

@@ -106,9 +106,9 @@ def left_join(
     return result
 
 
-def drop_absent(bindings: BindingTable, op: ir.Expand | ir.FindPaths) -> BindingTable:
+def drop_absent(bindings: BindingTable, op: ir.Expand | ir.FindPaths | ir.PathSteps) -> BindingTable:
     """Return the rows whose ends of a hop, or nodes of a path, are not null."""
-    if isinstance(op, ir.FindPaths):
+    if isinstance(op, ir.FindPaths | ir.PathSteps):
         names = op.bound_vars
     else:
         names = (op.src_var, op.dst_var) if op.dst_bound else (op.src_var,)

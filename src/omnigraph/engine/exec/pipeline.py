@@ -108,7 +108,7 @@ class MatchPipeline:
             op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
-            if isinstance(op, ir.Expand | ir.FindPaths):
+            if isinstance(op, ir.Expand | ir.FindPaths | ir.PathSteps):
                 bindings = drop_absent(bindings, op)
             counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
             if live is not None and counted is not None:
@@ -192,6 +192,8 @@ class MatchPipeline:
                 return self._expand(op, bindings, self._room(bindings, plan.followed_expected(position)))
             case ir.FindPaths():
                 return self._find_paths(op, bindings)
+            case ir.PathSteps():
+                return self._path_steps(op, bindings)
             case ir.Filter():
                 return bindings.keep(self._evaluator.mask(op.condition, bindings))
             case ir.AntiJoin():
@@ -373,6 +375,14 @@ class MatchPipeline:
 
         return PathFinder(self._context, op, candidates).run(bindings, passing)
 
+    def _path_steps(self, op: ir.PathSteps, bindings: BindingTable) -> BindingTable:
+        from omnigraph.engine.paths.path_steps import path_steps  # noqa: PLC0415 (only for paths)
+
+        found = path_steps(self._context, op, bindings)
+        for condition in op.filters:
+            found = found.keep(self._evaluator.mask(condition, found))
+        return found
+
     def _passing(self, var: str, bound: Binding, filters: tuple[ir.Condition, ...]) -> Mask | None:
         if not filters:
             return None
@@ -479,7 +489,7 @@ def _read_by(op: ir.Op) -> Iterator[str]:
     match op:
         case ir.Expand():
             yield from (op.src_var, op.dst_var)
-        case ir.FindPaths():
+        case ir.FindPaths() | ir.PathSteps():
             yield from op.bound_vars
         case ir.Filter():
             yield from ir.variables_of(op.condition)

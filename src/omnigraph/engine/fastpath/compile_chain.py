@@ -131,6 +131,8 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Expr]:
                 yield op.condition
             case ir.FindPaths():
                 yield from (condition for step in op.steps for condition in step.filters)
+            case ir.PathSteps():
+                yield from op.filters
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
             case _:

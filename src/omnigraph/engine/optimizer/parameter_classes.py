@@ -66,5 +66,5 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Condition]:
                 yield op.condition
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
-            case ir.FindPaths():
+            case ir.FindPaths() | ir.PathSteps():
                 pass

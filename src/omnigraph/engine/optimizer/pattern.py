@@ -104,7 +104,7 @@ def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | Non
                 optionals.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
             case ir.InnerJoin():
                 raise AssertionError("a join runs before the rest of a match is planned again")
-            case ir.FindPaths():
+            case ir.FindPaths() | ir.PathSteps():
                 return None
     for op in expands:
         for var, type_name in ((op.src_var, _near_type(op)), (op.dst_var, op.dst_type)):

@@ -15,6 +15,8 @@ from omnigraph.engine.plan.variable_types import edge_types, node_types
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 
+_STEPS = 3
+"""The assumed number of edges of a path."""
 _HOPS_MAX = 16
 """Lengths of a bounded hop that are added up."""
 
@@ -45,6 +47,8 @@ class CardinalityEstimates:
                     rows *= self._hop(op)
                 case ir.FindPaths():
                     rows *= self._paths(op)
+                case ir.PathSteps():
+                    rows *= _STEPS * (2 if op.both_ways else 1) * self._selectivity.share(op.filters)
                 case ir.Filter():
                     rows *= self._selectivity.of(op.condition)
                 case ir.LeftJoin():

@@ -103,6 +103,8 @@ class PlanExplainer:
             conditions = (*op.dst_filters, *op.edge_filters)
         elif isinstance(op, ir.FindPaths):
             conditions = tuple(condition for step in op.steps for condition in step.filters)
+        elif isinstance(op, ir.PathSteps):
+            conditions = op.filters
         elif isinstance(op, ir.Filter):
             conditions = (op.condition,)
         for condition in conditions:

@@ -42,7 +42,7 @@ def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[
         match op:
             case ir.Expand():
                 needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
-            case ir.FindPaths():
+            case ir.FindPaths() | ir.PathSteps():
                 needed |= set(op.bound_vars)
             case ir.Filter():
                 needed |= set(ir.variables_of(op.condition))

@@ -33,6 +33,8 @@ def _node_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield op.dst_var, op.dst_type
         elif isinstance(op, ir.FindPaths):
             yield from ((step.dst_var, step.dst_type) for step in op.steps)
+        elif isinstance(op, ir.PathSteps):
+            yield from ((var, op.type_name) for var in op.new_vars)
         elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             yield from _node_types(op.inner)
 

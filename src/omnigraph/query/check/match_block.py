@@ -19,9 +19,16 @@ from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.expressions import ExpressionChecker
 from omnigraph.query.check.operators import check_condition
-from omnigraph.query.check.paths import check_path
+from omnigraph.query.check.paths import check_path, path_node_type
 from omnigraph.query.check.property_patterns import check_match
-from omnigraph.query.check.resolved import ResolvedBinding, ResolvedBlock, ResolvedHop, ResolvedOptional, ResolvedPath
+from omnigraph.query.check.resolved import (
+    ResolvedBinding,
+    ResolvedBlock,
+    ResolvedHop,
+    ResolvedOptional,
+    ResolvedPath,
+    ResolvedStep,
+)
 from omnigraph.query.check.scopes import BlockVariables, Scope, Variable
 from omnigraph.query.check.unions import Route, any_edge, bound_type
 from omnigraph.query.plan import ir
@@ -40,6 +47,7 @@ class _Block(BlockVariables):
     bindings: list[ResolvedBinding] = field(default_factory=list)
     hops: dict[_Position, ResolvedHop] = field(default_factory=dict)
     paths: list[ResolvedPath] = field(default_factory=list)
+    steps: list[ResolvedStep] = field(default_factory=list)
     conditions: list[ir.Condition] = field(default_factory=list)
     negations: list[ResolvedBlock] = field(default_factory=list)
     optionals: list[ResolvedOptional] = field(default_factory=list)
@@ -118,7 +126,7 @@ class MatchChecker:
                     self.expressions.attempt(self.negation, block, clause, number)
                 case ast.OptionalClause():
                     self.expressions.attempt(self.optional, block, clause, number)
-                case ast.HopClause():
+                case ast.HopClause() | ast.StepClause():
                     pass  # resolved by `all_hops`
                 case _:
                     assert_never(clause)
@@ -131,6 +139,7 @@ class MatchChecker:
             tuple(name for name in block.mentioned if name not in own),
             tuple(block.optionals),
             tuple(block.paths),
+            tuple(block.steps),
         )
         return resolved, block.scope_at(math.inf)
 
@@ -207,6 +216,9 @@ class MatchChecker:
         hops = self.collect_hops(block, clauses)
         for position, hop in hops.items():
             self.introduce_edge_variable(block, hop, position[0])
+        for number, clause in enumerate(clauses):
+            if isinstance(clause, ast.StepClause):
+                self.steps_of_path(block, clause, number, clauses)
         queue = _HopQueue(hops)
         for position, hop in hops.items():
             if self.known_end(block, hop):
@@ -235,8 +247,8 @@ class MatchChecker:
     def known_end(self, block: _Block, hop: ast.HopClause) -> bool:
         return any(block.find(end.text) is not None for end in (hop.left, hop.right) if end.text != ast.ANONYMOUS)
 
-    def bind_without_types(self, block: _Block, hop: ast.HopClause, number: int) -> None:
-        """Bind the ends of a hop that has an error, without types."""
+    def bind_without_types(self, block: _Block, hop: ast.HopClause | ast.StepClause, number: int) -> None:
+        """Bind the ends of a hop or step that has an error, without types."""
         for end in (hop.left.text, hop.right.text):
             if end != ast.ANONYMOUS:
                 block.touch(block.find(end) or self.introduce(block, end, None, number))
@@ -273,6 +285,33 @@ class MatchChecker:
         variable = block.own.get(path.var.text)
         if len(hops) == len(positions) and variable is not None and variable.kind == "path":
             block.paths.append(check_path(self.catalog, path, hops, variable))
+
+    def steps_of_path(self, block: _Block, clause: ast.StepClause, number: int, clauses: Sequence[ast.Clause]) -> None:
+        """Resolve `$a -> $b in $p`. The types of the ends are known before hops are resolved, which can start there."""
+        try:
+            block.steps.append(self.step(block, clause, number, clauses))
+        except (Fault, Silenced) as problem:
+            if isinstance(problem, Fault):
+                self.report(problem)
+            self.bind_without_types(block, clause, number)
+
+    def step(self, block: _Block, clause: ast.StepClause, number: int, clauses: Sequence[ast.Clause]) -> ResolvedStep:
+        path = block.scope_at(number).get(clause.path)
+        if path.kind != "path":
+            hint = "a path is named by '$p: path { $a edge{1,3} $b }'"
+            raise type_fault("T36", f"'${clause.path}' is not a path and has no steps", clause.path.span, hint)
+        if clause.left.text == clause.right.text != ast.ANONYMOUS:
+            raise type_fault("T36", "a step leads from one node to another", clause.right.span, "use two variables")
+        own = next((c for c in clauses if isinstance(c, ast.PathClause) and c.var.text == clause.path.text), None)
+        type_name = path_node_type(self.catalog, clause, own, path)
+        for end in (clause.left, clause.right):
+            known = self.end_type(block, end)
+            if known not in (None, type_name):
+                message = f"'${end}' is a {known}, but a node of '${clause.path}' is a {type_name}"
+                raise type_fault("T36", message, end.span, "use a new variable for the node of the path")
+        left = self.endpoint(block, clause.left, type_name, number)
+        right = self.endpoint(block, clause.right, type_name, number)
+        return ResolvedStep(path.ir_name, left.ir_name, right.ir_name, type_name, clause.undirected)
 
     def hop(self, block: _Block, hop: ast.HopClause, number: int) -> ResolvedHop:
         if hop.edge.text == ast.ANY_EDGE:

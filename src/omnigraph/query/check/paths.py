@@ -14,7 +14,7 @@ from omnigraph.query.check.resolved import ResolvedHop, ResolvedPath
 from omnigraph.query.check.scopes import PathType, Scope, Variable
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, union_name
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
 
@@ -39,8 +39,30 @@ def check_path(catalog: Catalog, path: ast.PathClause, hops: Sequence[ResolvedHo
         _objects([catalog.nodes[name] for name in nodes]),
         _objects([catalog.edges[name] for name in edges]),
         path.by is not None,
+        union_name(nodes),
     )
     return ResolvedPath(variable.ir_name, path.kind, tuple(hops), path.by.text if path.by else None)
+
+
+def path_node_type(catalog: Catalog, step: ast.StepClause, clause: ast.PathClause | None, variable: Variable) -> str:
+    """Return the type of the nodes of a path: the node types at the ends of its edges.
+
+    `clause` is the path if it belongs to the same block. Then its hops are not resolved yet, so they must name their
+    edges.
+    """
+    if clause is None:
+        return _known(variable).node_type
+    edges = []
+    for name in (name for hop in clause.hops for name in (hop.edge, *hop.also)):
+        if name.text == ast.ANY_EDGE:
+            hint = "name the edges of the path, or write the steps into an 'optional' block below it"
+            message = f"the nodes of '${step.path}' can have any type here"
+            raise type_fault("T36", message, step.path.span, hint)
+        edge = catalog.find_edge(name.text)
+        if edge is None:
+            raise Silenced  # reported by the hop
+        edges.append(edge)
+    return union_name({end for edge in edges for end in (edge.from_type, edge.to_type)})
 
 
 def _refuse_edge_variables(path: ast.PathClause) -> None:

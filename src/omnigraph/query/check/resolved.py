@@ -53,6 +53,17 @@ class ResolvedPath:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvedStep:
+    """The steps of a path, between nodes of one type or union."""
+
+    path: str
+    left: str
+    right: str
+    type_name: str
+    undirected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedBlock:
     """A match block or the body of a `not`; `outer_vars` are the outer variables that it mentions."""
 
@@ -63,6 +74,7 @@ class ResolvedBlock:
     outer_vars: tuple[str, ...]
     optionals: tuple[ResolvedOptional, ...] = ()
     paths: tuple[ResolvedPath, ...] = ()
+    steps: tuple[ResolvedStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

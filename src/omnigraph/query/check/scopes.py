@@ -20,11 +20,13 @@ from omnigraph.types import ObjectType
 
 @dataclass(frozen=True, slots=True)
 class PathType:
-    """The object types of the nodes and edges of a path, and whether it has a weight."""
+    """The object types of the nodes and edges of a path, whether it has a weight, and the type of its nodes."""
 
     nodes: ObjectType
     edges: ObjectType
     weighted: bool
+    node_type: str
+    """A node type, or the union of several."""
 
 
 @dataclass(slots=True)

@@ -73,6 +73,8 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 lines.append(_line(depth, "check" if op.dst_bound else "expand", _expand(op), op))
             case ir.FindPaths():
                 lines.append(_line(depth, "path" if op.kind == "path" else "shortest", _find_paths(op), op))
+            case ir.PathSteps():
+                lines.append(_line(depth, "steps", _path_steps(op), op))
             case ir.Filter():
                 lines.append(_line(depth, "filter", _expr(op.condition), op))
             case ir.AntiJoin():
@@ -118,6 +120,14 @@ def _find_paths(op: ir.FindPaths) -> str:
     every = "all " if op.kind == "all shortest" else "measured " if op.measured else ""
     conditions = [condition for step in op.steps for condition in step.filters]
     return f"{every}${op.var}: {', '.join(walks)}{by}{_where((*conditions, *op.filters))}"
+
+
+def _path_steps(op: ir.PathSteps) -> str:
+    ends = (
+        _target(op.src_var, op.type_name, bound=op.src_bound),
+        _target(op.dst_var, op.type_name, bound=op.dst_bound),
+    )
+    return f"{ends[0]} {'<->' if op.both_ways else '->'} {ends[1]} in ${op.path_var}{_where(op.filters)}"
 
 
 def _walk(start: str, steps: Iterable[ir.PathStep]) -> str:

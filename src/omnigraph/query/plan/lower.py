@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 
-from omnigraph.query.check.resolved import ResolvedBlock, ResolvedHop, ResolvedPath, ResolvedRead
+from omnigraph.query.check.resolved import ResolvedBlock, ResolvedHop, ResolvedPath, ResolvedRead, ResolvedStep
 from omnigraph.query.plan.ir import (
     AntiJoin,
     Direction,
@@ -26,6 +26,7 @@ from omnigraph.query.plan.ir import (
     Op,
     ParamRef,
     PathStep,
+    PathSteps,
     Pipeline,
     QueryIR,
 )
@@ -72,8 +73,8 @@ def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
 class _Traversal:
     """Lowers the bindings, hops and paths of a block to scans, expansions and path searches.
 
-    Hops and paths share one numbering, hops first. A hop is taken as soon as one of its ends is bound, paths after all
-    hops that can be taken: with fewer rows, fewer paths are searched.
+    Hops, paths and steps of paths share one numbering, in this order. A hop is taken as soon as one of its ends is
+    bound, paths after all hops that can be taken: with fewer rows, fewer paths are searched. Steps follow their path.
     """
 
     def __init__(self, block: ResolvedBlock, bound: set[str]) -> None:
@@ -83,7 +84,11 @@ class _Traversal:
         self._ready: list[int] = []
         self._taken: set[int] = set()
         self._at_end: dict[str, list[int]] = {}
-        ends = [*({hop.left, hop.right} for hop in block.hops), *(set(path.variables) for path in block.paths)]
+        ends = [
+            *({hop.left, hop.right} for hop in block.hops),
+            *(set(path.variables) for path in block.paths),
+            *({step.path} for step in block.steps),
+        ]
         for number, variables in enumerate(ends):
             for end in variables:
                 self._at_end.setdefault(end, []).append(number)
@@ -120,8 +125,10 @@ class _Traversal:
             hops = self._block.hops
             if number < len(hops):
                 self._take_hop(hops[number])
-            else:
+            elif number - len(hops) < len(self._block.paths):
                 self._take_path(self._block.paths[number - len(hops)])
+            else:
+                self._take_steps(self._block.steps[number - len(hops) - len(self._block.paths)])
 
     def _take_hop(self, hop: ResolvedHop) -> None:
         expand = _expand(hop, self._bound)
@@ -136,6 +143,12 @@ class _Traversal:
         self._ops.append(found)
         for var in (found.var, *(step.dst_var for step in found.steps if not step.dst_bound)):
             self._bind(var)
+
+    def _take_steps(self, step: ResolvedStep) -> None:
+        left, right = (end in self._bound for end in (step.left, step.right))
+        self._ops.append(PathSteps(step.path, step.left, step.right, step.type_name, step.undirected, left, right))
+        for end in (step.left, step.right):
+            self._bind(end)
 
 
 def _expand(hop: ResolvedHop, bound: set[str]) -> Expand:

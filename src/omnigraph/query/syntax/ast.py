@@ -273,6 +273,17 @@ class PathClause:
 
 
 @dataclass(frozen=True, slots=True)
+class StepClause:
+    """`$a -> $b in $p`: each edge of a path, between the node before it and the node after it; `<->` in both orders."""
+
+    left: Name
+    right: Name
+    path: Name
+    undirected: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class NotClause:
     """`not { clauses }`; `body` spans the braces."""
 
@@ -298,7 +309,7 @@ class FilterClause:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Clause = BindingClause | HopClause | PathClause | NotClause | OptionalClause | FilterClause
+Clause = BindingClause | HopClause | PathClause | StepClause | NotClause | OptionalClause | FilterClause
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from omnigraph.query.syntax.ast import (
     ReturnItem,
     SortItem,
     Statement,
+    StepClause,
     UpdateStatement,
     UpsertStatement,
     VarExpr,
@@ -222,8 +223,11 @@ class _QueryFormatter:
             printer.item(self.clause(hop), hop.span)
         printer.close(path.body.end, tail, last=path.span.end)
 
-    def clause(self, clause: BindingClause | HopClause | FilterClause) -> str:
+    def clause(self, clause: BindingClause | HopClause | StepClause | FilterClause) -> str:
         match clause:
+            case StepClause():
+                arrow = "<->" if clause.undirected else "->"
+                return f"${clause.left} {arrow} ${clause.right} in ${clause.path}"
             case BindingClause():
                 matches = ", ".join(f"{match.property}: {self.expr(match.value)}" for match in clause.matches)
                 types = "|".join(name.text for name in (clause.type, *clause.also))

@@ -1,4 +1,4 @@
-"""Parser of paths: `$p: path { … }`, `$p: shortest { … } by km`, `$p: all shortest { … }`."""
+"""Parser of paths: `$p: path { … }`, `$p: shortest { … } by km`, `$p: all shortest { … }`, `$a -> $b in $p`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.tokens import LOWER, VAR
-from omnigraph.query.syntax.ast import HopClause, PathClause, PathKind
+from omnigraph.query.syntax.ast import ANY_EDGE, HopClause, PathClause, PathKind, StepClause
 from omnigraph.suggestions import did_you_mean
 
 _WORDS = ("path", "shortest", "all")
@@ -37,6 +37,16 @@ def parse_path(cursor: Cursor, hop: Callable[[], HopClause]) -> PathClause:
         cursor.take()
         by = name_of(cursor.expect_lower("the edge property to add up"))
     return PathClause(var, kind, tuple(hops), by, body, cursor.since(mark))
+
+
+def parse_step(cursor: Cursor, hop: HopClause) -> StepClause:
+    """Parse `in $p` behind a hop: the steps of a path."""
+    plain = HopClause(hop.left, hop.edge, hop.right, undirected=hop.undirected)
+    if hop.edge.text != ANY_EDGE or hop != plain:
+        raise cursor.fault("a clause", hint=f"a step of a path is written '${hop.left} -> ${hop.right} in $p'")
+    cursor.take()
+    path = name_of(cursor.expect_variable("the path"))
+    return StepClause(hop.left, hop.right, path, hop.undirected, cursor.since(hop.span.start))
 
 
 def _kind(cursor: Cursor) -> PathKind:

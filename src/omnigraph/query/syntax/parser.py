@@ -51,7 +51,7 @@ from omnigraph.query.syntax.parse_expressions import (
     WORD_OPERATORS,
     no_dollar,
 )
-from omnigraph.query.syntax.parse_paths import parse_path, starts_path
+from omnigraph.query.syntax.parse_paths import parse_path, parse_step, starts_path
 from omnigraph.query.syntax.parse_writes import BARE, WriteParser
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, foreign_type
@@ -257,7 +257,8 @@ class _QueryParser(WriteParser):
             if after.text == ":":
                 return parse_path(cursor, self.hop) if starts_path(cursor) else self.binding()
             if after.kind == VAR or self.starts_hop(after):
-                return self.hop()
+                hop = self.hop()
+                return parse_step(cursor, hop) if cursor.at("in") else hop
         elif token.text in ("not", "optional") and cursor.ahead().text == "{":
             cursor.take()
             clauses, body = self.block(token.text)

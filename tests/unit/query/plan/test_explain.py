@@ -33,6 +33,31 @@ PLANS = {
           limit   10
         """,
     ),
+    "steps of a path": (
+        """
+        query steps($name: String) {
+            match {
+                $p: Person { name: $name }
+                $w: all shortest { $p knows{1,3} $q }
+                $x -> $y in $w
+                $p <-> $_ in $w
+                $x.age > 30
+                $y worksAt $c
+            }
+            return { nodes($w, name) as names, count($c) as companies }
+        }
+        """,
+        """
+        query steps($name: String)
+          scan    $p: Person where $p.name = $name
+          shortest all $w: $p -Knows{1,3}-> $q: Person
+          steps   $x: Person -> $y: Person in $w where $x.age > 30
+          expand  $y -WorksAt-> $c: Company
+          steps   $p <-> $_: Person in $w
+          group   by nodes($w, name)
+          return  nodes($w, name) as names: [String], count($c) as companies: I64
+        """,
+    ),
     "groups": (
         """
         query crowd() {

@@ -10,6 +10,7 @@ A read is a pipeline of operations over a bag of rows, each row binding variable
     Expand     follow an edge from a bound variable
     Filter     keep rows for which the condition is true
     FindPaths  follow hops from a bound variable and bind the paths
+    PathSteps  extend rows by the edges of a path
     AntiJoin   drop rows for which the inner pipeline, with its outer variables fixed, returns a row
     LeftJoin   extend rows by those of the inner pipeline; a row without any is kept with nulls
     InnerJoin  extend rows by those of the inner pipeline; a row without any is dropped

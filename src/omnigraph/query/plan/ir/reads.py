@@ -121,6 +121,36 @@ class FindPaths:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSteps:
+    """Extend each row by the edges of its path `path_var`, from the start of the path to its end.
+
+    `src_var` is the node before the edge, `dst_var` the node after it; with `both_ways` each edge also extends the row
+    with the two exchanged. A bound end keeps the steps that have its node
+    there. `filters` are conditions on the ends that the operation binds.
+    """
+
+    path_var: str
+    src_var: str
+    dst_var: str
+    type_name: str
+    both_ways: bool = False
+    src_bound: bool = False
+    dst_bound: bool = False
+    filters: tuple[Condition, ...] = ()
+
+    @property
+    def bound_vars(self) -> tuple[str, ...]:
+        """The variables that are bound before the operation."""
+        ends = ((self.src_var, self.src_bound), (self.dst_var, self.dst_bound))
+        return (self.path_var, *(var for var, bound in ends if bound))
+
+    @property
+    def new_vars(self) -> tuple[str, ...]:
+        """The ends that the operation binds."""
+        return tuple(var for var in (self.src_var, self.dst_var) if var not in self.bound_vars)
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Keep rows for which the condition is true; unknown is not true."""
 
@@ -164,7 +194,7 @@ class InnerJoin:
     inner: Pipeline
 
 
-Op = NodeScan | Expand | FindPaths | Filter | AntiJoin | LeftJoin | InnerJoin
+Op = NodeScan | Expand | FindPaths | PathSteps | Filter | AntiJoin | LeftJoin | InnerJoin
 Pipeline = tuple[Op, ...]
 
 

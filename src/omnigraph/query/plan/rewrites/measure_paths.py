@@ -18,6 +18,7 @@ from omnigraph.query.plan.ir import (
     FindPaths,
     LeftJoin,
     PathPart,
+    PathSteps,
     Pipeline,
     Prop,
     QueryIR,
@@ -44,7 +45,9 @@ def _shown(expr: Expr) -> Iterator[str]:
 
 
 def _listed(node: object) -> Iterator[str]:
-    """Yield the paths of which the query reads a property of the nodes or edges."""
+    """Yield the paths of which the query reads the steps, or a property of the nodes or edges."""
+    if isinstance(node, PathSteps):
+        yield node.path_var
     if isinstance(node, Prop):
         if node.name.startswith(PATH_PARTS):
             yield node.var

@@ -25,6 +25,7 @@ from omnigraph.query.plan.ir import (
     NodeScan,
     Op,
     PathStep,
+    PathSteps,
     Pipeline,
     variables_of,
 )
@@ -67,6 +68,8 @@ def _bound_by(op: Op) -> Iterator[str]:
         case FindPaths():
             yield op.var
             yield from (step.dst_var for step in op.steps if not step.dst_bound)
+        case PathSteps():
+            yield from op.new_vars
         case LeftJoin():
             yield from op.variables
         case Filter() | AntiJoin() | InnerJoin():
@@ -78,7 +81,7 @@ def _bound_by(op: Op) -> Iterator[str]:
 def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
     if not conditions:
         return op
-    if isinstance(op, NodeScan):
+    if isinstance(op, NodeScan | PathSteps):
         return replace(op, filters=(*op.filters, *conditions))
     if isinstance(op, FindPaths):
         return _of_paths(op, conditions)
