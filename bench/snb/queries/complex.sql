@@ -141,3 +141,27 @@ WITH RECURSIVE
         GROUP BY k.b)
 SELECT coalesce((SELECT distance FROM reached WHERE number = $person2::BIGINT), -1) AS length;
 
+
+-- name: ic14
+WITH RECURSIVE
+    reached(number, distance) USING KEY (number) AS (
+        SELECT $person1::BIGINT, 0
+        UNION
+        SELECT k.b, min(r.distance) + 1 FROM reached r JOIN knows k ON k.a = r.number
+        WHERE k.b NOT IN (SELECT number FROM recurring.reached)
+          AND NOT EXISTS (FROM recurring.reached WHERE number = $person2::BIGINT)
+        GROUP BY k.b),
+    path(number, distance, nodes) AS (
+        SELECT number, distance, [number] FROM reached WHERE number = $person2::BIGINT
+        UNION ALL
+        SELECT r.number, r.distance, list_prepend(r.number, p.nodes)
+        FROM path p JOIN knows k ON k.b = p.number JOIN reached r ON r.number = k.a AND r.distance = p.distance - 1),
+    whole AS (SELECT nodes FROM path WHERE distance = 0 AND len(nodes) > 1),
+    step AS (SELECT nodes, unnest(nodes[:-2]) AS a, unnest(nodes[2:]) AS b FROM whole),
+    pair AS (SELECT DISTINCT a, b FROM step),
+    weight AS (SELECT pair.a, pair.b, sum(CASE WHEN m.is_post THEN 1.0::DOUBLE ELSE 0.5::DOUBLE END) AS weight
+               FROM pair JOIN message c ON c.creator IN (pair.a, pair.b) JOIN message m ON m.number = c.reply_of
+               WHERE m.creator IN (pair.a, pair.b) AND m.creator <> c.creator GROUP BY ALL)
+SELECT nodes, coalesce(sum(w.weight), 0.0)::DOUBLE AS weight
+FROM step LEFT JOIN weight w ON w.a = step.a AND w.b = step.b
+GROUP BY nodes ORDER BY weight DESC;
