@@ -49,6 +49,8 @@ _CHECKSUM_BYTES = 4
 
 FileIdentity = tuple[int, ...]
 """Identifies a file: device, inode, size, times of modification and change."""
+FolderStamp = tuple[int, int, int]
+"""The inode of a folder and its times of modification and change."""
 
 
 class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -231,14 +233,18 @@ class CommitLog:
 
     # -- quick checks in a folder ----------------------------------------------------------------
 
-    def folder_time(self) -> int | None:
-        """Return when an entry was last created or removed; None on an object store or without a log."""
+    def folder_stamp(self) -> FolderStamp | None:
+        """Return what changes if an entry is created or removed; None on an object store or without a log.
+
+        Two changes within the resolution of the clock of the file system have the same times.
+        """
         if self._folder is None:
             return None
         try:
-            return os.stat(self._folder).st_mtime_ns  # noqa: PTH116 (pathlib takes ten times as long as the call itself)
+            found = os.stat(self._folder)  # noqa: PTH116 (pathlib takes ten times as long as the call itself)
         except OSError:
             return None
+        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
     def has(self, name: str) -> bool:
         """Return True if the file of an entry exists."""

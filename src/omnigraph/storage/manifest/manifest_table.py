@@ -37,6 +37,7 @@ from omnigraph.storage.manifest.commit_log import (
     LOOK_AGE_S,
     CommitLog,
     FileIdentity,
+    FolderStamp,
     LogEntry,
     LogRecord,
     encode_entry,
@@ -58,6 +59,8 @@ _OVERLAY_VERSIONS = 256
 """A handle that is so many versions after its checkpoint reads a newer one, if there is one."""
 _KEEP_ENTRIES = 64
 """Versions before a checkpoint whose entries are kept for processes that are a little behind."""
+_SETTLED_S = 3.0
+"""The age of a folder stamp from which every change gives another one. The times of files have steps of at most 2 s."""
 _READ_TRIES = 20
 _CHECKPOINT_TRIES = 3
 _NEXT_MAX = 3
@@ -154,12 +157,14 @@ class _Look:
     """A look at the store that found a version to be the newest: the version after it did not exist when it began."""
 
     version: ManifestVersion
-    folder_time: int | None
-    """The modification time of the log folder when the look began; None if it is unknown or on an object store."""
+    folder_stamp: FolderStamp | None
+    """Of the log folder when the look began; None if it is unknown or on an object store."""
     at: tuple[float, float]
     """When it began: monotonic time and wall-clock time."""
     listed_at: float
     """The monotonic time of the last look that listed the entries."""
+    is_settled: bool = False
+    """True if the next change of the log folder changes its stamp."""
 
     @property
     def is_recent(self) -> bool:
@@ -217,7 +222,7 @@ class ManifestTable:
         for attempt in range(_READ_TRIES):
             last = self._last
             try:
-                folder_time = self._log.folder_time()
+                stamp = self._log.folder_stamp()
                 at = _now()
                 found = self._newest(last.epoch if last is not None else 0)
                 if found is None:
@@ -227,7 +232,7 @@ class ManifestTable:
                     found = replace(found, epoch=last.epoch + 1)
                     self._checkpoints.reset()
                 if self._keep(found, last):
-                    self._look = _Look(found, folder_time, at, at[0])
+                    self._look = _Look(found, stamp, at, at[0])
                     return found
             except lance_errors() as error:
                 # A publisher may have dropped the version of the checkpoint that was just opened.
@@ -295,17 +300,19 @@ class ManifestTable:
     def refresh(self, known: ManifestVersion) -> ManifestVersion:
         """Return the newest version; `known` itself if nothing was published."""
         look = self._look if self._look is not None and self._look.version is known else None
-        folder_time = self._log.folder_time()
-        if (
-            folder_time is not None
-            and look is not None
-            and look.folder_time == folder_time
-            and known.entry is not None
-            and not self._log.has(known.next_entry)
-            and known.file_identity is not None
-            and self._log.identity(known.entry) == known.file_identity
-        ):
-            return known
+        stamp = self._log.folder_stamp()
+        if look is not None and stamp is not None and look.folder_stamp == stamp:
+            if look.is_settled:
+                return known
+            if (
+                known.entry is not None
+                and not self._log.has(known.next_entry)
+                and known.file_identity is not None
+                and self._log.identity(known.entry) == known.file_identity
+            ):
+                if time.monotonic() - look.at[0] > _SETTLED_S:
+                    self._look = replace(look, is_settled=True)
+                return known
         at = _now()
         found: ManifestVersion | None = None
         listed_at = at[0]
@@ -316,7 +323,7 @@ class ManifestTable:
                 found, listed_at = self._listed(known), at[0]
         if found is None or not self._keep(found, known):
             return self.read()
-        self._look = _Look(found, folder_time, at, listed_at)
+        self._look = _Look(found, stamp, at, listed_at)
         return found
 
     def _next(self, known: ManifestVersion, look: _Look) -> ManifestVersion | None:

@@ -84,6 +84,38 @@ def test_an_unchanged_manifest_is_recognised_without_opening_a_file(tmp_path, mo
     assert manifest.refresh(known) is known
 
 
+def test_a_settled_manifest_is_recognised_by_its_folder_alone(tmp_path, monkeypatch):
+    writer, first = new_manifest(tmp_path)
+    version = step(writer, first)
+    reader = manifest_at(tmp_path)
+    known = reader.read()
+    clock = [manifest_module.time.monotonic()]
+    monkeypatch.setattr(manifest_module.time, "monotonic", lambda: clock[0])
+    asked: list[str] = []
+    has = CommitLog.has
+    monkeypatch.setattr(CommitLog, "has", lambda self, name: (asked.append(name), has(self, name))[1])
+    for _ in range(3):
+        assert reader.refresh(known) is known
+    assert len(asked) == 3, "the folder changed a moment ago: its times need not show the next change"
+    clock[0] += 10
+    for _ in range(3):
+        assert reader.refresh(known) is known
+    assert len(asked) == 4
+    for number in range(3):
+        version = step(writer, version)
+        known = reader.refresh(known)
+        assert known.id == version.id, number
+    # A graph that is put in place of another one has another folder.
+    clock[0] += 10
+    assert reader.refresh(known) is known
+    shutil.move(tmp_path / "__log", tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "__log")
+    asked.clear()
+    assert reader.refresh(known).id == version.id
+    assert reader._look is not None
+    assert not reader._look.is_settled
+
+
 @pytest.mark.parametrize("others", [1, 2, 63, 64, 65, 130, 1_000])
 def test_publishes_of_others_are_seen_even_after_trimming(tmp_path, others):
     reader, known = new_manifest(tmp_path)
