@@ -15,7 +15,7 @@ from bench.snb.generate import SEED, START, Array, Data
 
 FOLDER = Path(__file__).parent
 SCHEMA = (FOLDER / "schema.pg").read_text(encoding="utf-8")
-GROUPS = ("short", "complex")
+GROUPS = ("short", "complex", "bi")
 UNORDERED = frozenset({"ic14"})
 """Queries whose definitions leave the order of some rows open."""
 Params = dict[str, Any]
@@ -73,13 +73,12 @@ class Parameters:
         return [self._draw(name, rng) for _ in range(count)]
 
     def _draw(self, name: str, rng: np.random.Generator) -> Params:
-        return {key: draw(self, rng) for key, draw in PARAMETERS[name].items()}
+        draws = PARAMETERS[name]
+        return {key: draw(self, rng) for key, draw in draws.items()} if isinstance(draws, dict) else draws(self, rng)
 
     def one(self, rng: np.random.Generator, type_: str, column: str = "number") -> Any:
         """A random value of a column."""
-        values = self._columns.get((type_, column))
-        if values is None:
-            values = self._columns[type_, column] = self.data.read(type_)[column].to_numpy()
+        values = self.column(type_, column)
         value = values[int(rng.integers(0, len(values)))]
         return value.item() if isinstance(value, np.generic) else value
 
@@ -96,6 +95,19 @@ class Parameters:
         """A tag; those of many posts more often."""
         names = self.data.read("Tag")["name"].to_pylist()
         return str(names[int(self.one(rng, "PostHasTag", "to"))])
+
+    def column(self, type_: str, column: str) -> Array:
+        """All values of a column."""
+        values = self._columns.get((type_, column))
+        if values is None:
+            values = self._columns[type_, column] = self.data.read(type_)[column].to_numpy(zero_copy_only=False)
+        return values
+
+    def posts_by(self, person: int) -> Array:
+        """The rows of `PostHasTag` of the posts of a person."""
+        own = self.column("PostHasCreator", "from")[self.column("PostHasCreator", "to") == person]
+        rows: Array = np.flatnonzero(np.isin(self.column("PostHasTag", "from"), own))
+        return rows
 
     def tag_class(self, rng: np.random.Generator) -> str:
         """A tag class; those of many tags more often."""
@@ -136,6 +148,15 @@ def _first_name(parameters: Parameters, rng: np.random.Generator) -> str:
     return str(parameters.one(rng, "Person", "firstName"))
 
 
+def _city(parameters: Parameters, rng: np.random.Generator) -> int:
+    return int(parameters.one(rng, "PersonIsLocatedIn", "to"))
+
+
+def _company(parameters: Parameters, rng: np.random.Generator) -> str:
+    names = parameters.data.read("Organisation")["name"].to_pylist()
+    return str(names[int(parameters.one(rng, "WorkAt", "to"))])
+
+
 def _day(low: int, high: int) -> Draw:
     """The start of a day, counted from the first day of the network."""
     return lambda _, rng: FIRST_DAY + timedelta(days=int(rng.integers(low, high)))
@@ -145,7 +166,34 @@ def _number(low: int, high: int) -> Draw:
     return lambda _, rng: int(rng.integers(low, high))
 
 
-PARAMETERS: dict[str, dict[str, Draw]] = {
+def _two_topics(parameters: Parameters, rng: np.random.Generator) -> Params:
+    """The tags and days of two posts of one person."""
+    rows = parameters.posts_by(int(parameters.one(rng, "PostHasCreator", "to")))
+    names = parameters.column("Tag", "name")
+    created = dict(zip(parameters.column("Post", "number"), parameters.column("Post", "creationDate"), strict=True))
+    found: Params = {}
+    for which, row in zip("AB", rng.choice(rows, 2) if len(rows) else (0, 0), strict=True):
+        day = created[parameters.column("PostHasTag", "from")[row]].astype("datetime64[D]").astype(datetime)
+        found |= {f"tag{which}": str(names[parameters.column("PostHasTag", "to")[row]])}
+        found |= {f"date{which}": datetime(day.year, day.month, day.day)}
+    return found | {"most": int(rng.integers(3, 7))}
+
+
+def _candidate(parameters: Parameters, rng: np.random.Generator) -> Params:
+    """A person, and a company of a person who studied with a friend."""
+    knows = parameters.data.read("Knows")
+    rows = np.flatnonzero(knows["studied"].is_valid().to_numpy())
+    row = int(rng.choice(rows))
+    ends = [int(knows[side][row].as_py()) for side in ("from", "to")]
+    names = parameters.column("Organisation", "name")
+    for person, other in (ends, ends[::-1]):
+        at = np.flatnonzero(parameters.column("WorkAt", "from") == other)
+        if len(at):
+            return {"company": str(names[parameters.column("WorkAt", "to")[at[0]]]), "person": person}
+    return {"company": _company(parameters, rng), "person": ends[0]}
+
+
+PARAMETERS: dict[str, dict[str, Draw] | Callable[[Parameters, np.random.Generator], Params]] = {
     **{name: {"person": _person} for name in ("is1", "is2", "is3", "ic7", "ic8")},
     **{name: {"message": _message} for name in ("is4", "is5", "is6", "is7")},
     "ic1": {"person": _person, "firstName": _first_name},
@@ -163,4 +211,16 @@ PARAMETERS: dict[str, dict[str, Draw]] = {
     "ic12": {"person": _person, "tagClass": _tag_class},
     "ic14": {"person1": _person, "person2": _person},
     "ic13": {"person1": _person, "person2": _person},
+    "bi1": {"datetime": _day(600, 1095)},
+    "bi2": {"tagClass": _tag_class, "date": _day(100, 900)},
+    "bi3": {"tagClass": _tag_class, "country": _country},
+    **{name: {"tag": _tag} for name in ("bi5", "bi6", "bi7", "bi18")},
+    "bi8": {"tag": _tag, "startDate": _day(300, 600), "endDate": _day(900, 1095)},
+    "bi9": {"startDate": _day(400, 500), "endDate": _day(560, 600)},
+    "bi10": {"person": _person, "country": _country, "tagClass": _tag_class},
+    "bi11": {"country": _country, "startDate": _day(0, 300), "endDate": _day(800, 1095)},
+    "bi16": _two_topics,
+    "bi17": {"tag": _tag, "hours": _number(8, 17)},
+    "bi19": {"city1": _city, "city2": _city},
+    "bi20": _candidate,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from omnigraph.query.syntax.format import format_queries
 from omnigraph.schema.check import compile_schema
 
 SCALE = 0.003
-SETS = 8
+SETS = 6
 """Sets of parameters of each query."""
 
 
