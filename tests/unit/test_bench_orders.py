@@ -28,8 +28,8 @@ def test_orders_agree_long(tmp_path, number, monkeypatch):
 
 
 def test_disagreement_is_reported(graph, monkeypatch):
-    results = iter([([1], 1.0), ([2], 1.0)])
-    monkeypatch.setattr(orders, "_run", lambda *_: next(results))
+    results = iter([[1], [2]])
+    monkeypatch.setattr(orders, "_rows", lambda *_: next(results))
     with pytest.raises(orders.Disagreement):
         orders.compare(graph, "query q() { match { $v0: A $v0 aa $v1 } return { $v0.key } }", 1)
 

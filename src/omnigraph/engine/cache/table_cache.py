@@ -271,6 +271,11 @@ class TableData:
             return None
         return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
+    def known_codes(self, name: str) -> DictionaryCodes | None:
+        """Return the dictionary codes of a text column if they are in memory; else None."""
+        found = self.cache.find((*self.key, f"codes:{self.column_key(name)}"))
+        return None if found is None else found.codes
+
     @timed("storage", "table_read")
     def read(self, name: str) -> pa.ChunkedArray:
         """Read a complete column in row order without caching it."""

@@ -108,6 +108,8 @@ class MatchPipeline:
             op = pipeline[position]
             self._context.check()
             started = time.perf_counter()
+            if not bindings.count and all(isinstance(left, _SKIPPED) for left in pipeline[position:]):
+                return self._without_rows(pipeline[position:], bindings)
             if isinstance(op, ir.Expand | ir.FindPaths | ir.PathSteps):
                 bindings = drop_absent(bindings, op)
             counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
@@ -303,10 +305,22 @@ class MatchPipeline:
         self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, positions: Numbers, targets: Numbers
     ) -> BindingTable:
         """Bind the far node. Its conditions are evaluated before other columns are copied."""
-        keep = self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
+        keep = self._arriving(op, far, targets)
         if keep is not None:
             positions, targets = positions[keep], targets[keep]
         return bindings.take(positions).bind(op.dst_var, far, targets)
+
+    def _arriving(self, op: ir.Expand, far: ColumnSource, targets: Numbers) -> Mask | None:
+        """Return a mask of the far nodes that satisfy their conditions; None for all."""
+        if op.dst_filters and isinstance(far, TableData):
+            keyed = self._by_key(ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters), far)
+            if keyed is not None:
+                # A key gives one node at most, which is compared by its number.
+                found, others = keyed
+                passing = self._passing(op.dst_var, found, others)
+                numbers = found.numbers if passing is None else found.numbers[passing]
+                return targets == numbers[0] if len(numbers) else np.zeros(len(targets), bool)
+        return self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
 
     def _expand_edges(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, room: Room) -> BindingTable:
         assert op.edge_var is not None
@@ -392,6 +406,17 @@ class MatchPipeline:
             mask = mask & self._evaluator.mask(condition, some)
         return mask
 
+    def _without_rows(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
+        """Bind the variables of some operators that do not run because there is no row."""
+        for op in pipeline:
+            started = time.perf_counter()
+            if isinstance(op, ir.NodeScan):
+                bindings = bindings.bind(op.var, self._context.table(TableKey.node(op.type_name)), EMPTY)
+            elif isinstance(op, ir.Expand):
+                bindings = self._nothing(op, bindings, self._context.table(TableKey.node(op.dst_type)))
+            self._context.profile.note(op, 0, started)
+        return bindings
+
     def _nothing(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource) -> BindingTable:
         empty = np.zeros(0, np.int64)
         result = bindings.take(empty)
@@ -472,6 +497,8 @@ class MatchPipeline:
 
 
 _ROW = "_#row"
+_SKIPPED = (ir.NodeScan, ir.Expand, ir.Filter, ir.AntiJoin)
+"""Operators that do not run without rows."""
 
 
 def _drop_unused(bindings: BindingTable, live: frozenset[str], *, distinct: bool = False) -> BindingTable:

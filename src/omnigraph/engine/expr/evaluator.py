@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import column_of
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import paced
@@ -128,8 +128,12 @@ class Evaluator:
                 numbers = bound.plain(prop.name) if test.always is None else None
                 if numbers is not None:
                     return test.of_numbers(numbers)
-            elif op in ("=", "!=") and prop.type.is_text and bound.count >= tuning.current.text_codes_rows_min:
-                codes = bound.data.codes(prop.name, bound.count)
+            elif op in ("=", "!=") and prop.type.is_text:
+                data = bound.data
+                if bound.count >= tuning.current.text_codes_rows_min:
+                    codes = data.codes(prop.name, bound.count)
+                else:
+                    codes = data.known_codes(prop.name) if isinstance(data, TableData) else None
                 if codes is not None:
                     rows = codes.rows if bound.whole else codes.rows[bound.numbers]
                     code = codes.of.get(value, -2)

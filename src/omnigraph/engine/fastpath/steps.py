@@ -24,7 +24,7 @@ from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.plan.liveness import live_after
 from omnigraph.engine.plan.point_lookup import id_tests
-from omnigraph.engine.plan.variable_types import bound_by
+from omnigraph.engine.plan.variable_types import bound_by, node_types
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
@@ -127,8 +127,14 @@ def compile_steps(
     """
     steps: list[ChainStep] = []
     pipeline = tuple(_one_by_one(pipeline, catalog))
+    types = node_types(pipeline)
     for op, live in zip(pipeline, live_after(pipeline, at_end), strict=True):
         kept = tuple(var for var in columns if var in live)
+        keyed = _key_predicate(op, types, catalog) if isinstance(op, ir.Filter) else None
+        if keyed is not None:
+            steps.append(_filter(keyed, kept))
+            columns = kept
+            continue
         step = _compile_step(catalog, start, op, columns, kept, live, distinct=distinct)
         if step is None:
             return None
@@ -163,7 +169,9 @@ def _compile_step(
             arrives = op.dst_var in live
             if not single:
                 return _reach(op, kept, arrives=arrives)
-            return _hop_to_set(op) if distinct and arrives and not kept else _hop(op, kept, arrives=arrives)
+            if distinct and not arrives:
+                return _filter(_has_neighbour(op), kept)
+            return _hop_to_set(op) if distinct and not kept else _hop(op, kept, arrives=arrives)
         case _:
             return None
 
@@ -318,6 +326,41 @@ def _row_predicate(condition: ir.Condition) -> RowPredicate:
     return compare
 
 
+def _key_predicate(op: ir.Filter, types: Mapping[str, str], catalog: Catalog) -> RowPredicate | None:
+    """Return the test whether a node has a key: it is found by its key and compared by its row number.
+
+    None if a condition is no such test.
+    """
+    (var,) = variables if len(variables := {*ir.variables_of(op.condition)}) == 1 else (None,)
+    if var is None or var not in types:
+        return None
+    scan = ir.NodeScan(var, types[var], (op.condition,))
+    keyed = next(id_tests(scan, catalog), None)
+    if keyed is None:
+        return None
+    _, prop, key = keyed
+
+    def compare(rows: ChainRows) -> Mask:
+        value = rows.params[key.name] if isinstance(key, ir.ParamRef) else key.value
+        id_ = id_of_key(value, prop.type)
+        if id_ is None and value is not None:
+            raise TooManyRows  # the executor compares the value with the column
+        number = None if id_ is None else find(rows.context.stored_table(TableKey.node(scan.type_name)), id_)
+        return np.zeros(rows.count, bool) if number is None else rows.numbers(scan.var) == number
+
+    return compare
+
+
+def _has_neighbour(op: ir.Expand) -> RowPredicate:
+    """Return the test whether a hop leads anywhere."""
+
+    def linked(rows: ChainRows) -> Mask:
+        neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
+        return neighbours.degrees(rows.numbers(op.src_var)) > 0
+
+    return linked
+
+
 def _meets(start: str, op: ir.Expand) -> RowPredicate:
     """Return the test whether the two ends of a hop are connected."""
 
@@ -341,7 +384,7 @@ def _anti_join(
     if isinstance(first, ir.Expand) and _is_check(first):
         meets = _meets(start, first)
         return _filter(lambda rows: ~meets(rows), kept)
-    steps = compile_steps(catalog, start, op.inner, frozenset({_ROW}), (*columns, _ROW))
+    steps = compile_steps(catalog, start, op.inner, frozenset({_ROW}), (*columns, _ROW), distinct=True)
     if steps is None:
         return None
 

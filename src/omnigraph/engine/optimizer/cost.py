@@ -12,7 +12,8 @@
                        edges followed from one side x COMMON
     check              rows x CHECK
     filter             rows x cost of the condition
-    every operator     OPERATOR
+    every condition    NUMBER_CALL, TEXT_CALL or OTHER_CALL, x the probability that it runs
+    every operator     OPERATOR, x the probability that it runs: without a row it does not
     a plan that does not start at a key, and is therefore not compiled to a chain
                        PIPELINE
 
@@ -43,6 +44,23 @@ _TEXT_EQUALITY = 1.0
 """Texts with few distinct values are compared by their dictionary codes."""
 _TEXT_TEST = 10.0
 _OTHER_TEST = 25.0
+NUMBER_CALL = 3_000.0
+TEXT_CALL = 20_000.0
+OTHER_CALL = 50_000.0
+"""Fixed costs of a condition: numbers and keys are compared by numpy, texts by their codes, other values by Arrow."""
+
+
+def call_cost(condition: ir.Condition) -> float:
+    """Return the fixed cost of a condition other than a key."""
+    match condition:
+        case ir.Compare(
+            op="=" | "!=" | "<" | "<=" | ">" | ">=", left=ir.Prop() as prop, right=ir.Const() | ir.ParamRef()
+        ):
+            if prop.type.is_integer or prop.type.is_float:
+                return NUMBER_CALL
+            return TEXT_CALL if prop.type.is_text and condition.op in ("=", "!=") else OTHER_CALL
+        case _:
+            return OTHER_CALL
 
 
 def condition_cost(condition: ir.Condition) -> float:

@@ -27,6 +27,8 @@ _GREEDY_WIDTH = 3
 _DISTANCE_MAX = 64
 """Hops for which the reached nodes are estimated; nearly all nodes are reached before."""
 _NOTHING = 1e-6
+_RUNS_MIN = 0.1
+"""The least probability that an operator runs. It bounds the cost of the vertices that are not bound yet."""
 
 
 class Step(NamedTuple):
@@ -85,6 +87,8 @@ class _Problem:
     scan: list[float] = field(default_factory=list)
     test: list[float] = field(default_factory=list)
     """Cost of the conditions of each vertex for one row."""
+    call: list[float] = field(default_factory=list)
+    """Fixed cost of the conditions of each vertex."""
     unique: list[bool] = field(default_factory=list)
     """True if a key gives the vertex."""
     edges: list[_Edge] = field(default_factory=list)
@@ -133,13 +137,19 @@ class OrderSearch:
         pattern, p = self._pattern, _Problem(counting=live_at_end is not None)
         for vertex in pattern.vertices:
             size = float(max(self._statistics.nodes(vertex.type_name), 1)) if vertex.type_name else 1.0
-            unique = any(map(self._selectivity.is_key, vertex.filters))
+            keys = [*map(self._selectivity.is_key, vertex.filters)]
+            unique = any(keys)
+            call = sum(
+                cost.NUMBER_CALL if key else cost.call_cost(condition)
+                for key, condition in zip(keys, vertex.filters, strict=True)
+            )
             share = 1 / size if unique else self._selectivity.share(vertex.filters)
             test = cost.conditions_cost(vertex.filters)
             p.sizes.append(size)
             p.rows.append(size * share)
             p.test.append(test)
-            p.scan.append(cost.LOOKUP if unique else cost.OPERATOR + size * test)
+            p.call.append(call)
+            p.scan.append(cost.LOOKUP + call - cost.NUMBER_CALL if unique else cost.OPERATOR + size * test + call)
             p.unique.append(unique)
             p.at.append([])
             p.loops.append([])
@@ -267,7 +277,8 @@ class OrderSearch:
         known: dict[int, float] = {mask: state.cost for mask, state in starts}
         # Every vertex that is not bound yet costs at least its lower bound (A*). A number of its own makes the order of
         # equally cheap states definite.
-        least = [cost.LOOKUP if unique else cost.OPERATOR for unique in self._p.unique]
+        runs = _runs(self._fewest_rows())
+        least = [runs * (cost.LOOKUP if unique else cost.OPERATOR) for unique in self._p.unique]
         queue: list[tuple[float, int, int, float, _State]] = []
         for number, (mask, state) in enumerate(starts):
             rest = sum(bound for vertex, bound in enumerate(least) if not mask >> vertex & 1)
@@ -294,6 +305,20 @@ class OrderSearch:
                         left = rest - least[vertex]
                         heapq.heappush(queue, (found.cost + left, grown, number, left, found))
 
+    def _fewest_rows(self) -> float:
+        """Return a lower bound of the rows of every state: conditions and hops to few nodes reduce one row."""
+        p = self._p
+        fewest = 1.0
+        for rows, size in zip(p.rows, p.sizes, strict=True):
+            fewest *= rows / size
+        for _, share, _ in p.predicates:
+            fewest *= share
+        if len(p.edges) >= len(p.sizes):
+            return 0.0  # a cycle is checked
+        for edge in p.edges:
+            fewest *= min(*edge.reach, 1.0)
+        return fewest
+
     def _candidates(self, mask: int) -> Sequence[int]:
         """Return the vertices that may be bound next: those that a hop reaches or a key gives, else all."""
         p = self._p
@@ -316,7 +341,7 @@ class OrderSearch:
         """Bind a vertex by a scan; every hop to it is checked."""
         p = self._p
         rows = state.rows * p.rows[vertex]
-        spent = p.scan[vertex]
+        spent = p.scan[vertex] * _runs(state.rows)
         if mask:
             spent += rows * cost.ROW
         elif not p.unique[vertex]:
@@ -325,7 +350,7 @@ class OrderSearch:
         checks = (*(at for at, end in p.at[vertex] if mask >> end & 1), *p.loops[vertex])
         found = rows
         for at in checks:
-            spent += cost.OPERATOR + rows * self._check_cost(at)
+            spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
         return self._finished(state, (vertex, None, checks, rows, spent, found), mask, grown)
 
@@ -345,11 +370,11 @@ class OrderSearch:
         bare = p.counting and not live >> vertex & 1 and p.test[vertex] == 0 and not loops
         if bare and not others and edge.plain:
             # The far end is not used: rows are weighted by degrees.
-            spent = cost.OPERATOR + rows * cost.DEGREE
+            spent = _operator(rows) + rows * cost.DEGREE
             return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent, rows * fan), mask, grown)
         if bare and len(others) == 1 and edge.plain and p.edges[others[0]].plain:
             # The far end only closes a cycle: common neighbours are counted.
-            spent = cost.OPERATOR + rows * (cost.SOURCE + fan * cost.COMMON)
+            spent = _operator(rows) + rows * (cost.SOURCE + fan * cost.COMMON)
             met = min(fan * self._check_share(others[0]), 1.0)
             move = (vertex, first, (others[0],), rows * met, spent, rows * fan)
             return self._finished(state, move, mask, grown)
@@ -360,11 +385,13 @@ class OrderSearch:
             follow = min(follow, edge.edges * cost.EDGE)
         if not edge.single:
             follow += rows * edge.steps[near] * cost.STEP
-        spent = cost.OPERATOR + rows * cost.SOURCE + follow + min(middle, p.sizes[vertex]) * p.test[vertex]
+        spent = _operator(rows) + rows * cost.SOURCE + follow + min(middle, p.sizes[vertex]) * p.test[vertex]
+        if p.call[vertex]:
+            spent += p.call[vertex] * _runs(middle)
         rows = middle * p.rows[vertex] / p.sizes[vertex]
         checks = (*others, *loops)
         for at in checks:
-            spent += cost.OPERATOR + rows * self._check_cost(at)
+            spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
         return self._finished(state, (vertex, first, checks, rows, spent, middle), mask, grown)
 
@@ -393,7 +420,7 @@ class OrderSearch:
         checks = [at for at, edge in enumerate(p.edges) if mask >> edge.ends[0] & mask >> edge.ends[1] & 1]
         rows, spent = state.rows, 0.0
         for at in checks:
-            spent += cost.OPERATOR + rows * self._check_cost(at)
+            spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
         if not checks:
             return state
@@ -447,6 +474,16 @@ def _order(state: _State) -> Order:
         steps.append(at.step)
         at = at.before
     return Order(tuple(reversed(steps)), state.cost, state.rows)
+
+
+def _runs(rows: float) -> float:
+    """Return the probability that an operator on some rows runs: without a row it does not."""
+    return 1.0 if rows >= 1.0 else max(rows, _RUNS_MIN)
+
+
+def _operator(rows: float) -> float:
+    """Return the fixed cost of an operator on some rows."""
+    return cost.OPERATOR * _runs(rows)
 
 
 def _side(hop: Hop, vertex: int) -> str:

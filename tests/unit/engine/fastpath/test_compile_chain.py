@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.plan.prepared_query import prepare
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, InputError, LimitReached
@@ -182,6 +183,12 @@ MATCHES = [
     '$p knows $a $q: P { name: "p5" } $a knows $q',
     '$q: P { name: "none" } $p knows $a $a knows $q',
     '$p knows $q not { $r: P { name: "p2" } $q knows $r }',
+    '$p knows $q $q.name = "p5"',
+    '$p knows $q $q likes $a $a.name = "p8" $a.age > 2',
+    '$p knows $q $q.name = "none"',
+    "$p knows $q $q.name = $k",
+    "$p knows $q $q likes $a $p likes $b",
+    "$p knows $q not { $q likes $r $r knows $s }",
 ]
 SHOWN = [
     ("$q.name, $q.n", ""),
@@ -296,3 +303,11 @@ def test_negative_limit_is_refused(crowd):
     text = "query q($k: String, $some: I64) { match { $p: P { name: $k } } return { $p.n } limit $some }"
     with pytest.raises(InputError, match="must not be negative"):
         crowd.query(text, params={"k": "p1", "some": -1})
+
+
+def test_key_of_a_far_end_is_compared_by_its_row_number(crowd, monkeypatch):
+    text = 'query q() { match { $p: P { name: "p2" } $p knows $q $q.name = "p5" } return { $q.age } }'
+    expected = by_pipeline(crowd, text, None).to_pylist()
+    monkeypatch.setattr(Evaluator, "mask", None)
+    assert crowd.query(text).to_pylist() == expected
+    assert by_pipeline(crowd, text, None).to_pylist() == expected

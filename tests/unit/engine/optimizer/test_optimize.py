@@ -154,7 +154,7 @@ BLOCKS = {
     'optional { $p knows $q $q worksAt $f $f.name = "f1" $p.age > 3 }': "qf",
     '$p knows $r optional { $p knows $q $q knows $r $q: Person { name: "p7" } }': "rq",
     'optional { $p knows $r $r.age = 3 } optional { $r knows $q $q.name = "p7" }': "rq",
-    'not { $p knows $q $q worksAt $f $f.name = "f1" $p.age > 3 }': "p",
+    'not { $p knows $r $r knows $q $q worksAt $f $f.name = "f1" $p.age > 3 }': "p",
     '$p knows $r not { $p knows $q $q knows $r $q: Person { name: "p7" } }': "r",
     'optional { $p knows $r $r.age = 3 } not { $r knows $q $q.name = "p7" }': "r",
 }
