@@ -1,6 +1,7 @@
 """Run the benchmarks named on the command line, or all of them, in their short form, and print one table.
 
 `python -m bench.storage --full`, and likewise `bench.write` and `bench.commit`, use the sizes the targets were set for.
+`python -m bench snb --scale 1` runs the social-network workload beside its peers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from bench import (
 )
 from bench.read import side_by_side
 from bench.search import side_by_side as search
+from bench.snb import side_by_side as snb
+from bench.snb.__main__ import main as snb_main
 
 BENCHMARKS = {
     "authenticate": authenticate.figures,
@@ -36,6 +39,7 @@ BENCHMARKS = {
     "pipeline": pipeline.figures,
     "read": side_by_side.figures,
     "search": search.figures,
+    "snb": snb.figures,
     "start": start.figures,
     "statistics": statistics_cost.figures,
     "storage": storage.figures,
@@ -44,6 +48,8 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> int:
+    if names[:1] == ["snb"] and len(names) > 1 and names[1].startswith("-"):
+        return snb_main(names[1:])
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)

@@ -9,15 +9,17 @@ import pytest
 from bench.snb import oracle
 from bench.snb.compare import normal
 from bench.snb.generate import Data, Generator, Size, make
-from bench.snb.systems import load
-from bench.snb.workload import FOLDER, PARAMETERS, SCHEMA, Parameters, queries, sections
+from bench.snb.side_by_side import OURS, Disagreement, Line, compare_and_time, means, run
+from bench.snb.side_by_side import table as shown_table
+from bench.snb.workload import FOLDER, PARAMETERS, SCHEMA, Parameters, Query, queries, sections
 
+import omnigraph as og
 from omnigraph.query.lint import lint
 from omnigraph.query.syntax.format import format_queries
 from omnigraph.schema.check import compile_schema
 
 SCALE = 0.003
-SETS = 6
+SETS = 5
 """Sets of parameters of each query."""
 
 
@@ -140,10 +142,26 @@ def test_every_query_has_parameters_and_an_oracle(data):
     assert parameters.of("ic2", 3) != parameters.of("ic9", 3)
 
 
-def test_every_answer_is_that_of_duckdb(data, tmp_path):
-    db = duckdb.connect()
-    oracle.fill(db, data)
-    graph = load(data, tmp_path / "graph")
+@pytest.fixture(scope="module")
+def lines(data) -> list[Line]:
+    """Two queries on two systems, which are loaded by this."""
+    chosen = [query for query in queries() if query.name in ("is3", "ic13")]
+    return run(SCALE, data.folder.parents[1], [OURS, "duckdb"], chosen, sets=2, rounds=1, budget_s=0)
+
+
+def test_systems_are_loaded_and_take_turns(lines):
+    assert [line.query.name for line in lines] == ["is3", "ic13"]
+    assert all(set(line.calls) == {OURS, "duckdb"} and len(line.calls[OURS]) == 1 for line in lines)
+    shown = shown_table(lines, [OURS, "duckdb"])
+    assert "ic13" in shown
+    assert "geometric mean of the complex reads" in shown
+
+
+def test_every_answer_is_that_of_duckdb(data, lines):
+    del lines
+    folder = data.folder.parent
+    graph = og.open(folder / OURS / "graph")
+    db = duckdb.connect(str(folder / "duckdb" / "db"), read_only=True)
     parameters = Parameters(data)
     answered = set()
     for query in queries():
@@ -153,6 +171,36 @@ def test_every_answer_is_that_of_duckdb(data, tmp_path):
             if expected:
                 answered.add(query.name)
     assert answered == set(PARAMETERS), "some set of parameters of each query must have an answer"
+
+
+def test_means_are_of_the_fastest_peer():
+    def line(group: str, **ms: float) -> Line:
+        return Line(Query("q", group, "", ""), 0, {name: [1e9, value, 0] for name, value in ms.items()})
+
+    found = means([line("short", omnigraph=2), line("bi", omnigraph=1, a=8, b=9), line("bi", omnigraph=2, a=9, b=1)])
+    assert found == {"bi": pytest.approx(2.0)}
+
+
+def test_a_wrong_answer_stops_the_run():
+    class Fixed:
+        def __init__(self, rows: list[tuple[int]] | None) -> None:
+            self.rows = rows
+
+        def call(self, what: str, *_: object) -> object:
+            return self.rows is not None if what == "can" else (self.rows, 1.0)
+
+    query, other = Query("q", "bi", "", ""), Query("q", "bi", "", "", ordered=False)
+    systems = {
+        OURS: Fixed([(1,), (2,)]),
+        "same": Fixed([(1,), (2,)]),
+        "none": Fixed(None),
+        "turned": Fixed([(2,), (1,)]),
+    }
+    with pytest.raises(Disagreement, match="turned says"):
+        compare_and_time(query, systems, [{}], rounds=1, budget_s=0)
+    line = compare_and_time(other, systems, [{}, {}], rounds=2, budget_s=9)
+    assert line.rows == 2
+    assert {name: len(calls) for name, calls in line.calls.items()} == {OURS: 4, "same": 4, "turned": 4}
 
 
 def test_queries_are_formatted_and_have_no_warnings():
