@@ -2,7 +2,8 @@
 
 A caller that can abandon a write runs it inside `cancelled_by`, or as an operation with checkpoints. The write calls
 `check_cancelled` between its steps and immediately before each attempt to publish, so a stopped write makes nothing
-visible. A published write runs on: `ignore_cancellation` ends the effect of both.
+visible. A published write runs on: `ignore_cancellation` ends the effect of both. Work after the publish that may be
+left out runs inside the `Limits` that were taken before it.
 """
 
 from __future__ import annotations
@@ -51,3 +52,32 @@ def ignore_cancellation() -> None:
         _current.set(None)
     if current.get() is not None:
         current.set(None)
+
+
+class Limits:
+    """The limits of an operation, taken before it publishes."""
+
+    def __init__(self) -> None:
+        self._cancellation = _current.get()
+        self._operation = current.get()
+
+    @property
+    def limited(self) -> bool:
+        """True if a deadline or another thread can stop the operation."""
+        return self._cancellation is not None or (self._operation is not None and self._operation.limited)
+
+    def check(self) -> None:
+        """Raise an error if the operation must stop."""
+        if self._cancellation is not None and self._cancellation.cancelled:
+            raise Cancelled("the operation was cancelled")
+        if self._operation is not None:
+            self._operation.check()
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Let the limits stop the work of a block at its checkpoints."""
+        token = current.set(self)
+        try:
+            yield
+        finally:
+            current.reset(token)

@@ -513,7 +513,7 @@ class Graph(GraphBranches):
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> list[TableStats]:
-        """Build the indexes that the schema declares and the tables lack; `idempotency_key` is as in `mutate`."""
+        """Build the indexes and search structures that the tables lack; `idempotency_key` is as in `mutate`."""
         options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
         return self._maintenance.ensure_indices(options)
 
@@ -525,7 +525,10 @@ class Graph(GraphBranches):
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> list[TableStats]:
-        """Compact the tables of a branch and update its indexes; `idempotency_key` is as in `mutate`."""
+        """Compact the tables of a branch, update its indexes and build its search structures.
+
+        `idempotency_key` is as in `mutate`.
+        """
         options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
         return self._maintenance.optimize(options)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omnigraph.bulk_options import BulkOptions
+from omnigraph.cancellation import Limits
 from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine_choice import Rejects, diff_data, export_data, keep_rejects, load_data
 from omnigraph.operations.derived import build_after_load
@@ -19,6 +20,7 @@ from omnigraph.operations.load.load_result import LoadResult, repeated_result
 from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
+from omnigraph.pipeline.runner import Progress
 from omnigraph.storage.files.input_files import writing
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import once
@@ -34,6 +36,7 @@ class GraphIO:
     def load(self, data: Any, request: LoadRequest, bulk: BulkOptions, rejects: Rejects) -> LoadResult:
         """Load records, files or DataFrames as one commit; rejected records go to `rejects`."""
         context = self._context
+        limits = Limits()
         request = replace(request, set_aside=rejects is not None, fetch=context.fetch, environ=context.environ)
         samples: Samples = {}
         result = once(
@@ -46,7 +49,8 @@ class GraphIO:
         if not result.repeated:
             keep_rejects(result.rejected, rejects)
             store_load_statistics(context.repository, result, samples, context.cache, context.catalogs)
-            build_after_load(context, result)
+            with limits.applied():
+                result = build_after_load(context, result, _progress(bulk))
         return result
 
     def embed(self, options: WriteOptions, *, types: Sequence[str] | None, again: bool) -> FillResult:
@@ -75,3 +79,9 @@ class GraphIO:
     def export_diff(self, request: DiffRequest, bulk: BulkOptions) -> DiffResult:
         """Write the changes between two snapshots to a folder of JSON lines."""
         return diff_data(self._context.repository, request, bulk, self._context.environ)
+
+
+def _progress(bulk: BulkOptions) -> Callable[[int, int], None] | None:
+    """Return the function that reports the progress of building search structures."""
+    watch = bulk.watch
+    return None if watch is None else lambda done, total: watch(Progress("build search structures", done, total))

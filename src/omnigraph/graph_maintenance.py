@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from omnigraph.cancellation import Limits
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.cache import disk_cache
 from omnigraph.operations.derived import build_derived
@@ -15,6 +17,7 @@ from omnigraph.operations.indexing import wanted_indexes
 from omnigraph.operations.store_statistics import store_statistics
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.lance.indexes import PendingIndex
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep import maintenance, verify
@@ -36,20 +39,33 @@ class GraphMaintenance:
         self._repository = context.repository
 
     def ensure_indices(self, options: WriteOptions) -> list[TableStats]:
-        """Build the missing indexes of a branch."""
+        """Build the missing indexes and search structures of a branch."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
         at_once = self._context.maintenance_concurrency
-        return maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
+        limits = Limits()
+        done = maintenance.ensure_indices(self._repository, options, wanted_indexes(catalog), at_once=at_once)
+        return self._with_derived(done, options.branch, limits)
 
     def optimize(self, options: WriteOptions, tables: Collection[str] | None = None) -> list[TableStats]:
         """Compact tables of a branch, update their indexes, and store their search structures and statistics."""
         catalog = self._context.catalogs.of(self._repository.snapshot(options.branch))
         wanted, at_once = wanted_indexes(catalog), self._context.maintenance_concurrency
+        limits = Limits()
         done = maintenance.optimize(self._repository, options, wanted=wanted, tables=tables, at_once=at_once)
+        done = self._with_derived(done, options.branch, limits)
         treated = [table.table_key for table in done]
-        build_derived(self._context, self._repository.snapshot(options.branch), treated)
         store_statistics(self._repository, options.branch, treated, self._context.cache, self._context.catalogs)
         return done
+
+    def _with_derived(self, done: list[TableStats], branch: str, limits: Limits) -> list[TableStats]:
+        """Build the search structures of the maintained tables; those that cannot be built are pending."""
+        snapshot = self._repository.snapshot(branch)
+        with limits.applied():
+            failed = build_derived(self._context, snapshot, [table.table_key for table in done])
+        pending: dict[str, list[PendingIndex]] = {}
+        for one in failed:
+            pending.setdefault(one.table_key, []).append(PendingIndex(one.column, f"not built: {one.reason}"))
+        return [replace(table, pending=(*table.pending, *pending.get(table.table_key, ()))) for table in done]
 
     def coverage(self, branch: str) -> list[TableCoverage]:
         """Return the fragments of each table of a branch and the rows that its indexes do not cover."""

@@ -39,7 +39,7 @@ from support.graphs import PERSON_SCHEMA, Ticks, change, open_repository
 
 KEYS = ("node:A", "node:B")
 SPECS = [TableSpec("node", key.partition(":")[2], place, place, PERSON_SCHEMA) for place, key in enumerate(KEYS, 1)]
-WANTED = {key: [IndexSpec("id", "btree"), IndexSpec("name", "text")] for key in KEYS}
+WANTED = {key: [IndexSpec("id"), IndexSpec("name")] for key in KEYS}
 POOL = ["a", "b", "c", "d", "e", "o'f", "ü", "名"]
 NOW = timedelta(seconds=-3600)
 

@@ -1,18 +1,26 @@
 """Search structures that are built when data is written or optimised, so that the first query need not build them.
 
-A structure is kept in the disk cache. Each builder decides whether a table needs its structure, and computes only what
-is missing. A query builds what no one has built.
+A structure is kept in the disk cache. Each builder decides whether a table needs its structures, and computes only what
+is missing: the id index, text indexes of columns that are declared with `@index` or were searched before, and codes of
+vectors. Tables of few rows have none. A query builds what no one has built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.id_segments import build_id_segments
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.id_segments import build_id_segments, uses_segments
+from omnigraph.engine.cache.segments import keep_segments
 from omnigraph.engine.cache.table_cache import TableData
+from omnigraph.errors import Cancelled, OmniGraphError, QueryTimeout
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -20,34 +28,135 @@ from omnigraph.versioning.model.snapshot import Snapshot
 if TYPE_CHECKING:
     from omnigraph.operations.graph_context import GraphContext
 
-Builder = Callable[[NodeType | EdgeType, TableData], None]
-"""Builds a structure of one table if the table needs it and it is missing."""
+Progress = Callable[[int, int], None]
+"""Called with the number of finished structures and the number of all."""
 
 
-def _ids(_: NodeType | EdgeType, data: TableData) -> None:
-    build_id_segments(data)
+@dataclass(frozen=True)
+class DerivedStructure:
+    """A structure of a column, and the function that builds what is missing of it."""
+
+    column: str
+    build: Callable[[], object]
 
 
-BUILDERS: tuple[Builder, ...] = (_ids,)
+@dataclass(frozen=True)
+class NotBuilt:
+    """A structure that could not be built, and the reason."""
+
+    table_key: str
+    column: str
+    reason: str
 
 
-def build_derived(context: GraphContext, snapshot: Snapshot, tables: Collection[str] | None = None) -> None:
-    """Build the missing structures of the tables of a snapshot, or of some of them, and keep them on disk."""
+Builder = Callable[[NodeType | EdgeType, TableData], Iterator[DerivedStructure]]
+"""Yields the structures that one table needs."""
+
+
+def _ids(_: NodeType | EdgeType, data: TableData) -> Iterator[DerivedStructure]:
+    if uses_segments(data):
+        yield DerivedStructure("id", lambda: build_id_segments(data))
+
+
+def _text_indexes(type_: NodeType | EdgeType, data: TableData) -> Iterator[DerivedStructure]:
+    from omnigraph.engine.search.inverted_index import text_segments  # noqa: PLC0415 (only for searches)
+
+    for name, property_ in type_.properties.items():
+        if property_.type.is_text and not property_.type.is_list and _is_searched(type_, data, name):
+            builder = text_segments(data, name)
+            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+
+
+def _is_searched(type_: NodeType | EdgeType, data: TableData, name: str) -> bool:
+    """Return True if a text column was searched before, or is declared with `@index` and does not identify the rows."""
+    from omnigraph.engine.search.inverted_index import WORDS  # noqa: PLC0415 (only for searches)
+
+    if disk_cache.exists(data.cache.keep_in, (WORDS, data.folder, str(data.field_id(name)), "0")):
+        return True
+    if not isinstance(type_, NodeType) or type_.properties[name].type.enum_values is not None:
+        return False
+    return (name,) in type_.indices and (name,) not in type_.unique and name not in type_.key
+
+
+def _vector_codes(type_: NodeType | EdgeType, data: TableData) -> Iterator[DerivedStructure]:
+    from omnigraph.engine.search.vector_scan import vector_segments  # noqa: PLC0415 (only for searches)
+
+    for name, property_ in type_.properties.items():
+        if property_.type.scalar == "Vector" and not property_.type.is_list:
+            builder = vector_segments(data, name, property_.type.dim or 0)
+            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+
+
+BUILDERS: tuple[Builder, ...] = (_ids, _text_indexes, _vector_codes)
+
+
+def build_derived(
+    context: GraphContext,
+    snapshot: Snapshot,
+    tables: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> list[NotBuilt]:
+    """Build the missing structures of the tables of a snapshot, or of some of them, and keep them on disk.
+
+    The commit that they belong to is published. An error, a cancellation or an expired time limit is therefore a reason
+    in the result and not raised; the first query that needs a missing structure builds it.
+    """
     if context.cache.keep_in is None:
-        return
-    for type_ in context.catalogs.of(snapshot).tables():
-        if type_.table_key not in snapshot.tables or (tables is not None and type_.table_key not in tables):
-            continue
-        data = context.cache.table(snapshot.table(type_.table_key))
-        for build in BUILDERS:
+        return []
+    wanted = [
+        (type_.table_key, structure)
+        for type_ in context.catalogs.of(snapshot).tables()
+        if type_.table_key in snapshot.tables and (tables is None or type_.table_key in tables)
+        for structure in _structures(context, snapshot, type_)
+    ]
+    failed: list[NotBuilt] = []
+    for done, (key, structure) in enumerate(wanted):
+        if progress is not None:
+            progress(done, len(wanted))
+        try:
             checkpoint()
-            build(type_, data)
+            structure.build()
+        except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
+            failed.append(NotBuilt(key, structure.column, _reason(error)))
+    if progress is not None and wanted:
+        progress(len(wanted), len(wanted))
+    return failed
 
 
-def build_after_load(context: GraphContext, result: LoadResult) -> None:
-    """Build the structures of the tables to which a load added many rows. The next query computes those of few rows."""
-    if result.commit_id is None or result.repeated:
+def _structures(context: GraphContext, snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[DerivedStructure]:
+    if snapshot.tables[type_.table_key].pin.row_count <= tuning.current.segment_rows_min:
         return
+    data = context.cache.table(snapshot.table(type_.table_key))
+    for builder in BUILDERS:
+        yield from builder(type_, data)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, Cancelled):
+        return "cancelled"
+    if isinstance(error, QueryTimeout):
+        return "the time limit expired"
+    if isinstance(error, OmniGraphError):
+        return error.message
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "out of memory" if isinstance(error, MemoryError) else str(error)
+
+
+def build_after_load(context: GraphContext, result: LoadResult, progress: Progress | None = None) -> LoadResult:
+    """Build the structures of the tables to which a load added many rows. The next query computes those of few rows.
+
+    Returns the result of the load, with a note on each structure that could not be built.
+    """
+    if result.commit_id is None or result.repeated:
+        return result
     large = [key for key, rows in result.tables if rows > tuning.current.segment_rows_min]
-    if large:
-        build_derived(context, context.repository.snapshot(result.branch, result.commit_id), large)
+    if not large:
+        return result
+    failed = build_derived(context, context.repository.snapshot(result.branch, result.commit_id), large, progress)
+    notes = [
+        f"{one.table_key}: the search structure of '{one.column}' was not built ({one.reason}); "
+        "the first query that needs it builds it"
+        for one in failed
+    ]
+    return replace(result, notes=(*result.notes, *notes))

@@ -3,7 +3,9 @@
 A commit adds rows in new fragments and marks replaced or removed rows as deleted; all other rows stay in their
 fragments. A structure computed row by row (an inverted index, vector codes) is kept in segments, each built from some
 fragments. A version uses the segments that contain its fragments, finds their rows through a row mapping, and computes
-only the rows that no segment contains. Many new rows form a new segment; a few are computed again by the next version.
+only the rows that no segment contains. Many new rows form a new segment, which absorbs segments that are not larger, so
+that there are few; a few new rows are computed again by the next version. A bulk load and `optimize` build the segments
+of large tables in advance (`keep_segments`).
 """
 
 from __future__ import annotations
@@ -88,39 +90,86 @@ def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
         return _extended(data, name, builder, _load(cache, subject, builder) if shared else segments)
 
 
+def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> int:
+    """Build the segments of a large table that the disk cache lacks; return the number of rows that were computed.
+
+    Few new rows are left to the queries. Raises `OSError` if the disk cache cannot be written.
+    """
+    cache = data.cache
+    if cache.keep_in is None or data.row_count < builder.kept_from:
+        return 0
+    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    with build_turn(cache.turn_folder):
+        segments = _load(cache, subject, builder)
+        plan = _plan(segments, data)
+        if plan.number is None or not plan.fragments:
+            return 0
+        _extended(data, name, builder, segments, must_keep=True)
+    return sum(map(data.rows_in, plan.fragments))
+
+
 def _is_large(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilder[Body]) -> bool:
     """Return True if so many rows are in no segment that a new one is kept on disk."""
     return sum(map(data.rows_in, _choose(segments, data)[1])) >= builder.kept_from
 
 
-def _extended(
-    data: TableData, name: str, builder: SegmentBuilder[Body], segments: list[Segment[Body]]
-) -> list[Segment[Body]]:
-    """Return the segments of a version: existing ones and, as far as they do not suffice, new ones."""
-    cache = data.cache
-    subject = (builder.kind, data.folder, str(data.field_id(name)))
+@dataclass(frozen=True)
+class _Plan:
+    """The segment that is computed for a version."""
+
+    kept: int
+    """The number of leading segments that stay beside it."""
+    fragments: tuple[int, ...]
+    """The fragments that it is computed from."""
+    number: int | None
+    """Its number in the disk cache; None if it is not kept."""
+
+
+def _plan(segments: list[Segment[Body]], data: TableData) -> _Plan:
     chosen, new = _choose(segments, data)
     held = sum(segment.layout.row_count for segment in chosen)
     fresh = sum(map(data.rows_in, new))
-    wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
     latest = all(segment.version <= data.version for segment in segments)
+    wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
+    if not chosen or wasted:
+        return _Plan(0, tuple(range(len(data.fragments))), 0 if latest else None)
+    if fresh <= tuning.current.segment_rows_min or not latest:
+        return _Plan(len(segments), tuple(new), None)
+    kept, size = len(segments), fresh
+    while kept and segments[kept - 1].layout.row_count <= size:
+        kept -= 1
+        size += segments[kept].layout.row_count
+    if kept >= tuning.current.segments_max:
+        kept = 0
+    missing = _choose(segments[:kept], data)[1]
+    return _Plan(kept, tuple(missing), kept)
+
+
+def _extended(
+    data: TableData,
+    name: str,
+    builder: SegmentBuilder[Body],
+    segments: list[Segment[Body]],
+    *,
+    must_keep: bool = False,
+) -> list[Segment[Body]]:
+    """Return the segments of a version: existing ones and, as far as they do not suffice, a new one."""
+    cache = data.cache
+    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    plan = _plan(segments, data)
     title = f"{builder.kind} of '{name}'"
-    many = fresh > tuning.current.segment_rows_min
-    if not chosen or wasted or (many and len(segments) >= tuning.current.segments_max):
-        add_note(f"{title} built from {data.row_count:,} rows")
-        made = _build(data, subject, 0 if latest else None, None, builder)
-        if latest:
-            cache.set_base(subject, (made,))
-        return [made]
-    if new:
-        add_note(f"{title} extended by {fresh:,} rows")
-        own = many and latest
-        added = _build(data, subject, len(segments) if own else None, new, builder)
-        cache.set_base(subject, tuple([*segments, added] if own else segments))
-        return [*chosen, added]
-    add_note(f"{title} reused")
-    cache.set_base(subject, tuple(segments))
-    return chosen
+    if not plan.fragments and plan.kept:
+        add_note(f"{title} reused")
+        cache.set_base(subject, tuple(segments))
+        return _choose(segments, data)[0]
+    rows = sum(map(data.rows_in, plan.fragments))
+    add_note(f"{title} extended by {rows:,} rows" if plan.kept else f"{title} built from {rows:,} rows")
+    added = _build(data, subject, plan, builder, must_keep=must_keep)
+    if plan.number is not None:
+        cache.set_base(subject, (*segments[: plan.kept], added))
+    elif plan.kept:
+        cache.set_base(subject, tuple(segments))
+    return [*_choose(segments[: plan.kept], data)[0], added]
 
 
 def _choose(segments: list[Segment[Body]], data: TableData) -> tuple[list[Segment[Body]], list[int]]:
@@ -181,13 +230,18 @@ def _view(segments: list[Segment[Body]], data: TableData) -> SegmentView[Body]:
 def _build(
     data: TableData,
     subject: disk_cache.Subject,
-    number: int | None,
-    fragments: Sequence[int] | None,
+    plan: _Plan,
     builder: SegmentBuilder[Body],
+    *,
+    must_keep: bool,
 ) -> Segment[Body]:
-    """Compute a new segment. A large one with a number is written to the disk cache and mapped from there."""
+    """Compute a new segment. A large one with a number is written to the disk cache and mapped from there.
+
+    With `must_keep`, an error of the disk is raised; otherwise the segment is computed in memory.
+    """
+    fragments = None if len(plan.fragments) == len(data.fragments) else plan.fragments
     layout = FragmentLayout.of(data, fragments)
-    version = data.version
+    version, number = data.version, plan.number
     folder = data.cache.keep_in
     if folder is not None and number is not None and layout.row_count >= builder.kept_from:
         about: dict[str, Any] = {"version": version}
@@ -199,6 +253,8 @@ def _build(
                 for label, array in arrays.items():
                     writer.put(label, array)
         except OSError as error:
+            if must_keep:
+                raise
             # The disk is read-only or full: the next process computes the segment again.
             add_note(f"not kept: {error.strerror}")
         else:

@@ -153,7 +153,7 @@ class TableData:
 
     def stream(self, name: str, fragments: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """Yield a column in row order, of all fragments or of some, chunk by chunk, without caching it."""
-        for batch in self._table.batches([name], fragments=fragments):
+        for batch in self._table.stream([name], fragments=fragments):
             checkpoint()
             yield batch.column(0)
 
@@ -282,10 +282,9 @@ class TableData:
         schema = pa.schema([self._table.schema.field(name)])
         return pa.Table.from_batches(with_checkpoints(self._table.batches([name])), schema)[name]
 
-    def read_rows(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
-        """Read columns of some rows, by ascending row number, without reading the columns as a whole."""
-        rows = self._table.take(names, pa.array(numbers))
-        return {name: one_array(rows[name]) for name in names}
+    def read_rows(self, name: str, numbers: Numbers) -> pa.Array:
+        """Read the values of some rows, by ascending row number, without reading the column."""
+        return one_array(self._table.take([name], pa.array(numbers))[name])
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""

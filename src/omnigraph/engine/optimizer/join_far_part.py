@@ -32,9 +32,7 @@ class FarPart:
 
 
 def far_parts(pattern: Pattern) -> Iterator[FarPart]:
-    """Yield the parts of a pattern into which its bound variables divide it; none if it searches paths."""
-    if pattern.paths:
-        return
+    """Yield the parts of a pattern into which its bound variables divide it."""
     for free in _components(pattern):
         hops = [hop for hop in pattern.hops if free.intersection(hop.ends)]
         numbers = sorted(free.union(*(hop.ends for hop in hops)))

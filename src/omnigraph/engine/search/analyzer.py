@@ -22,7 +22,6 @@ import snowballstemmer  # type: ignore[import-untyped]
 from omnigraph.checkpoints import checkpoint, paced
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.storage.lance.indexes import STOP_WORDS
 
 _NOT_A_WORD = r"[^\p{L}\p{N}]+"
 _BYTES_MAX = 40
@@ -39,7 +38,10 @@ _IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)
 _LOWER = np.array([ord(chr(code).lower()) if code < 128 else code for code in range(256)], np.uint8)
 LETTERS = np.where(_IS_LETTER | (np.arange(256) >= 128), _LOWER, 0).astype(np.uint8)
 """The lower-case form of each ASCII letter or digit, itself for each byte of another character, and 0 for the rest."""
-_STOP = frozenset(STOP_WORDS)
+_STOP = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "  # noqa: SIM905
+    "this to was will with".split()
+)
 _UNCHANGED_ENDS = frozenset("0123456789abcfhjkopquvwxz")
 """The stemmer removes or replaces a suffix, and no suffix ends with one of these."""
 _stemmer = snowballstemmer.stemmer("english")

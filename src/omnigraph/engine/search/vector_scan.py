@@ -253,7 +253,9 @@ def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
     )
 
 
-def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
+def vector_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[VectorBlock]:
+    """Return the builder of the segments of a vector column."""
+
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
@@ -270,13 +272,17 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
         for label, parts in small.items():
             writer.put(label, np.concatenate(parts))
 
-    builder = SegmentBuilder(
+    return SegmentBuilder(
         "vectors",
         max(tuning.current.vector_disk_bytes_min // (dim * 4), 1),
         lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
         lambda entry, rows: _read_block(entry, rows, dim),
     )
+
+
+def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
+    builder = vector_segments(data, name, dim)
     return data.derived(
         f"vectors:{data.field_id(name)}",
         lambda: VectorColumn(segments_of(data, name, builder), partial(data.take, name)),

@@ -183,11 +183,20 @@ class Table:
                 wanted = [*columns] if columns is not None else self.schema.names
                 yield from checked(self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches())
 
-    def stream(self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS) -> Iterator[pa.RecordBatch]:
-        """Yield all rows in batches of at most `batch_rows` rows and about 8 MiB; little is read ahead."""
+    def stream(
+        self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS, fragments: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of all fragments, or of some by position, in batches of at most `batch_rows` rows and about 8 MiB.
+
+        Little is read ahead.
+        """
+        if fragments is not None and not fragments:
+            return
         with self.reading():
+            every = None if fragments is None else self.dataset.get_fragments()
             scanner = self.dataset.scanner(
                 columns=[*columns],
+                fragments=None if every is None or fragments is None else [every[number] for number in fragments],
                 batch_size=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
                 batch_size_bytes=_STREAM_BYTES,
                 batch_readahead=2,

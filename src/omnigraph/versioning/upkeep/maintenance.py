@@ -159,7 +159,6 @@ def _maintain_table(key: str, table: Table, work: _Work) -> tuple[Table, TableSt
     if work.compact:
         current = compacted(table, always=True)
         reach("optimize.compacted")
-    # Text and vector indexes miss results after deleted rows were compacted away, so they are rebuilt.
     moved = current is not table
     stale = moved or (work.compact and uncovered_rows(current))
     staged, pending = stage_indexes(current, work.wanted.get(key, ()), rebuild=stale)

@@ -124,7 +124,7 @@ def stored_table(root: Any, scalar: str) -> Table:
 
 
 def with_index(table: Table) -> Table:
-    staged, pending = stage_indexes(table, [IndexSpec("order", "btree")])
+    staged, pending = stage_indexes(table, [IndexSpec("order")])
     assert staged is not None
     assert not pending
     indexed, _ = staged.promote()

@@ -380,7 +380,7 @@ def test_a_change_that_is_overtaken_contains_no_rows_of_others(line, mine, their
         if OTHER[theirs] is not None:
             rival.write(OTHER[theirs])
         else:
-            stage_indexes(rival.table, [IndexSpec("name", "btree")])[0].promote()
+            stage_indexes(rival.table, [IndexSpec("name")])[0].promote()
 
     with arm("table.numbered", overtake):
         table, promoted = stage(line.table, OWN[mine], {}).promote()

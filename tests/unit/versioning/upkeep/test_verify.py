@@ -38,7 +38,7 @@ from support.graphs import (
 )
 from support.manifests import rewrite_rows
 
-WANTED = {PERSON: [IndexSpec("id", "btree"), IndexSpec("name", "text")]}
+WANTED = {PERSON: [IndexSpec("id"), IndexSpec("name")]}
 EXPECTED = Expected({PERSON: PERSON_SCHEMA, KNOWS: KNOWS_SCHEMA}, [EdgeEnds(KNOWS, PERSON, PERSON)])
 
 
