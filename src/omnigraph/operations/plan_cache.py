@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.optimizer.optimize import optimize
-from omnigraph.engine.optimizer.parameter_classes import ParameterClass, ParameterClasses
-from omnigraph.engine.plan.prepared_query import PreparedQuery, prepare
+from omnigraph.engine.optimizer.fold_distinct import fold_distinct
+from omnigraph.engine.plan.prepared_query import PreparedQuery, is_single_scan, prepare
 from omnigraph.engine.plan.variable_types import followed_edges
-from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.errors import Hint, InputError
 from omnigraph.observer import current
 from omnigraph.operations.catalog_cache import CatalogCache
@@ -24,6 +23,9 @@ from omnigraph.query.syntax.ast import Param
 from omnigraph.schema.catalog import Catalog
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.engine.optimizer.parameter_classes import ParameterClass, ParameterClasses
 
 _PLANS_MAX = 512
 _CLASSES_MAX = 16
@@ -129,6 +131,9 @@ class PlanCache:
         if found is None:
             if len(entry.of_class) >= _CLASSES_MAX:
                 return made
+            from omnigraph.engine.optimizer.optimize import optimize  # noqa: PLC0415 (imported already)
+            from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
+
             statistics = GraphStatistics(made.catalog, snapshot, self._cache)
             physical = optimize(made.logical, statistics, query.params)
             statistics.store()
@@ -156,6 +161,12 @@ class PlanCache:
             logical = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
         if not isinstance(logical, ir.QueryIR):
             return _Entry(logical, snapshot)
+        if is_single_scan(logical):
+            return _Entry(prepare(fold_distinct(logical, catalog), catalog, logical), snapshot)
+        from omnigraph.engine.optimizer.optimize import optimize  # noqa: PLC0415 (not for a lookup of one node)
+        from omnigraph.engine.optimizer.parameter_classes import ParameterClasses  # noqa: PLC0415
+        from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
+
         statistics = GraphStatistics(catalog, snapshot, self._cache)
         physical = optimize(logical, statistics)
         made = prepare(physical.plan, catalog, logical, physical.expected)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+import omnigraph as og
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.plan_cache import PlanCache
@@ -66,3 +69,28 @@ def test_plans_of_long_texts_are_not_kept(graph):
     statements = " ".join(f'insert P {{ name: "{"n" * 100}{number}" }}' for number in range(600))
     assert graph.mutate(statements).affected_nodes == 600
     assert len(plans) == 0
+
+
+_READ = """
+import sys
+import omnigraph as og
+graph = og.open(sys.argv[1])
+rows = graph.query(sys.argv[2], params={"key": "a"}).to_pylist()
+wanted = ("omnigraph.engine.optimizer.optimize", "omnigraph.engine.optimizer.search", "omnigraph.engine.statistics")
+print(rows, [name for name in wanted if name in sys.modules])
+"""
+_LOOKUP = "query q($key: String) { match { $p: Person { key: $key } } return { $p.age } }"
+_HOP = "query q($key: String) { match { $p: Person { key: $key } $p knows $q } return { $q.age } }"
+
+
+def _modules(graph: og.Graph, text: str) -> str:
+    command = [sys.executable, "-c", _READ, graph.uri, text]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_lookup_of_one_node_does_not_import_the_optimizer(tmp_path):
+    graph = og.init(tmp_path / "g", "node Person { key: String @key  age: I32 }\nedge Knows: Person -> Person")
+    people = [{"type": "Person", "data": {"key": key, "age": age}} for key, age in (("a", 1), ("b", 2))]
+    graph.load([*people, {"edge": "Knows", "from": "a", "to": "b"}], mode="append")
+    assert _modules(graph, _LOOKUP) == "[{'p.age': 1}] []"
+    assert "optimizer.search" in _modules(graph, _HOP)

@@ -20,6 +20,7 @@ from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.plan.expected_rows import ExpectedOperator, ExpectedRows
 from omnigraph.engine.plan.liveness import required_variables
 from omnigraph.engine.plan.order_choice import OrderChoice
+from omnigraph.engine.plan.prepared_query import is_single_scan
 from omnigraph.engine.plan.variable_types import bound_by, edge_types, node_types
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
@@ -57,9 +58,8 @@ def optimize(
 
     `values` are values of parameters, as given, that the plan is made for. It is correct for all other values too.
     """
-    first = plan.pipeline[0] if len(plan.pipeline) == 1 else None
-    if isinstance(first, ir.NodeScan) and len(first.filters) < 2:
-        return PhysicalPlan(fold_distinct(plan, statistics.catalog), None)  # there is nothing to choose
+    if is_single_scan(plan):
+        return PhysicalPlan(fold_distinct(plan, statistics.catalog), None)
     known = plain_values(values or {})
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.exec.adaptive import MeasuredHop, Replanned
 from omnigraph.engine.exec.context import ExecutionContext
-from omnigraph.engine.optimizer.optimize import RestOptimizer
 from omnigraph.engine.plan.prepared_query import PreparedQuery
-from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
+
+if TYPE_CHECKING:
+    from omnigraph.engine.optimizer.optimize import RestOptimizer
 
 
 class QueryReplanner:
@@ -24,6 +25,9 @@ class QueryReplanner:
 
     @cached_property
     def _optimizer(self) -> RestOptimizer:
+        from omnigraph.engine.optimizer.optimize import RestOptimizer  # noqa: PLC0415 (only to plan again)
+        from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
+
         context = self._context
         statistics = GraphStatistics(context.catalog, context.snapshot, context.cache)
         return RestOptimizer(self._prepared.plan, statistics, self._values)

@@ -46,6 +46,12 @@ class PreparedQuery:
         return plan_hash(self.logical)
 
 
+def is_single_scan(plan: ir.QueryIR) -> bool:
+    """True if a plan is one scan with one condition at most: there is nothing to choose."""
+    first = plan.pipeline[0] if len(plan.pipeline) == 1 else None
+    return isinstance(first, ir.NodeScan) and len(first.filters) < 2
+
+
 def prepare(
     plan: ir.QueryIR, catalog: Catalog, logical: ir.QueryIR | None = None, expected: ExpectedRows | None = None
 ) -> PreparedQuery:
