@@ -131,7 +131,8 @@ def figures() -> dict[str, float]:
             loads.append(taken - watch.seconds)
             shares.append(watch.seconds / loads[-1])
         stored = [_first_plan_ms(path, stored=True) for _ in range(PLANS)]
-        size = sum(file.stat().st_size for file in (path / FOLDER).rglob("*") if file.is_file())
+        entries = [file.parent for file in (path / FOLDER).rglob("about.json") if '"statistics"' in file.read_text()]
+        size = sum(file.stat().st_size for entry in entries for file in entry.iterdir())
         computed = [_first_plan_ms(path, stored=False) for _ in range(PLANS)]
         _first_plan_ms(path, stored=True)
         return {
