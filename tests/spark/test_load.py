@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph as og
+from omnigraph.engine import tuning
+from omnigraph.engine.statistics.column_statistics import ColumnStatistics
+from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
+from omnigraph.engine.statistics.table_statistics import known_statistics
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.operations.load.load_result import Reject
 from omnigraph.spark import SparkRunner, load
@@ -51,6 +56,28 @@ def test_export_loads_into_equal_graph(tmp_path, spark):
         "a": {"code": "a", "note": "new", "cap": None},
         "b": {"code": "b", "note": None, "cap": None},
     }
+
+
+def test_statistics_are_stored(tmp_path, spark):
+    graph = new_graph(tmp_path, SHELVES)
+    rows = [(f"s{number:04}", number % 7) for number in range(300)]
+    few = {"statistics_load_rows_min": 100, "statistics_stored_rows_min": 100}
+    with tuning.replaced(**few):
+        graph.load({"Shelf": spark.createDataFrame(rows, "code string, cap int")}, mode="append")
+        load(
+            spark,
+            graph.uri,
+            edges={"Beside": spark.createDataFrame([rows[0][:1] * 2] * 150, "`from` string, `to` string")},
+            mode="append",
+        )
+    later = og.open(graph.uri, environ={})
+    context, snapshot = later._context, later.snapshot()
+    tables = {key: context.cache.table(snapshot.table(key)) for key in snapshot.tables}
+    stored = {key: known_statistics(context.cache, table) for key, table in tables.items()}
+    assert {key: found.rows for key, found in stored.items()} == {"node:Shelf": 300, "edge:Beside": 150}
+    shelves, besides = stored["node:Shelf"], stored["edge:Beside"]
+    assert shelves.find(tables["node:Shelf"].column_key("cap"), ColumnStatistics).distinct == 7
+    assert besides.find("degrees:source", DegreeStatistics).largest == 150
 
 
 def test_error_across_records_names_the_line(tmp_path, spark):

@@ -30,8 +30,8 @@ def store_load_statistics(
 
     They are computed from the samples of a load in memory, and from the written rows of other loads.
     """
-    if result.commit_id is None or result.repeated:
-        return
+    if result.commit_id is None or result.repeated or repository.location.path is None:
+        return  # on an object store a load makes no further requests
     keys = tables_to_summarise(dict(result.tables))
     store_statistics(repository, result.branch, keys, cache, catalogs, samples)
 
@@ -50,10 +50,9 @@ def store_statistics(
     failure is logged and does not make it fail.
     """
     path = repository.location.path
-    if path is None or not table_keys:
-        return
-    cache = cache or DataCache(folder=path / FOLDER, keep=not repository.read_only)
-    if cache.keep_in is None:
+    if cache is None and path is not None:
+        cache = DataCache(folder=path / FOLDER, keep=not repository.read_only)
+    if cache is None or cache.keep_in is None or not table_keys:
         return
     try:
         snapshot = repository.snapshot(branch)

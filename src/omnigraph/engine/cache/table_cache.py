@@ -282,9 +282,10 @@ class TableData:
         schema = pa.schema([self._table.schema.field(name)])
         return pa.Table.from_batches(with_checkpoints(self._table.batches([name])), schema)[name]
 
-    def read_rows(self, name: str, numbers: Numbers) -> pa.Array:
-        """Read the values of some rows, by ascending row number, without reading the column."""
-        return one_array(self._table.take([name], pa.array(numbers))[name])
+    def read_rows(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
+        """Read columns of some rows, by ascending row number, without reading the columns as a whole."""
+        rows = self._table.take(names, pa.array(numbers))
+        return {name: one_array(rows[name]) for name in names}
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""

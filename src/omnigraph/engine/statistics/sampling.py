@@ -7,7 +7,7 @@ often a value repeats.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.statistics.value_hashes import mixed, unique_sorted
@@ -68,15 +69,35 @@ def sampled(table: TableData, name: str, *, keep: bool = False) -> pa.Array:
         known = table.column_for(name, rows)
     if known is not None:
         return sample_of(known)
-    return _bounded(lambda positions: table.read_rows(name, positions), rows, type_)
+    return _bounded(lambda positions: table.read_rows([name], positions)[name], rows, type_)
 
 
 def sampled_ids(table: TableData, name: str) -> pa.Array:
     """Return a column of ids, or a sample of it if the table is large."""
+    if table.row_count <= _SCAN_FACTOR * tuning.current.statistics_rows_max:
+        return ids_sample(one_array(table.read(name)))
+    return table.read_rows([name], sample_positions(table.row_count, tuning.current.statistics_rows_max))[name]
+
+
+def sampled_columns(table: TableData, names: Sequence[str], ids: Sequence[str]) -> dict[str, pa.Array]:
+    """Return the samples of several columns, `ids` among them. Those that need the same rows are read together."""
     rows, most = table.row_count, tuning.current.statistics_rows_max
     if rows <= _SCAN_FACTOR * most:
-        return ids_sample(one_array(table.read(name)))
-    return table.read_rows(name, sample_positions(rows, most))
+        return {name: sampled(table, name) for name in names} | {name: sampled_ids(table, name) for name in ids}
+    found = {name: sampled(table, name) for name in names if table.known_column(name) is not None}
+    groups: dict[int, list[str]] = {most: [*ids]}
+    unknown = [name for name in names if name not in found]
+    groups[most] += [name for name in unknown if is_plain(table.column_type(name))]
+    others = [name for name in unknown if name not in groups[most]]
+    found |= table.read_rows(others, sample_positions(rows, _PILOT_ROWS)) if others else {}
+    for name in others:
+        fitting = _fitting(found[name])
+        if fitting is not None:
+            groups.setdefault(fitting, []).append(name)
+    for count, group in groups.items():
+        checkpoint()
+        found |= table.read_rows(group, sample_positions(rows, count)) if group else {}
+    return found
 
 
 def sample_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -104,8 +125,14 @@ def _bounded(read: Callable[[Numbers], pa.Array], rows: int, type_: pa.DataType)
     if is_plain(type_) or rows <= _PILOT_ROWS:
         return read(sample_positions(rows, most))
     pilot = read(sample_positions(rows, _PILOT_ROWS))
+    fitting = _fitting(pilot)
+    return read(sample_positions(rows, fitting)) if fitting is not None else pilot
+
+
+def _fitting(pilot: pa.Array) -> int | None:
+    """Return the number of rows of a sample of bounded size, given a part of it; None if the part is large enough."""
     fitting = int(tuning.current.statistics_bytes_max * len(pilot) / max(pilot.nbytes, 1))
-    return read(sample_positions(rows, min(most, fitting))) if fitting > _PILOT_ROWS else pilot
+    return min(rows_max(pilot.type), fitting) if fitting > _PILOT_ROWS else None
 
 
 def _taken(column: pa.Array | pa.ChunkedArray, positions: Numbers) -> pa.Array:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
-from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
-from omnigraph.engine.statistics.sampling import ids_sample, sample_of, sampled, sampled_ids
+from omnigraph.engine.statistics.sampling import ids_sample, sample_of, sampled, sampled_columns, sampled_ids
 from omnigraph.engine.statistics.table_statistics import (
     Summary,
     column_part,
@@ -89,13 +88,12 @@ def store_all(cache: DataCache, table: TableData, nodes: Nodes | None) -> None:
     wanted = {*parts, *map(degrees_part, ends)}
     if known is not None and known.change(table).is_small and known.summaries.keys() >= wanted:
         return
-    found: dict[str, Summary] = {}
-    for part, name in parts.items():
-        checkpoint()
-        found[part] = column_of(table, name)
+    samples = sampled_columns(table, list(parts.values()), [_ENDS[end] for end in ends])
+    found: dict[str, Summary] = {
+        part: ColumnStatistics.of(samples[name], table.row_count) for part, name in parts.items()
+    }
     for end, count in ends.items():
-        checkpoint()
-        found[degrees_part(end)] = degrees_of(table, end, count)
+        found[degrees_part(end)] = DegreeStatistics.of(samples[_ENDS[end]], table.row_count, count)
     _store(cache, table, found)
 
 

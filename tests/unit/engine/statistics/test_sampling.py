@@ -8,6 +8,7 @@ import pytest
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import TableData
+from omnigraph.engine.statistics import sampling
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
 from omnigraph.engine.statistics.sampling import (
     estimated_total,
@@ -15,6 +16,8 @@ from omnigraph.engine.statistics.sampling import (
     sample_of,
     sample_positions,
     sampled,
+    sampled_columns,
+    sampled_ids,
 )
 from omnigraph.engine.statistics.value_hashes import hash_numbers, hash_texts, unique_sorted
 from support.writes import new_graph, node
@@ -110,3 +113,17 @@ def test_rows_are_looked_up_like_a_sample_of_the_column(table, name, monkeypatch
     assert found.to_pylist() == table.column(name).take(pa.array(sample_positions(200, 8))).to_pylist()
     with tuning.replaced(**few):
         assert sampled(table, name).equals(found), "a column in memory gives the same sample"
+
+
+@pytest.mark.parametrize("bytes_max", [1, 100, 1 << 20])
+def test_columns_that_are_read_together_have_the_same_samples(table, bytes_max, monkeypatch):
+    monkeypatch.setattr(sampling, "_PILOT_ROWS", 3)
+    few = {"statistics_rows_max": 10, "statistics_text_rows_max": 4, "statistics_other_rows_max": 2}
+    names = ["n", "text", "tags"]
+    with tuning.replaced(**few, statistics_bytes_max=bytes_max):
+        found = sampled_columns(table, names, ["name"])
+        assert found.keys() == {*names, "name"}
+        assert all(found[name].equals(sampled(table, name)) for name in names)
+        assert found["name"].equals(sampled_ids(table, "name"))
+    whole = sampled_columns(table, names, ["name"])
+    assert all(len(column) == 200 for column in whole.values())

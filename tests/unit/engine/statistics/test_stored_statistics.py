@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 
 import numpy as np
@@ -295,3 +296,37 @@ def test_coverage_of_texts_and_vectors(path):
     assert text.filled_share == pytest.approx(0.1, abs=0.02)
     assert text.length == pytest.approx(len("some words 1000"), abs=1)
     assert vector.filled_share == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_statistics_after_random_changes_agree_with_computed_ones(tmp_path, seed):
+    source = random.Random(seed)
+    path = tmp_path / "g"
+    graph = new_graph(tmp_path, SCHEMA)
+    graph.load({"P": people(600)}, mode="append")
+    count = 600
+    for _ in range(8):
+        low = source.randrange(90)
+        match source.choice(["append", "append", "small", "update", "delete", "optimize"]):
+            case "append":
+                added = source.choice([20, 200, 700])
+                graph.load({"P": people(added, start=count)}, mode="append")
+                count += added
+            case "small":
+                graph.mutate(f'query q() {{ insert P {{ name: "x{count}", n: {low} }} }}')
+            case "update":
+                graph.mutate(f"query q() {{ update P set {{ n: {low} }} where n > {low + 5} }}")
+            case "delete":
+                graph.mutate(f"query q() {{ delete P where n = {low} }}")
+            case "optimize":
+                graph.optimize()
+        later = statistics(opened(path, read_only=source.random() < 0.3))
+        values = later._data("node:P").column("n").to_numpy()
+        found = later.node_column("P", "n")
+        later.store()
+        present = np.unique(values)
+        assert found.distinct == pytest.approx(len(present), rel=0.25, abs=3)
+        for bound in (10, 50, 90):
+            below = float((values <= bound).mean())
+            assert found.share_below(bound, inclusive=True) == pytest.approx(below, abs=0.15)
+        assert later.node_column("P", "city").distinct == pytest.approx(7, abs=1)
