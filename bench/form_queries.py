@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import omnigraph as og
-from bench.formulations import Clauses, Node, condition, hop, negation, optional
+from bench.formulations import AllPaths, Clauses, Node, ShortestPath, condition, hop, negation, optional
 from bench.read.graph import DIMENSIONS, SEED, SIZES, make
 from bench.read.systems import OmniGraph
 from bench.read.workers import prepare
@@ -231,3 +231,54 @@ QUERIES: tuple[FormQuery, ...] = (
         "return { $t.key as a, $t.likes as n, $p.key as b } order { $t.likes desc } limit 10",
     ),
 )
+
+PATHS: tuple[FormQuery, ...] = (
+    FormQuery(
+        "shortest path between two keys",
+        (_START, Node("q", "Person", (("key", '"p5"'),)), ShortestPath("w", hop("p knows q", (1, 6)))),
+        "return { length($w) as n }",
+        _KEY,
+    ),
+    FormQuery(
+        "shortest paths to employees of a company",
+        (_START, _COMPANY, ShortestPath("w", hop("p knows q", (1, 3))), hop("q worksAt c")),
+        "return { $q.key, length($w) as n }",
+        _KEY,
+    ),
+    FormQuery(
+        "all paths to a city, condition on inner nodes",
+        (
+            _START,
+            Node("q", "Person", _C7),
+            AllPaths("w", (hop("p knows a"), hop("a knows q"))),
+            condition("a.age", ">", "30"),
+            condition("q.age", ">", "$a.age"),
+        ),
+        "return { $a.key as a, $q.key as q, length($w) as n }",
+        _KEY,
+    ),
+    FormQuery(
+        "paths between neighbours",
+        (_START, AllPaths("w", (hop("p knows a"), hop("a knows q"))), hop("p knows q"), condition("q.age", "<", "50")),
+        "return { $a.key as a, $q.key as q }",
+        _KEY,
+    ),
+    FormQuery(
+        "paths from the selective side",
+        (Node("p", "Person"), _COMPANY, hop("p worksAt c"), AllPaths("w", (hop("q knows p", (1, 2)),))),
+        "return { count($w) as n }",
+    ),
+    FormQuery(
+        "persons without a path to a key",
+        (Node("p", "Person", _C7), negation(AllPaths("w", (hop("p knows q", (1, 2)),)), _END)),
+        "return { $p.key }",
+        _KEY,
+    ),
+    FormQuery(
+        "optional shortest path",
+        (_COMPANY, hop("p worksAt c"), optional(ShortestPath("w", hop("p knows q", (1, 2))), _END)),
+        "return { $p.key, length($w) as n }",
+        _KEY,
+    ),
+)
+"""Queries that search paths."""

@@ -80,7 +80,18 @@ class ShortestPath:
         return f"${self.var}: shortest {{ {self.hop} }}" + (f" by {self.by}" if self.by else "")
 
 
-Clause = Node | Hop | Condition | Block | ShortestPath
+@dataclass(frozen=True)
+class AllPaths:
+    """`$var: path { hops }`; the order and the direction of the hops are part of the meaning."""
+
+    var: str
+    hops: tuple[Hop, ...]
+
+    def __str__(self) -> str:
+        return f"${self.var}: path {{ {' '.join(map(str, self.hops))} }}"
+
+
+Clause = Node | Hop | Condition | Block | ShortestPath | AllPaths
 Clauses = tuple[Clause, ...]
 
 
@@ -338,7 +349,7 @@ def _bound(clauses: Sequence[Clause]) -> set[str]:
 
 def _introduced(clauses: Sequence[Clause]) -> set[str]:
     """Return the variables that bindings and hops of these clauses name."""
-    paths = {clause.var for clause in clauses if isinstance(clause, ShortestPath)}
+    paths = {clause.var for clause in clauses if isinstance(clause, ShortestPath | AllPaths)}
     ends = {end for one in _hops(clauses) for end in (one.left, one.right, one.edge_var) if end is not None}
     return _bound(clauses) | paths | ends
 
@@ -349,6 +360,8 @@ def _hops(clauses: Sequence[Clause]) -> Iterator[Hop]:
             yield clause
         elif isinstance(clause, ShortestPath):
             yield clause.hop
+        elif isinstance(clause, AllPaths):
+            yield from clause.hops
 
 
 def _mentioned(clauses: Sequence[Clause]) -> set[str]:

@@ -21,7 +21,7 @@ def test_there_are_forty_queries_in_five_forms():
         assert len(formulations(query.clauses, SUBJECT, 1)) >= 5, query.name
 
 
-@pytest.mark.parametrize("query", form_queries.QUERIES, ids=lambda query: query.name)
+@pytest.mark.parametrize("query", [*form_queries.QUERIES, *form_queries.PATHS], ids=lambda query: query.name)
 def test_formulations_have_equal_results_and_one_plan(graph, query):
     texts = [
         read_text(clauses, query.rest, query.params)

@@ -10,6 +10,9 @@
                        edges of the type x EDGE
     close a cycle at a vertex that is not used later, in a counting query
                        edges followed from one side x COMMON
+    shortest paths     PATHS + sources x edges followed x PATH_STEP + paths x ROW; the side with fewer nodes searches,
+                       for few pairs of bound ends both sides, which follow the square root of the edges each
+    all paths          PATHS + sources x walks x PATH_ROW
     check              rows x CHECK
     filter             rows x cost of the condition
     every condition    NUMBER_CALL, TEXT_CALL or OTHER_CALL, x the probability that it runs
@@ -34,6 +37,9 @@ DEGREE = 6.0
 EDGE = 1.5
 COMMON = 1.6
 CHECK = 60.0
+PATHS = 150_000.0
+PATH_STEP = 40.0
+PATH_ROW = 80.0
 MATCH = 4.0
 """A row of a negation or an optional block is matched with the result of an independent block."""
 RANK = 25.0

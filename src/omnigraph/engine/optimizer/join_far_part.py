@@ -32,7 +32,9 @@ class FarPart:
 
 
 def far_parts(pattern: Pattern) -> Iterator[FarPart]:
-    """Yield the parts of a pattern into which its bound variables divide it."""
+    """Yield the parts of a pattern into which its bound variables divide it; none if it searches paths."""
+    if pattern.paths:
+        return
     for free in _components(pattern):
         hops = [hop for hop in pattern.hops if free.intersection(hop.ends)]
         numbers = sorted(free.union(*(hop.ends for hop in hops)))

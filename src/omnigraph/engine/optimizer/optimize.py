@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -241,6 +241,7 @@ class _Optimizer:
         if live is not None:
             later = (one.condition for one in pattern.filters)
             names = {vertex.var for vertex in pattern.vertices} | pattern.edge_variables.keys()
+            names |= {path.op.var for path in pattern.paths}
             # Conditions on variables of optional blocks are evaluated at the end.
             live |= {
                 var
@@ -255,9 +256,7 @@ class _Optimizer:
         chosen, orders = orders[0], orders[:_ORDERS_SHOWN]
         choice = None
         if len(orders) > 1:
-            names_of = [
-                tuple(pattern.vertices[step.vertex].var for step in order.steps if step.vertex >= 0) for order in orders
-            ]
+            names_of = [_names(pattern, order) for order in orders]
             choice = OrderChoice(tuple(names_of), tuple(order.cost for order in orders))
         early = first is not None and bool(chosen.steps) and pattern.number(first.var) == chosen.steps[0].vertex
         few = float(first.wanted) if first is not None and early else math.inf
@@ -339,7 +338,7 @@ class _Optimizer:
 
         place(outer_rows, min(left, default=math.inf))
         for at, step in enumerate(order.steps):
-            made = [*self._step(pattern, step)]
+            made = [*self._step(pattern, step, bound)]
             for op in made:
                 # The rows before the checks of a step are not estimated.
                 rows = step.matched * share if op is made[-1] else math.inf
@@ -363,8 +362,9 @@ class _Optimizer:
             spent += extra
         return ops.optimized(rows, spent)
 
-    def _step(self, pattern: Pattern, step: Step) -> Iterator[ir.Op]:
+    def _step(self, pattern: Pattern, step: Step, bound: Collection[str]) -> Iterator[ir.Op]:
         vertices = pattern.vertices
+        known = {*bound, vertices[step.vertex].var} if step.vertex >= 0 else {*bound}
         if step.vertex >= 0:
             if step.hop is None:
                 vertex = vertices[step.vertex]
@@ -372,10 +372,18 @@ class _Optimizer:
             else:
                 hop = pattern.hops[step.hop]
                 yield hop.expand(vertices, hop.other(step.vertex), bound=False)
+        searches = [pattern.paths[at] for at in step.paths]
+        if step.vertex < 0 and searches:
+            # The search binds the ends of the hops that are checked.
+            search = searches.pop(0).search(vertices, known)
+            known.update(bound_by(search))
+            yield search
         for at in step.checks:
             hop = pattern.hops[at]
             # The variable bound first has the fewest different values.
             yield hop.expand(vertices, min(hop.ends, key=lambda end: self._position(vertices[end])), bound=True)
+        for path in searches:
+            yield path.search(vertices, known)
 
     def _position(self, vertex: Vertex) -> tuple[int, str]:
         return self._bound_at.get(vertex.var, len(self._bound_at)), vertex.var
@@ -406,7 +414,7 @@ class _Optimizer:
     def _independent(self, op: ir.AntiJoin | ir.LeftJoin) -> _Optimized | None:
         """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them."""
         pattern = pattern_of(op.inner, self._types)
-        if pattern is None or pattern.optionals:
+        if pattern is None or pattern.optionals or pattern.paths:
             return None
         outer = {vertex.var for vertex in pattern.vertices if vertex.outer}
         if outer != set(op.outer_vars) or any(var not in self._types for var in outer):
@@ -432,3 +440,14 @@ class _Optimizer:
             return float(max(self._statistics.edges((self._edge_types[var],)), 1))
         type_name = self._types.get(var)
         return math.inf if type_name is None else float(max(self._statistics.nodes(type_name), 1))
+
+
+def _names(pattern: Pattern, order: Order) -> tuple[str, ...]:
+    """Return the variables of vertices in the order in which they are bound."""
+    found: dict[int, None] = {}
+    for step in order.steps:
+        if step.vertex >= 0:
+            found[step.vertex] = None
+        for at in step.paths:
+            found.update(dict.fromkeys(pattern.paths[at].ends))
+    return tuple(pattern.vertices[at].var for at in found)

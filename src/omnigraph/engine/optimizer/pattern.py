@@ -5,7 +5,7 @@ Vertices and hops are numbered by name, so formulations that differ in the order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph.engine.adjacency.adjacency import REVERSED
@@ -58,6 +58,38 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class PathHop:
+    """A search of paths through vertices, as a search from the start of the paths that binds every other vertex."""
+
+    ends: tuple[int, ...]
+    """The vertices from the start of a path to its end."""
+    op: ir.FindPaths
+
+    def search(self, vertices: tuple[Vertex, ...], bound: Collection[str]) -> ir.FindPaths:
+        """Return the operator from a bound vertex: the start of the paths, else their end, else the first bound."""
+        known = [at for at, vertex in enumerate(self.ends) if vertices[vertex].var in bound]
+        position = known[0] if known[0] == 0 or known[-1] < len(self.ends) - 1 else known[-1]
+        source = vertices[self.ends[position]]
+
+        def step(given: ir.PathStep, to: int, direction: ir.Direction) -> ir.PathStep:
+            far = vertices[self.ends[to]]
+            there = far.var in bound
+            return replace(
+                given,
+                dst_var=far.var,
+                dst_type=far.type_name,
+                direction=direction,
+                dst_bound=there,
+                filters=() if there else far.filters,
+            )
+
+        steps = self.op.ahead
+        ahead = (step(steps[at], at + 1, steps[at].direction) for at in range(position, len(steps)))
+        back = (step(steps[at], at, REVERSED[steps[at].direction]) for at in reversed(range(position)))
+        return replace(self.op, src_var=source.var, src_type=source.type_name, ahead=tuple(ahead), back=tuple(back))
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """A pipeline without an order."""
 
@@ -67,6 +99,7 @@ class Pattern:
     """Conditions that no vertex and no hop carries."""
     negations: tuple[ir.AntiJoin, ...]
     optionals: tuple[ir.LeftJoin, ...]
+    paths: tuple[PathHop, ...] = ()
 
     def number(self, var: str) -> int | None:
         """Return the number of the vertex of a variable; None if it is not a vertex."""
@@ -79,12 +112,13 @@ class Pattern:
 
 
 def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | None:
-    """Return the pattern of a pipeline; None if its order is fixed because it searches paths.
+    """Return the pattern of a pipeline; None if its order is fixed because it uses the steps of paths.
 
     `outer` gives the types of the variables that are bound before the pipeline runs.
     """
     found: dict[str, Vertex] = {}
     expands: list[ir.Expand] = []
+    searches: list[ir.FindPaths] = []
     filters: list[ir.Filter] = []
     negations: list[ir.AntiJoin] = []
     optionals: list[ir.LeftJoin] = []
@@ -104,10 +138,22 @@ def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | Non
                 optionals.append(replace(op, outer_vars=tuple(sorted(op.outer_vars))))
             case ir.InnerJoin():
                 raise AssertionError("a join runs before the rest of a match is planned again")
-            case ir.FindPaths() | ir.PathSteps():
+            case ir.FindPaths():
+                names = _path_variables(op)
+                if len(set(names)) < len(names):
+                    return None
+                for step in op.steps:
+                    if not step.dst_bound:
+                        found[step.dst_var] = Vertex(step.dst_var, step.dst_type, ordered(step.filters))
+                searches.append(op)
+            case ir.PathSteps():
                 return None
     for op in expands:
         for var, type_name in ((op.src_var, _near_type(op)), (op.dst_var, op.dst_type)):
+            if var not in found:
+                found[var] = Vertex(var, outer.get(var, type_name), outer=True)
+    for search in searches:
+        for var, type_name in _path_types(search).items():
             if var not in found:
                 found[var] = Vertex(var, outer.get(var, type_name), outer=True)
     vertices = tuple(found[var] for var in sorted(found))
@@ -119,7 +165,29 @@ def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | Non
         tuple(sorted(filters, key=lambda one: _condition_key(one.condition))) if len(filters) > 1 else tuple(filters),
         tuple(sorted(negations, key=repr)) if len(negations) > 1 else tuple(negations),
         tuple(optionals),
+        tuple(_path_hop(op, numbers) for op in sorted(searches, key=lambda op: op.var)),
     )
+
+
+def _path_variables(op: ir.FindPaths) -> list[str]:
+    """Return the variables of a path from its start to its end."""
+    return [*(step.dst_var for step in reversed(op.back)), op.src_var, *(step.dst_var for step in op.ahead)]
+
+
+def _path_types(op: ir.FindPaths) -> dict[str, str]:
+    return {op.src_var: op.src_type, **{step.dst_var: step.dst_type for step in op.steps}}
+
+
+def _path_hop(op: ir.FindPaths, numbers: Mapping[str, int]) -> PathHop:
+    """Return a search as one from the start of the paths, without its role in the pipeline."""
+    names, types = _path_variables(op), _path_types(op)
+    turned = [replace(step, direction=REVERSED[step.direction]) for step in reversed(op.back)]
+    steps = tuple(
+        replace(step, dst_var=var, dst_type=types[var], dst_bound=False, filters=())
+        for step, var in zip((*turned, *op.ahead), names[1:], strict=True)
+    )
+    plain = replace(op, src_var=names[0], src_type=types[names[0]], ahead=steps, back=())
+    return PathHop(tuple(numbers[name] for name in names), plain)
 
 
 def ordered(conditions: Iterable[ir.Condition]) -> tuple[ir.Condition, ...]:

@@ -9,6 +9,7 @@ exhaustive for small patterns and greedy for large ones.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
-from omnigraph.engine.optimizer.pattern import Hop, Pattern
+from omnigraph.engine.optimizer.pattern import Hop, PathHop, Pattern
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.statistics.graph_statistics import End, GraphStatistics
 from omnigraph.query.plan import ir
@@ -26,6 +27,10 @@ _GREEDY_WIDTH = 3
 """States that are extended at each level of a large pattern."""
 _DISTANCE_MAX = 64
 """Hops for which the reached nodes are estimated; nearly all nodes are reached before."""
+_WALK_MAX = 12
+"""Lengths of walks that are added up."""
+_SEARCH_FIRST = 0.8
+"""The share of random moves that search paths if that is possible."""
 _NOTHING = 1e-6
 _RUNS_MIN = 0.1
 """The least probability that an operator runs. It bounds the cost of the vertices that are not bound yet."""
@@ -45,6 +50,8 @@ class Step(NamedTuple):
     """Estimated rows before variables that are not used later are dropped."""
     followed: float = 0.0
     """Estimated rows of the scan or hop before conditions on its far end and before the checks."""
+    paths: tuple[int, ...] = ()
+    """Searches of paths after the scan or hop and the checks; without a vertex, the first one binds its vertices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,21 @@ class _Edge:
 
 
 @dataclass(slots=True)
+class _Search:
+    """The estimates of a search of paths."""
+
+    ends: tuple[int, ...]
+    mask: int
+    fan: float
+    """Paths from one start to all ends, or with `shortest` pairs of a start and an end."""
+    back: float
+    """The same from one end."""
+    steps: float
+    """Edges followed from one start."""
+    shortest: bool
+
+
+@dataclass(slots=True)
 class _Problem:
     sizes: list[float] = field(default_factory=list)
     rows: list[float] = field(default_factory=list)
@@ -92,6 +114,7 @@ class _Problem:
     unique: list[bool] = field(default_factory=list)
     """True if a key gives the vertex."""
     edges: list[_Edge] = field(default_factory=list)
+    paths: list[_Search] = field(default_factory=list)
     at: list[list[tuple[int, int]]] = field(default_factory=list)
     """The hops of each vertex to other vertices, with their other ends."""
     loops: list[list[int]] = field(default_factory=list)
@@ -165,8 +188,12 @@ class OrderSearch:
             p.next_to[right] |= 1 << left
         for hop in pattern.hops:
             p.edges.append(self._edge(hop, p))
+        p.paths += [self._search(path, p) for path in pattern.paths]
         numbers = {vertex.var: at for at, vertex in enumerate(pattern.vertices)}
-        carriers = {var: pattern.hops[at].ends for var, at in pattern.edge_variables.items()}
+        carriers: dict[str, tuple[int, ...]] = {
+            var: pattern.hops[at].ends for var, at in pattern.edge_variables.items()
+        }
+        carriers |= {path.op.var: path.ends for path in pattern.paths}
 
         def mask_of(variables: Iterable[str]) -> int:
             mask = 0
@@ -180,6 +207,7 @@ class OrderSearch:
             p.predicates.append((mask, self._selectivity.of(one.condition), cost.condition_cost(one.condition)))
             p.uses.append(mask)
         p.uses += [mask_of(negation.outer_vars) for negation in pattern.negations]
+        p.uses += [path.mask for path in p.paths]
         p.at_end = mask_of(live_at_end or ())
         for optional in pattern.optionals:
             p.at_end |= mask_of(optional.outer_vars)
@@ -207,6 +235,23 @@ class OrderSearch:
         density = min(reach[0] / p.sizes[right], 1.0)
         plain = single and op.edge_var is None and op.src_type is None
         return _Edge((left, right), density, reach, steps, edges, share, single, plain, (skew[0], skew[1]), siblings)
+
+    def _search(self, path: PathHop, p: _Problem) -> _Search:
+        """Estimate a search of paths: walks of its hops, or the nodes at the shortest distances."""
+        shortest = path.op.kind != "path"
+        fan, back, followed = 1.0, 1.0, 0.0
+        for step, near, far in zip(path.op.ahead, path.ends[:-1], path.ends[1:], strict=True):
+            edges = float(self._statistics.edges(step.edge_types)) * (2 if step.direction == "both" else 1)
+            ahead, behind = edges / p.sizes[near], edges / p.sizes[far]
+            if shortest:
+                reached, steps = _reached(ahead, step.min_hops, step.max_hops, p.sizes[far])
+                fan, followed = reached, min(steps, edges)
+                back = reached * p.sizes[near] / p.sizes[far]
+            else:
+                fan *= _walks(ahead, step.min_hops, step.max_hops)
+                back *= _walks(behind, step.min_hops, step.max_hops)
+                followed = max(fan, followed)
+        return _Search(path.ends, sum(1 << end for end in path.ends), fan, back, followed, shortest)
 
     def _take_measured(self, measured: MeasuredHop) -> None:
         """Replace the estimate of a hop from a bound end by what was measured."""
@@ -264,8 +309,13 @@ class OrderSearch:
         start = random.randrange(vertices)
         mask, state = 1 << start, self._scanned(_State(0.0, self._outer_rows, None, None), start, 0)
         while mask != (1 << vertices) - 1:
-            vertex = random.choice(self._candidates(mask))
-            mask, state = mask | 1 << vertex, self._extended(state, vertex, mask)
+            searches = self._searches(mask)
+            if searches and random.random() < _SEARCH_FIRST:
+                at = random.choice(searches)
+                mask, state = mask | self._p.paths[at].mask, self._searched(state, at, mask)
+            else:
+                vertex = random.choice(self._candidates(mask))
+                mask, state = mask | 1 << vertex, self._extended(state, vertex, mask)
         return _order(state)
 
     def _completed(self, starts: list[tuple[int, _State]]) -> Order:
@@ -304,6 +354,16 @@ class OrderSearch:
                         number += 1
                         left = rest - least[vertex]
                         heapq.heappush(queue, (found.cost + left, grown, number, left, found))
+            for at in self._searches(mask) if self._p.paths else ():
+                grown = mask | self._p.paths[at].mask
+                if grown not in done:
+                    found = self._searched(state, at, mask)
+                    before = known.get(grown)
+                    if before is None or found.cost < before:
+                        known[grown] = found.cost
+                        number += 1
+                        left = sum(bound for vertex, bound in enumerate(least) if not grown >> vertex & 1)
+                        heapq.heappush(queue, (found.cost + left, grown, number, left, found))
 
     def _fewest_rows(self) -> float:
         """Return a lower bound of the rows of every state: conditions and hops to few nodes reduce one row."""
@@ -313,18 +373,69 @@ class OrderSearch:
             fewest *= rows / size
         for _, share, _ in p.predicates:
             fewest *= share
-        if len(p.edges) >= len(p.sizes):
+        if p.paths or len(p.edges) >= len(p.sizes):
             return 0.0  # a cycle is checked
         for edge in p.edges:
             fewest *= min(*edge.reach, 1.0)
         return fewest
 
     def _candidates(self, mask: int) -> Sequence[int]:
-        """Return the vertices that may be bound next: those that a hop reaches or a key gives, else all."""
+        """Return the vertices that may be bound next: those that a hop reaches or a key gives, else those that paths
+        lead to, else all.
+        """
         p = self._p
         free = [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
         found = [vertex for vertex in free if p.next_to[vertex] & mask or p.unique[vertex]]
-        return found or free
+        if found or not p.paths:
+            return found or free
+        near = [p.paths[at].mask for at in self._searches(mask)]
+        return [vertex for vertex in free if any(path >> vertex & 1 for path in near)] or free
+
+    def _searches(self, mask: int) -> Sequence[int]:
+        """Return the searches of paths that can bind further vertices."""
+        return [at for at, path in enumerate(self._p.paths) if path.mask & mask and path.mask & ~mask]
+
+    def _searched(self, state: _State, number: int, mask: int) -> _State:
+        """Bind the vertices of paths by a search from a bound one; every hop to them is checked."""
+        p = self._p
+        grown = mask | p.paths[number].mask
+        checks = tuple(
+            at
+            for at, edge in enumerate(p.edges)
+            if grown >> edge.ends[0] & grown >> edge.ends[1] & 1 and not mask >> edge.ends[0] & mask >> edge.ends[1] & 1
+        )
+        rows, spent = state.rows, 0.0
+        found, _ = self._found_paths(number, rows, mask)
+        for at in checks:
+            spent += _operator(found) + found * self._check_cost(at)
+            found *= self._check_share(at)
+            rows *= self._check_share(at)
+        return self._finished(state, (-1, None, checks, rows, spent, math.inf), mask, grown, number)
+
+    def _found_paths(self, number: int, rows: float, mask: int) -> tuple[float, float]:
+        """Return the rows and the cost of a search of paths for rows with some bound vertices."""
+        p = self._p
+        path = p.paths[number]
+        start, end = path.ends[0], path.ends[-1]
+        forward = bool(mask >> start & 1)
+        backward = bool(mask >> end & 1)
+        found = rows * (path.fan if forward or not backward else path.back)
+        source = start if forward else end if backward else next(at for at in path.ends if mask >> at & 1)
+        for at in path.ends:
+            if at != source:
+                found *= p.rows[at] / p.sizes[at] if not mask >> at & 1 else 1 / p.sizes[at]
+        sources = min(rows, p.sizes[source])
+        if not path.shortest:
+            return found, cost.PATHS * _runs(rows) + sources * path.steps * cost.PATH_ROW + found * cost.ROW
+        other = end if source == start else start
+        targets = min(rows, p.sizes[other]) if mask >> other & 1 else p.rows[other]
+        searched = min(sources, targets) * path.steps
+        if mask >> other & 1 and rows <= tuning.current.bidirectional_pairs_max:
+            searched = min(searched, rows * 2 * math.sqrt(path.steps))  # from both ends
+        spent = cost.PATHS * _runs(rows) + searched * cost.PATH_STEP
+        if not mask >> other & 1:
+            spent += p.scan[other] if p.test[other] else 0.0
+        return found, spent + found * cost.ROW
 
     def _extended(self, state: _State, vertex: int, mask: int) -> _State:
         p = self._p
@@ -396,11 +507,19 @@ class OrderSearch:
         return self._finished(state, (vertex, first, checks, rows, spent, middle), mask, grown)
 
     def _finished(
-        self, state: _State, move: tuple[int, int | None, tuple[int, ...], float, float, float], mask: int, grown: int
+        self,
+        state: _State,
+        move: tuple[int, int | None, tuple[int, ...], float, float, float],
+        mask: int,
+        grown: int,
+        search: int | None = None,
     ) -> _State:
         """Apply the conditions whose vertices are now bound, and bound the rows by their live variables."""
         p = self._p
         vertex, hop, checks, rows, spent, followed = move
+        paths: tuple[int, ...] = ()
+        if p.paths:
+            paths, rows, spent = self._complete_paths(rows, spent, mask, grown, search)
         for needed, share, per_row in p.predicates:
             if needed & ~grown == 0 and (needed & ~mask or not mask):
                 spent += rows * per_row
@@ -412,7 +531,7 @@ class OrderSearch:
                 rows = min(rows, self._outer_rows)
             elif live & (live - 1) == 0:
                 rows = min(rows, self._outer_rows * p.sizes[live.bit_length() - 1])
-        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched, followed), state)
+        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched, followed, paths), state)
 
     def _checked(self, state: _State, mask: int) -> _State:
         """Check the hops between the outer variables."""
@@ -422,9 +541,25 @@ class OrderSearch:
         for at in checks:
             spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        if not checks:
+        paths, rows, spent = self._complete_paths(rows, spent, 0, mask)
+        if not checks and not paths:
             return state
-        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows, rows), state)
+        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows, rows, paths), state)
+
+    def _complete_paths(
+        self, rows: float, spent: float, mask: int, grown: int, search: int | None = None
+    ) -> tuple[tuple[int, ...], float, float]:
+        """Add the searches of paths whose vertices are all bound after a move: (their numbers, rows, cost).
+
+        `search` is the search that binds vertices; it is the first.
+        """
+        p = self._p
+        found = [at for at, path in enumerate(p.paths) if path.mask & ~grown == 0 and path.mask & ~mask]
+        found.sort(key=lambda at: at != search)
+        for at in found:
+            rows, extra = self._found_paths(at, rows, mask if at == search else grown)
+            spent += extra
+        return tuple(found), rows, spent
 
     def _fan(self, at: int, vertex: int, mask: int) -> float:
         """Return the nodes that a hop reaches from one row."""
@@ -492,6 +627,11 @@ def _side(hop: Hop, vertex: int) -> str:
     if direction == "both":
         return direction
     return "out" if (direction == "out") == (vertex == hop.ends[0]) else "in"
+
+
+def _walks(degree: float, least: int, most: int) -> float:
+    """Return the walks of `least` to `most` edges from one node."""
+    return sum(degree**length for length in range(least, min(most, _WALK_MAX) + 1))
 
 
 def _reached(degree: float, least: int, most: int, size: float) -> tuple[float, float]:

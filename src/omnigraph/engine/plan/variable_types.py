@@ -18,9 +18,11 @@ def edge_types(pipeline: ir.Pipeline) -> dict[str, str]:
 
 
 def bound_by(op: ir.Op) -> Iterator[str]:
-    """Yield the variables of a scan or hop."""
+    """Yield the variables of a scan, a hop or a search of paths."""
     if isinstance(op, ir.NodeScan):
         yield op.var
+    elif isinstance(op, ir.FindPaths):
+        yield from (op.var, *(step.dst_var for step in op.steps))
     elif isinstance(op, ir.Expand):
         yield from filter(None, (op.dst_var, op.edge_var))
 

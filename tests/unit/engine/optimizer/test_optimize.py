@@ -15,7 +15,7 @@ from support.writes import edge, new_graph, node
 
 SCHEMA = """
 node Person { name: String @key  age: I64  city: String  vec: Vector(2)? }
-node Firm { name: String @key  kind: String }
+node Firm { name: String @key  kind: String  size: I64? }
 edge Knows: Person -> Person
 edge WorksAt: Person -> Firm
 """
@@ -46,7 +46,7 @@ def planned_text(graph, text: str) -> ir.QueryIR:
 
 
 def steps(plan: ir.QueryIR) -> str:
-    words = ("scan", "expand", "check", "filter", "without", "optional")
+    words = ("scan", "expand", "check", "filter", "without", "optional", "path", "shortest")
     return "\n".join(line[2:] for line in explain(plan).splitlines()[1:] if line.split()[0] in words)
 
 
@@ -186,13 +186,82 @@ def test_selective_match_comes_before_the_rank(graph):
     assert steps(plan).startswith('scan    $q: Person where $q.name = "p1"\n')
 
 
-def test_order_of_paths_is_kept(graph):
-    match = '$p: Person $w: shortest { $p knows{1,3} $q } $q: Person { name: "p1" }'
-    context, snapshot = graph._context, graph.snapshot()
-    catalog = context.catalogs.of(snapshot)
-    logical = compile_query(catalog, f"query q() {{ match {{ {match} }} return {{ $p.name }} }}")
-    assert isinstance(logical, ir.QueryIR)
-    assert optimize(logical, GraphStatistics(catalog, snapshot, context.cache)).plan == logical
+# id: (match, operators)
+PATHS = {
+    "paths start at a key": (
+        '$p: Person $w: shortest { $p knows{1,3} $q } $q: Person { name: "p1" }',
+        """
+        scan    $q: Person where $q.name = "p1"
+        shortest measured $w: $q <-Knows{1,3}- $p: Person
+        """,
+    ),
+    "a selective hop comes before the paths": (
+        '$w: path { $p knows{1,2} $q } $p worksAt $f $f: Firm { name: "f1" } $q.age > 3',
+        """
+        scan    $f: Firm where $f.name = "f1"
+        expand  $f <-WorksAt- $p: Person
+        path    $w: $p -Knows{1,2}-> $q: Person where $q.age > 3
+        """,
+    ),
+    "a hop from the end of a path follows it": (
+        '$w: shortest { $p knows{1,2} $q } $q worksAt $f $p: Person { name: "p3" }',
+        """
+        scan    $p: Person where $p.name = "p3"
+        shortest measured $w: $p -Knows{1,2}-> $q: Person
+        expand  $q -WorksAt-> $f: Firm
+        """,
+    ),
+    "paths between two keys are searched once": (
+        '$w: shortest { $p knows{1,4} $q } $p: Person { name: "p3" } $q: Person { name: "p9" }',
+        """
+        scan    $p: Person where $p.name = "p3"
+        scan    $q: Person where $q.name = "p9"
+        shortest measured $w: $p -Knows{1,4}-> $q
+        """,
+    ),
+    "a path of several hops starts inside": (
+        '$w: path { $p knows $q $q knows{1,2} $r } $q: Person { name: "p3" }',
+        """
+        scan    $q: Person where $q.name = "p3"
+        path    $w: $q -Knows{1,2}-> $r: Person, $q <-Knows- $p: Person
+        """,
+    ),
+    "a condition on a path follows its search": (
+        '$w: shortest { $p knows{1,3} $q } $p: Person { name: "p3" } $q worksAt $f length($w) > $f.size',
+        """
+        scan    $p: Person where $p.name = "p3"
+        shortest measured $w: $p -Knows{1,3}-> $q: Person
+        expand  $q -WorksAt-> $f: Firm
+        filter  $f.size < length($w)
+        """,
+    ),
+    "a path in a negation": (
+        '$p: Person { name: "p3" } not { $w: path { $q knows{1,2} $p } $q worksAt $f $f.kind = "a" }',
+        """
+        scan    $p: Person where $p.name = "p3"
+        without any match, for each $p:
+          path    $w: $p <-Knows{1,2}- $q: Person
+          expand  $q -WorksAt-> $f: Firm where $f.kind = "a"
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("match", "expected"), PATHS.values(), ids=PATHS)
+def test_plan_with_paths(graph, match, expected):
+    assert steps(planned(graph, match)) == dedent(expected).strip()
+
+
+@pytest.mark.parametrize("start", ["p", "q", "r"])
+def test_hops_between_nodes_of_a_path_are_checked(graph, start):
+    paths = "$w: path { $p knows $q $q knows $r }"
+    hops = "$p knows $q $q knows $r $p.name != $q.name $q.name != $r.name $p.name != $r.name"
+    counted = []
+    for way in (paths, hops):
+        match = f"${start}: Person $p knows $r {way} $r.age < 30 ${start}.age > 20"
+        (row,) = graph.query(f"query q() {{ match {{ {match} }} return {{ count($p) as n }} }}").to_pylist()
+        counted.append(row["n"])
+    assert counted[0] == counted[1] > 0
 
 
 def test_choice_names_the_best_orders(graph):
