@@ -27,6 +27,7 @@ from omnigraph.engine.exec.count_pushdown import count_pushdown
 from omnigraph.engine.exec.inner_join import inner_join
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.engine.exec.shared_blocks import SharedBlocks
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.engine.plan.expected_rows import ExpectedRows, format_estimate
@@ -44,6 +45,7 @@ class MatchPipeline:
         self._evaluator = evaluator
         self._replanner = replanner
         """Plans the rest of a pipeline again if an estimate is wrong; None if the order is fixed."""
+        self._shared = SharedBlocks()
 
     def rows(
         self,
@@ -448,7 +450,7 @@ class MatchPipeline:
     def _matched(self, op: ir.AntiJoin, bindings: BindingTable, expected: ExpectedRows | None) -> Mask:
         """Return a mask of the rows that match an inner pipeline which runs once, on its own."""
         plan = RunningPlan(op.inner, live_after(op.inner, frozenset(op.outer_vars)), expected)
-        inner = self._pipeline(plan, BindingTable(), distinct=True)
+        inner = self._shared.rows(op, None, lambda: self._pipeline(plan, BindingTable(), distinct=True))
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         found = [inner.bound[name].numbers for name in op.outer_vars]
         if len(columns) == 1:
@@ -477,7 +479,8 @@ class MatchPipeline:
             inner, owners = self._with_owners(op, outer, expected)
         else:
             numbered = outer.bind(_ROW, MemoryTable({}, outer.count), np.arange(outer.count))
-            inner = self._pipeline(RunningPlan(op.inner, None, expected), numbered)
+            plan = RunningPlan(op.inner, None, expected)
+            inner = self._shared.rows(op, outer, lambda: self._pipeline(plan, numbered))
             owners = inner.bound[_ROW].numbers
         room = partial(self._context.check_size, columns=len(bindings.bound) + len(op.variables) + 3)
         return left_join(bindings, combinations, inner, owners, outer.count, op.variables, room)
@@ -486,7 +489,8 @@ class MatchPipeline:
         self, op: ir.LeftJoin, outer: BindingTable, expected: ExpectedRows | None
     ) -> tuple[BindingTable, Numbers]:
         """Return the rows of an inner pipeline which runs once, and the outer row to which each belongs."""
-        inner = self._pipeline(RunningPlan(op.inner, None, expected), BindingTable())
+        plan = RunningPlan(op.inner, None, expected)
+        inner = self._shared.rows(op, None, lambda: self._pipeline(plan, BindingTable()))
         pairs = [(outer.bound[name].numbers, inner.bound[name].numbers) for name in op.outer_vars]
         codes, count = combine_codes([np.concatenate(pair) for pair in pairs])
         owner_of = np.full(count, -1, np.int64)

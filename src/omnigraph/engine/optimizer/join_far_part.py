@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from omnigraph.engine.optimizer.pattern import Hop, Pattern, Vertex
+from omnigraph.engine.optimizer.pattern import Pattern, Vertex, numbered
 from omnigraph.query.plan import ir
 
 
@@ -43,20 +43,15 @@ def far_parts(pattern: Pattern) -> Iterator[FarPart]:
             continue
         variables = {pattern.vertices[at].var for at in free} | {hop.op.edge_var for hop in hops} - {None}
         filters = [one for one in pattern.filters if variables.issuperset(ir.variables_of(one.condition))]
-        part = _numbered(pattern, numbers, hops)
+        part = numbered(pattern, numbers, hops)
         vertices = tuple(Vertex(vertex.var, vertex.type_name, vertex.filters) for vertex in part.vertices)
         left = [at for at in range(len(pattern.vertices)) if at not in free]
-        rest = _numbered(pattern, left, [hop for hop in pattern.hops if hop not in hops])
+        rest = numbered(pattern, left, [hop for hop in pattern.hops if hop not in hops])
         yield FarPart(
             outer,
             frozenset(name for name in variables if name is not None),
-            replace(part, vertices=vertices, filters=tuple(filters)),
-            replace(
-                rest,
-                filters=tuple(one for one in pattern.filters if one not in filters),
-                negations=pattern.negations,
-                optionals=pattern.optionals,
-            ),
+            Pattern(vertices, part.hops, tuple(filters), (), ()),
+            replace(rest, filters=tuple(one for one in pattern.filters if one not in filters)),
         )
 
 
@@ -72,10 +67,3 @@ def _components(pattern: Pattern) -> Iterator[set[int]]:
             reached -= found
         left -= found
         yield found
-
-
-def _numbered(pattern: Pattern, numbers: list[int], hops: list[Hop]) -> Pattern:
-    """Return the pattern of some vertices and hops."""
-    at = {number: position for position, number in enumerate(numbers)}
-    moved = tuple(replace(hop, ends=(at[hop.ends[0]], at[hop.ends[1]])) for hop in hops)
-    return Pattern(tuple(pattern.vertices[number] for number in numbers), moved, (), (), ())

@@ -10,6 +10,8 @@ from typing import Any
 
 from omnigraph.engine.exec.adaptive import MeasuredHop, Replanned
 from omnigraph.engine.optimizer import cost
+from omnigraph.engine.optimizer.drop_implied_branches import drop_implied_branches
+from omnigraph.engine.optimizer.drop_repeated_hops import drop_repeated_hops
 from omnigraph.engine.optimizer.first_rows import FirstRows, first_rows_of
 from omnigraph.engine.optimizer.fold_distinct import fold_distinct
 from omnigraph.engine.optimizer.join_far_part import FarPart, far_parts
@@ -17,8 +19,9 @@ from omnigraph.engine.optimizer.parameter_classes import plain_values
 from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern_of
 from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
 from omnigraph.engine.optimizer.selectivity import Selectivity
+from omnigraph.engine.optimizer.share_blocks import share_blocks
 from omnigraph.engine.plan.expected_rows import ExpectedOperator, ExpectedRows
-from omnigraph.engine.plan.liveness import required_variables
+from omnigraph.engine.plan.liveness import ignores_duplicates, required_variables
 from omnigraph.engine.plan.order_choice import OrderChoice
 from omnigraph.engine.plan.prepared_query import is_single_scan
 from omnigraph.engine.plan.variable_types import bound_by, edge_types, node_types
@@ -63,8 +66,16 @@ def optimize(
     known = plain_values(values or {})
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
-    found = optimizer.pipeline(plan.pipeline, live, 1.0, frozenset(), compare=compare, first=first_rows_of(plan))
-    folded = fold_distinct(replace(plan, pipeline=found.pipeline), statistics.catalog)
+    found = optimizer.pipeline(
+        plan.pipeline,
+        live,
+        1.0,
+        frozenset(),
+        compare=compare,
+        first=first_rows_of(plan),
+        distinct=ignores_duplicates(plan),
+    )
+    folded = fold_distinct(replace(plan, pipeline=share_blocks(found.pipeline)), statistics.catalog)
     return PhysicalPlan(folded, found.choice, found.expected)
 
 
@@ -103,7 +114,8 @@ def candidate_plans(plan: ir.QueryIR, statistics: GraphStatistics, count: int, r
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), {})
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     pattern = pattern_of(plan.pipeline, node_types(plan.pipeline))
-    assert pattern is not None, "the order of paths is fixed"
+    assert pattern is not None, "the order of steps of paths is fixed"
+    pattern = drop_repeated_hops(pattern)
     search = OrderSearch(pattern, statistics, Selectivity(statistics, node_types(plan.pipeline)), live)
     orders = [search.best(), *(search.random(random) for _ in range(4 * count))]
     different: dict[object, Order] = {}
@@ -173,12 +185,16 @@ class _Optimizer:
         *,
         compare: bool = False,
         first: FirstRows | None = None,
+        distinct: bool = False,
     ) -> _Optimized:
-        """Return a pipeline in its cheapest order, for `outer_rows` rows with the variables `outer`."""
+        """Return a pipeline in its cheapest order, for `outer_rows` rows with the variables `outer`.
+
+        With `distinct`, the rows are a set.
+        """
         pattern = pattern_of(pipeline, self._types)
         if pattern is None:
             return _Optimized(pipeline, outer_rows, math.inf)
-        pattern = self._with_cheap_filters_first(pattern)
+        pattern = self._simplified(pattern, live if distinct else None)
         return self._of_pattern(pattern, live, outer_rows, outer, compare=compare, first=first)
 
     def rest(
@@ -198,7 +214,7 @@ class _Optimizer:
         pattern = pattern_of(pipeline, self._types)
         if pattern is None:
             return None
-        pattern = self._with_cheap_filters_first(pattern)
+        pattern = self._simplified(pattern, None)
         best = self._of_pattern(pattern, live, rows, outer, measured=measured)
         limit = best.cost * _JOIN_SHARE
         for part in far_parts(pattern) if joins else ():
@@ -262,6 +278,13 @@ class _Optimizer:
         few = float(first.wanted) if first is not None and early else math.inf
         found = self.emitted(pattern, chosen, outer_rows, outer, few)
         return found if choice is None else replace(found, choice=choice)
+
+    def _simplified(self, pattern: Pattern, live: frozenset[str] | None) -> Pattern:
+        """Return a pattern without what it repeats; with `live`, the variables used later, the rows are a set."""
+        pattern = drop_repeated_hops(pattern)
+        if live is not None:
+            pattern = drop_implied_branches(pattern, live)
+        return self._with_cheap_filters_first(pattern)
 
     def _with_cheap_filters_first(self, pattern: Pattern) -> Pattern:
         """Order the conditions of each vertex: those that exclude the most rows for their cost come first."""
@@ -394,7 +417,7 @@ class _Optimizer:
         """Return a negation in its cheapest form, the share of rows that it leaves, its cost and its estimates."""
         outer = frozenset(op.outer_vars)
         combinations = min(rows, math.prod(self._size(var) for var in op.outer_vars))
-        each = self.pipeline(op.inner, frozenset(), combinations, outer)
+        each = self.pipeline(op.inner, frozenset(), combinations, outer, distinct=True)
         passing = math.exp(-min(each.rows / max(combinations, 1e-9), 50.0)) if math.isfinite(each.cost) else 0.5
         passing = min(max(passing, 0.02), 0.98)
         once = self._independent(op)
@@ -431,8 +454,8 @@ class _Optimizer:
             Vertex(vertex.var, vertex.type_name, ordered((*vertex.filters, *own.get(vertex.var, ()))))
             for vertex in pattern.vertices
         )
-        free = replace(pattern, vertices=vertices, filters=tuple(rest))
         live = frozenset(op.outer_vars) if isinstance(op, ir.AntiJoin) else None
+        free = self._simplified(replace(pattern, vertices=vertices, filters=tuple(rest)), live)
         return self._of_pattern(free, live, 1.0, frozenset())
 
     def _size(self, var: str) -> float:

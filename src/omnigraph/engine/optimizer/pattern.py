@@ -169,6 +169,14 @@ def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | Non
     )
 
 
+def numbered(pattern: Pattern, numbers: list[int], hops: list[Hop]) -> Pattern:
+    """Return the pattern with some of its vertices and hops."""
+    at = {number: position for position, number in enumerate(numbers)}
+    moved = tuple(replace(hop, ends=(at[hop.ends[0]], at[hop.ends[1]])) for hop in hops)
+    paths = tuple(replace(path, ends=tuple(at[end] for end in path.ends)) for path in pattern.paths)
+    return replace(pattern, vertices=tuple(pattern.vertices[number] for number in numbers), hops=moved, paths=paths)
+
+
 def _path_variables(op: ir.FindPaths) -> list[str]:
     """Return the variables of a path from its start to its end."""
     return [*(step.dst_var for step in reversed(op.back)), op.src_var, *(step.dst_var for step in op.ahead)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir.expressions import (
     Aggregate,
@@ -167,6 +169,8 @@ class AntiJoin:
     outer_vars: tuple[str, ...]
     inner: Pipeline
     independent: bool = False
+    shared: int | None = field(default=None, compare=False)
+    """Blocks of one number are equal up to the names of variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,8 @@ class LeftJoin:
     inner: Pipeline
     variables: tuple[str, ...]
     independent: bool = False
+    shared: int | None = field(default=None, compare=False)
+    """Blocks of one number are equal up to the names of variables."""
 
 
 @dataclass(frozen=True, slots=True)

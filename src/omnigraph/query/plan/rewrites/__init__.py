@@ -12,6 +12,7 @@ from dataclasses import replace
 from omnigraph.query.plan.ir import AntiJoin, LeftJoin, Pipeline, QueryIR
 from omnigraph.query.plan.rewrites.compare_single_items import compare_single_items
 from omnigraph.query.plan.rewrites.constants_on_the_right import constants_on_the_right
+from omnigraph.query.plan.rewrites.drop_repeated_blocks import drop_repeated_blocks
 from omnigraph.query.plan.rewrites.drop_repeated_conditions import drop_repeated_conditions
 from omnigraph.query.plan.rewrites.measure_paths import measure_paths
 from omnigraph.query.plan.rewrites.negations_as_conditions import negations_as_conditions
@@ -27,6 +28,7 @@ RULES: tuple[Callable[[Pipeline], Pipeline], ...] = (
     sides_by_name,
     drop_repeated_conditions,
     push_down_filters,
+    drop_repeated_blocks,
 )
 
 
