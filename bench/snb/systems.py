@@ -102,7 +102,7 @@ class Ladybug(System):
 
         self.open()
         source = duckdb.connect(config={"memory_limit": MEMORY})
-        source.execute("SET preserve_insertion_order = false")
+        source.execute("SET enable_progress_bar = false")
         oracle.fill(source, data)
         for definition, select in TABLES.items():
             kind, name = definition.split(" ", 1)[0], definition.split(" ", 1)[1].partition("(")[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
+from omnigraph.engine.adjacency.check_pairs import connected_rows
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
 from omnigraph.engine.adjacency.union_expand import expand_union
 from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
@@ -272,10 +273,10 @@ class MatchPipeline:
             return self._nothing(op, bindings, far)
         if op.edge_var is not None:
             return self._expand_edges(op, bindings, far, room)
+        if op.dst_bound:
+            return bindings.keep(connected_rows(op, adjacency, bindings, partial(self._context.check_size, columns=2)))
         neighbours = adjacency.for_scan(op.direction) if bound.whole else adjacency.neighbours(op.direction)
         if (op.min_hops, op.max_hops) == (1, 1):
-            if op.dst_bound:
-                return bindings.keep(neighbours.connected(sources, bindings.bound[op.dst_var].numbers))
             if bound.whole and isinstance(neighbours, Csr):
                 room(len(neighbours.targets))
                 positions, targets = interruptible(neighbours.all_pairs, len(neighbours.targets))
@@ -283,10 +284,6 @@ class MatchPipeline:
                 positions, targets = neighbours.expand(sources, room)
         else:
             positions, targets = bounded_hops(op, adjacency).reach_rows(sources, room)
-        if op.dst_bound:
-            wanted = bindings.bound[op.dst_var].numbers
-            hit = targets == wanted[positions]
-            return bindings.take(np.unique(positions[hit]))
         return self._arrive(op, bindings, far, positions, targets)
 
     def _room(self, bindings: BindingTable, expected: float) -> Room:
