@@ -1,8 +1,9 @@
 """Search structures that are built when data is written or optimised, so that the first query need not build them.
 
 A structure is kept in the disk cache. Each builder decides whether a table needs its structures, and computes only what
-is missing: the id index, text indexes of columns that are declared with `@index` or were searched before, and codes of
-vectors. Tables of few rows have none. A query builds what no one has built.
+is missing: the id index, text indexes of columns that are declared with `@index` or were searched before, codes of
+vectors, and the neighbours of nodes along each edge type. Tables of few rows have none. A query builds what no one has
+built.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
+from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.id_segments import build_id_segments, uses_segments
 from omnigraph.engine.cache.segments import keep_segments
 from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.errors import Cancelled, OmniGraphError, QueryTimeout
 from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.query.plan.ir import Direction
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -90,13 +94,31 @@ def _vector_codes(type_: NodeType | EdgeType, data: TableData) -> Iterator[Deriv
 BUILDERS: tuple[Builder, ...] = (_ids, _text_indexes, _vector_codes)
 
 
+def _adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType, share: float) -> Iterator[DerivedStructure]:
+    """Yield the neighbours in both directions, unless they are kept for all edges except at most this share."""
+    keys = (type_.table_key, TableKey.node(type_.from_type), TableKey.node(type_.to_type))
+    if any(key not in snapshot.tables for key in keys):
+        return
+    edges, sources, targets = (context.cache.table(snapshot.table(key)) for key in keys)
+    adjacency = EdgeAdjacency.of(edges, sources, targets, context.cache)
+    directions: tuple[tuple[str, Direction], ...] = (("src", "out"), ("dst", "in"))
+    for column, direction in directions:
+        if adjacency.is_missing(direction, share):
+            yield DerivedStructure(column, partial(adjacency.neighbours, direction))
+
+
 def build_derived(
     context: GraphContext,
     snapshot: Snapshot,
     tables: Collection[str] | None = None,
     progress: Progress | None = None,
+    *,
+    after_load: bool = False,
 ) -> list[NotBuilt]:
     """Build the missing structures of the tables of a snapshot, or of some of them, and keep them on disk.
+
+    A structure that cannot be extended by new rows is built after a load only if the load added a large share of the
+    rows: loads in many parts would otherwise build it again for each part.
 
     The commit that they belong to is published. An error, a cancellation or an expired time limit is therefore a reason
     in the result and not raised; the first query that needs a missing structure builds it.
@@ -107,7 +129,7 @@ def build_derived(
         (type_.table_key, structure)
         for type_ in context.catalogs.of(snapshot).tables()
         if type_.table_key in snapshot.tables and (tables is None or type_.table_key in tables)
-        for structure in _structures(context, snapshot, type_)
+        for structure in _structures(context, snapshot, type_, after_load=after_load)
     ]
     failed: list[NotBuilt] = []
     for done, (key, structure) in enumerate(wanted):
@@ -123,12 +145,18 @@ def build_derived(
     return failed
 
 
-def _structures(context: GraphContext, snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[DerivedStructure]:
+def _structures(
+    context: GraphContext, snapshot: Snapshot, type_: NodeType | EdgeType, *, after_load: bool
+) -> Iterator[DerivedStructure]:
     if snapshot.tables[type_.table_key].pin.row_count <= tuning.current.segment_rows_min:
         return
     data = context.cache.table(snapshot.table(type_.table_key))
     for builder in BUILDERS:
         yield from builder(type_, data)
+    if isinstance(type_, EdgeType) and data.row_count >= tuning.current.adjacency_disk_edges_min:
+        constants = tuning.current
+        share = constants.adjacency_update_share if after_load else constants.adjacency_overlay_share
+        yield from _adjacency(context, snapshot, type_, share)
 
 
 def _reason(error: BaseException) -> str:
@@ -153,7 +181,8 @@ def build_after_load(context: GraphContext, result: LoadResult, progress: Progre
     large = [key for key, rows in result.tables if rows > tuning.current.segment_rows_min]
     if not large:
         return result
-    failed = build_derived(context, context.repository.snapshot(result.branch, result.commit_id), large, progress)
+    snapshot = context.repository.snapshot(result.branch, result.commit_id)
+    failed = build_derived(context, snapshot, large, progress, after_load=True)
     notes = [
         f"{one.table_key}: the search structure of '{one.column}' was not built ({one.reason}); "
         "the first query that needs it builds it"

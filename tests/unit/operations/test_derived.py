@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.search import index_builder, inverted_index
 from omnigraph.pipeline.runner import Progress
-from support.writes import new_graph, node, reopened
+from support.writes import edge, new_graph, node, reopened
 
 SCHEMA = """node Doc {
     name: String @key
@@ -146,3 +147,38 @@ def test_a_read_only_graph_builds_nothing(tmp_path, built):
     assert len(reader.query(RANKED)) == 5
     assert built == [5]
     assert kept(graph) <= {"statistics"}
+
+
+LINKED = "node Item { name: String @key }\nedge Link: Item -> Item"
+
+
+def links(start: int, stop: int) -> list[dict[str, Any]]:
+    return [edge("Link", f"i{at % ROWS}", f"i{at * 7 % ROWS}") for at in range(start, stop)]
+
+
+def test_a_bulk_load_of_edges_builds_the_neighbours_of_both_directions(tmp_path, tune, monkeypatch):
+    tune(adjacency_disk_edges_min=10, adjacency_changed_edges_min=0)
+    graph = new_graph(tmp_path, LINKED, *(node("Item", name=f"i{at}") for at in range(ROWS)), *links(0, 100))
+    folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
+
+    def edges_of(direction: str) -> int:
+        for about in folder.glob("*/about.json"):
+            entry = json.loads(about.read_text())["entry"]
+            if entry["what"][0] == "adjacency" and entry["what"][-1] == direction:
+                return sum(rows for _, rows, _ in entry["edges"]["pieces"])
+        return 0
+
+    assert edges_of("out") == edges_of("in") == 100
+    hop = 'query q() { match { $a: Item { name: "i1" }  $a <link>{1,2} $b } return { count($b) as n } }'
+    graph.load(links(100, 120), mode="append")
+    assert edges_of("out") == 100, "few new edges are left to the queries"
+    expected = graph.query(hop).to_rows()
+    graph.load(links(120, 200), mode="append")
+    assert edges_of("out") == edges_of("in") == 200
+    graph.load(links(200, 220), mode="append")
+    graph.optimize()
+    assert edges_of("out") == edges_of("in") == 220
+    monkeypatch.setattr(adjacency, "build", lambda *_: pytest.fail("a query built the neighbours"))
+    out = 'query q() { match { $a: Item { name: "i1" }  $a link $b } return { count($b) as n } }'
+    assert reopened(graph).query(out).to_rows()[0]["n"] > 0
+    assert expected[0]["n"] > 0

@@ -37,6 +37,7 @@ from omnigraph.engine.adjacency.incremental import (
     Arrays,
     BuiltAdjacency,
     build_overlay,
+    changed_edges,
     changes_max,
     changes_since,
     dangling,
@@ -149,6 +150,11 @@ class EdgeAdjacency:
     def ends(self) -> Ends:
         """Return the row numbers of each edge's source and target, in row order."""
         return self.edges.derived(self._names["ends", "out"], self._ends)
+
+    def is_missing(self, direction: Direction, share: float) -> bool:
+        """Return True if no structure on disk contains the neighbours of all edges except at most this share."""
+        built = self._load(direction)
+        return built is None or changed_edges(built, self.edges, share) is None
 
     # -- building --------------------------------------------------------------------------------
 

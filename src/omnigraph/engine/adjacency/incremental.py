@@ -74,16 +74,24 @@ def changes_max(rows: int, share: float) -> float:
     return share * rows + tuning.current.adjacency_changed_edges_min
 
 
+def changed_edges(built: BuiltAdjacency, edges: TableData, share: float) -> tuple[list[int], Numbers] | None:
+    """Return the new fragments of the edges and the removed edges, by old row number; None if they are too many."""
+    known = {files for files, _, _ in built.edges.fragments}
+    new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
+    gone = removed_rows(built.edges, edges)
+    if gone is None or sum(map(edges.rows_in, new)) + len(gone) > changes_max(built.edges.row_count, share):
+        return None
+    return new, gone
+
+
 def changes_since(
     built: BuiltAdjacency, edges: TableData, sources: TableData, targets: TableData, share: float
 ) -> AdjacencyChanges | None:
     """Return the changes since a structure was built; None if there are too many, or if the versions are unrelated."""
-    known = {files for files, _, _ in built.edges.fragments}
-    new = [at for at, (files, _, _) in enumerate(edges.fragments) if files not in known]
-    gone = removed_rows(built.edges, edges)
-    rows = sum(built.edges.rows(at) for at in range(len(built.edges.fragments)))
-    if gone is None or sum(edges.rows_in(at) for at in new) + len(gone) > changes_max(rows, share):
+    changed = changed_edges(built, edges, share)
+    if changed is None:
         return None
+    new, gone = changed
     try:
         moved = renumbered(built.sources, sources)
         same = targets.folder == sources.folder
