@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.search import inverted_index
+from omnigraph.engine.search import inverted_index, vector_index
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 
@@ -37,6 +37,7 @@ READS = (
     'query q() { match { $i: Item  search($i.note, "red blue") } return { $i.name as name } order { $i.name } }',
     'query q() { match { $i: Item } return { $i.name as name } order { bm25($i.note, "green") } limit 9 }',
     "query q() { match { $i: Item } return { $i.name as name } order { nearest($i.place, [1, 2, 3, 4]) } limit 9 }",
+    "query q() { match { $i: Item } return { $i.name } order { nearest($i.place, [1, 2, 3, 4], approx) } limit 3 }",
     'query q() { match { $a: Item { name: "i3" }  $a $e:link $b } return { $e.weight as w } order { $e.weight } }',
     "query q() { match { $a: Item  $a $e:link $b  $e.weight > 50 } return { count($a) as n, sum($e.weight) as w } }",
     "query q() { match { $a: Item  not { $a link $_ } } return { $a.name as a } order { $a.name } }",
@@ -52,6 +53,8 @@ def keep_everything(tune, request):
         adjacency_disk_edges_min=1,
         postings_disk_rows_min=1,
         vector_disk_bytes_min=1,
+        vector_index_rows_min=1,
+        vector_index_scan_share=1,
         disk_cache_large_bytes=request.param,
     )
 
@@ -146,7 +149,9 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
     subjects = {
         about.parent.name: json.loads(about.read_text())["entry"]["what"] for about in folder.glob("*/about.json")
     }
-    assert {subject[0] for subject in subjects.values()} == {"adjacency", inverted_index.WORDS, "vectors"}
+    assert {subject[0] for subject in subjects.values()} == {
+        *("adjacency", inverted_index.WORDS, "vectors", vector_index.CLUSTERS)
+    }
     # The ends are read to build or update other structures only.
     ends = [name for name, subject in subjects.items() if subject[-1] == "ends"]
     for number in range(rounds):

@@ -224,6 +224,24 @@ class Tuning:
     """Up to this many vectors are compared in full, without codes."""
     vector_copy_bytes_max: int = 256 * 1024**2
     """Vectors up to this size are copied beside their codes; others are read from the table when compared in full."""
+    vector_index_rows_min: int = 50_000
+    """Tables of fewer rows are searched exactly; later segments of fewer rows are not clustered."""
+    vector_index_new_share: float = 0.1
+    """Share of the rows that may be added before they are clustered; they are scanned exactly until then."""
+    vector_index_scan_share: float = 0.2
+    """A search that would scan a larger share of the rows in clusters is exact: rows in order are scanned faster."""
+    vector_sample_rows: int = 40
+    """Rows per cluster from which the centroids are computed."""
+    vector_sample_bytes: int = 128 * 1024**2
+    """Largest size of the sample."""
+    vector_cluster_rounds: int = 6
+    """Rounds of k-means."""
+    vector_product_elements: int = 1 << 22
+    """Elements of the product of a batch of rows and all centroids: 16 MiB."""
+    vector_recall_queries: int = 96
+    """Sample queries for which the probes are chosen, and with as many others the recall is measured."""
+    vector_recommend_rows: int = 1_000_000
+    """Above this number of rows, `explain` recommends the approximate search."""
     vector_disk_bytes_min: int = 8_000_000
     """Vectors with fewer bytes are converted faster than they are read from disk."""
 

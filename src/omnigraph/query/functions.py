@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, FunctionSpec] = {
         FunctionSpec("search", "text", 2, 3, "search($x.text, query) or search($x.text, query, all)"),
         FunctionSpec("match_text", "text", 2, 3, "match_text($x.text, query) or match_text($x.text, query, all)"),
         FunctionSpec("fuzzy", "text", 2, 3, "fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)"),
-        FunctionSpec("nearest", "rank", 2, 2, "nearest($x.vector, query)"),
+        FunctionSpec("nearest", "rank", 2, 3, "nearest($x.vector, query) or nearest($x.vector, query, approx)"),
         FunctionSpec("bm25", "rank", 2, 2, "bm25($x.text, query)"),
         FunctionSpec("rrf", "rank", 2, 9, "rrf(nearest(…), bm25(…)) or rrf(nearest(…), bm25(…) * weight, …, k)"),
         FunctionSpec("why", "why", 0, 0, "why()"),

@@ -72,6 +72,8 @@ class SegmentBuilder(Generic[Body]):
     """Computes and writes a segment in parts; it may be larger than memory."""
     read: Callable[[disk_cache.CacheEntry, int], Body]
     """Reads and checks an entry with a number of rows; raises `disk_cache.BadEntry`."""
+    new_rows_min: int | None = None
+    """More new rows than this form a segment of their own; None is the common bound."""
 
 
 def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> SegmentView[Body]:
@@ -83,11 +85,11 @@ def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
     """Return the segments that contain the rows of a version. Missing ones are computed."""
     cache = data.cache
     subject = (builder.kind, data.folder, str(data.field_id(name)))
-    segments: list[Segment[Body]] = list(cache.base(subject) or _load(cache, subject, builder))
+    segments: list[Segment[Body]] = list(cache.base(subject) or load_segments(cache, subject, builder))
     if cache.turn_folder is None or not _is_large(segments, data, builder):
         return _extended(data, name, builder, segments)
     with build_turn(cache.turn_folder) as shared:
-        return _extended(data, name, builder, _load(cache, subject, builder) if shared else segments)
+        return _extended(data, name, builder, load_segments(cache, subject, builder) if shared else segments)
 
 
 def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> int:
@@ -100,8 +102,8 @@ def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
         return 0
     subject = (builder.kind, data.folder, str(data.field_id(name)))
     with build_turn(cache.turn_folder):
-        segments = _load(cache, subject, builder)
-        plan = _plan(segments, data)
+        segments = load_segments(cache, subject, builder)
+        plan = _plan(segments, data, builder)
         if plan.number is None or not plan.fragments:
             return 0
         _extended(data, name, builder, segments, must_keep=True)
@@ -125,7 +127,7 @@ class _Plan:
     """Its number in the disk cache; None if it is not kept."""
 
 
-def _plan(segments: list[Segment[Body]], data: TableData) -> _Plan:
+def _plan(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilder[Body]) -> _Plan:
     chosen, new = _choose(segments, data)
     held = sum(segment.layout.row_count for segment in chosen)
     fresh = sum(map(data.rows_in, new))
@@ -133,7 +135,8 @@ def _plan(segments: list[Segment[Body]], data: TableData) -> _Plan:
     wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
     if not chosen or wasted:
         return _Plan(0, tuple(range(len(data.fragments))), 0 if latest else None)
-    if fresh <= tuning.current.segment_rows_min or not latest:
+    least = tuning.current.segment_rows_min if builder.new_rows_min is None else builder.new_rows_min
+    if fresh <= least or not latest:
         return _Plan(len(segments), tuple(new), None)
     kept, size = len(segments), fresh
     while kept and segments[kept - 1].layout.row_count <= size:
@@ -156,7 +159,7 @@ def _extended(
     """Return the segments of a version: existing ones and, as far as they do not suffice, a new one."""
     cache = data.cache
     subject = (builder.kind, data.folder, str(data.field_id(name)))
-    plan = _plan(segments, data)
+    plan = _plan(segments, data, builder)
     title = f"{builder.kind} of '{name}'"
     if not plan.fragments and plan.kept:
         add_note(f"{title} reused")
@@ -266,7 +269,8 @@ def _build(
     return Segment(layout, version, builder.make(fragments))
 
 
-def _load(cache: DataCache, subject: disk_cache.Subject, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
+def load_segments(cache: DataCache, subject: disk_cache.Subject, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
+    """Return the segments of a subject on disk."""
     segments: list[Segment[Body]] = []
     for number in range(tuning.current.segments_max):
         segment = _load_segment(cache, subject, number, builder)

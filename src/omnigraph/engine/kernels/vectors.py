@@ -74,10 +74,19 @@ class Kernels:
 
         `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.
         """
+        best = np.full(wanted, -np.inf, np.float32)
+        return self._scan(block, query, step, slack, rows, whole, best)[1].copy()
+
+    def bounds(self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, best: Any) -> Any:
+        """Return the upper bounds of the similarities of some rows; update `best`, a heap of the best lower bounds."""
+        return self._scan(block, query, step, slack, rows, False, best)[0]
+
+    def _scan(
+        self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, whole: bool, best: Any
+    ) -> tuple[Any, Any]:
         codes, scales, errors = block
         count = len(codes) if whole else len(rows)
-        best, upper = np.full(wanted, -np.inf, np.float32), np.empty(count, np.float32)
-        found = np.empty(count, np.int64)
+        upper, found = np.empty(count, np.float32), np.empty(count, np.int64)
         vectors = (codes, codes.shape[1], scales, errors)
-        size = self._candidates(*vectors, query, step, slack, rows, whole, count, best, wanted, upper, found)
-        return found[:size].copy()
+        size = self._candidates(*vectors, query, step, slack, rows, whole, count, best, len(best), upper, found)
+        return upper, found[:size]

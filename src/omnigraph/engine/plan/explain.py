@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
@@ -16,9 +17,11 @@ from omnigraph.engine.plan.expected_rows import format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.search.inverted_index import WORDS
+from omnigraph.engine.search.vector_index import CLUSTERS, NEIGHBOURS, known_segments
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import LineSubject, explain
+from omnigraph.storage.lance.tables import Table
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -124,11 +127,10 @@ class PlanExplainer:
         rank = self._plan.order_by[0].expr
         assert isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf)
         arms = rank.arms if isinstance(rank, ir.Rrf) else (rank,)
-        notes = []
+        notes: list[str] = []
         for arm in arms:
             if isinstance(arm, ir.Nearest):
-                kept = self._kept("vectors", arm.prop)
-                notes.append(f"vectors of '{arm.prop.name}' {kept}: codes first, the best in full")
+                notes += self._vector_search(arm)
             else:
                 notes.append(f"words of '{arm.prop.name}' {self._kept(WORDS, arm.prop)}")
         first = self._plan.pipeline[0]
@@ -136,9 +138,43 @@ class PlanExplainer:
             notes.append("before the rest of the match" if self._plan.limit else "after the match")
         return " · ".join(dict.fromkeys(notes))
 
+    def _vector_search(self, rank: ir.Nearest) -> Iterable[str]:
+        """Yield how a vector ranking is found: exactly, or by clusters with their recall."""
+        name, kept = rank.prop.name, self._kept("vectors", rank.prop)
+        yield f"vectors of '{name}' {kept}: codes first, the best in full"
+        tables = self._tables(rank.prop)
+        rows = sum(table.row_count for table in tables)
+        if not rank.approx:
+            if rows > tuning.current.vector_recommend_rows:
+                yield f"exact over {rows:,} rows: nearest(…, approx) searches an index"
+            return
+        if rows < tuning.current.vector_index_rows_min:
+            yield f"exact: an index serves from {tuning.current.vector_index_rows_min:,} rows on"
+            return
+        found = [
+            segment.body
+            for table in tables
+            for segment in known_segments(self._cache, table.folder, table.field_ids[name], rank.prop.type.dim or 0)
+            if segment.body.count
+        ]
+        if found:
+            probed, share = sum(body.probed for body in found), sum(body.scanned * body.row_count for body in found)
+            share /= sum(body.row_count for body in found)
+            yield (
+                f"{sum(body.count for body in found):,} {CLUSTERS} {self._kept(CLUSTERS, rank.prop)}: about "
+                f"{probed:,.0f} probed with {share:.1%} of the rows, recall@{NEIGHBOURS} "
+                f"{min(body.recall for body in found):.3f} when built"
+            )
+        elif self._cache.keep_in is None:
+            yield f"exact: there are no {CLUSTERS}, and none can be kept"
+        else:
+            yield f"{CLUSTERS} of '{name}' to be built"
+
+    def _tables(self, prop: ir.Prop) -> list[Table]:
+        return [self._snapshot.table(TableKey.node(member)) for member in self._catalog.members(self._types[prop.var])]
+
     def _kept(self, kind: str, prop: ir.Prop) -> str:
-        members = self._catalog.members(self._types[prop.var])
-        tables = [self._snapshot.table(TableKey.node(member)) for member in members]
+        tables = self._tables(prop)
         states = dict.fromkeys(self._state((kind, t.folder, str(t.field_ids[prop.name]))) for t in tables)
         return ", ".join(states)
 

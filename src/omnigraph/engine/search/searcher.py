@@ -111,9 +111,17 @@ class Searcher:
         return self._vectors(rank, bound.data).distances(self._query(rank), bound.numbers)
 
     def candidates(self, rank: ir.Nearest, bound: Binding, limit: int) -> Numbers:
-        """Return the rows that can be among the `limit` nearest, with ties."""
+        """Return the rows that can be among the `limit` nearest, with ties; an approximate ranking can miss some."""
         numbers = None if bound.whole else bound.numbers
-        return self._vectors(rank, bound.data).candidates(self._query(rank), numbers, limit)
+        vectors, query = self._vectors(rank, bound.data), self._query(rank)
+        if rank.approx:
+            from omnigraph.engine.search.vector_index import index_of  # noqa: PLC0415 (only for searches)
+
+            index = index_of(bound.data, rank.prop.name, rank.prop.type.dim or 0)
+            found = None if index is None else index.candidates(vectors, query, numbers, limit)
+            if found is not None:
+                return found
+        return vectors.candidates(query, numbers, limit)
 
     def _vectors(self, rank: ir.Nearest, data: ColumnSource) -> VectorColumn:
         from omnigraph.engine.search.vector_scan import vectors_of  # noqa: PLC0415 (only for searches)

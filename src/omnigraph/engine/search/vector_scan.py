@@ -112,6 +112,39 @@ class VectorBlock:
         with kernels.timed_fallback():
             return self._candidates_numpy(query, rows, wanted)
 
+    def bounds(self, query: VectorQuery, rows: Numbers, best: Matrix) -> Matrix:
+        """Return the upper bounds of the similarities of some rows, NaN for a row without a vector.
+
+        `best` is a heap of the best lower bounds, the least first; it is updated.
+        """
+        elements = len(rows) * self.codes.shape[1]
+        slack = query.error * 1.01 + 8 * _F32
+        loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
+        if loops is not None:
+            block = (self.codes, self.scales, self.errors)
+            upper: Matrix = interruptible(
+                lambda: loops.bounds(block, query.codes, query.step, slack, rows, best), elements // _CODES_A_NUMBER
+            )
+            return upper
+        with kernels.timed_fallback():
+            return self._bounds_numpy(query, slack, rows, best)
+
+    def _bounds_numpy(self, query: VectorQuery, slack: float, rows: Numbers, best: Matrix) -> Matrix:
+        """The numpy fallback, with equal bits: sums of integers below 2^53 are exact in 64-bit floats."""
+        totals = np.empty(len(rows), np.float32)
+        codes = query.codes.astype(np.float64)
+        step = max(tuning.current.vector_batch_elements // len(codes), 1)
+        for start in range(0, len(rows), step):
+            checkpoint()
+            totals[start : start + step] = self.codes[rows[start : start + step]].astype(np.float64) @ codes
+        similarity = totals * (self.scales[rows].astype(np.float64) * query.step).astype(np.float32)
+        errors = self.errors[rows] + np.float32(slack)
+        lower = similarity - errors
+        both = np.sort(np.concatenate([best, lower[~np.isnan(lower)]]))
+        best[:] = both[len(both) - len(best) :]
+        upper: Matrix = similarity + errors
+        return upper
+
     def _candidates_numpy(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """The numpy fallback, with the query in 32-bit floats instead of integers."""
         count = len(self.codes) if rows is None else len(rows)
@@ -149,7 +182,8 @@ class VectorColumn:
         return self.view.nbytes + errors + sum(block.nbytes for block in self.view.bodies)
 
     @property
-    def _count(self) -> int:
+    def row_count(self) -> int:
+        """The number of rows."""
         stored_of = self.view.stored_of
         return sum(len(block.norms) for block in self.view.bodies) if stored_of is None else len(stored_of)
 
@@ -180,7 +214,7 @@ class VectorColumn:
         """Return the positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties."""
         if not wanted:
             return _NO_ROWS
-        count = self._count if numbers is None else len(numbers)
+        count = self.row_count if numbers is None else len(numbers)
         if count <= max(wanted, tuning.current.vector_exact_rows_max) or not query.has_direction:
             return self._with_vectors(np.arange(count) if numbers is None else numbers)
         if numbers is None:
@@ -191,6 +225,22 @@ class VectorColumn:
             for found in (block.candidates(query, rows, wanted),)
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
+
+    def bounds(self, query: VectorQuery, numbers: Numbers, best: Matrix) -> Matrix:
+        """Return the upper bounds of the similarities of some rows; update `best`, a heap of the best lower bounds."""
+        upper = np.empty(len(numbers), np.float32)
+        for block, positions, rows in self._by_block(numbers):
+            upper[positions] = block.bounds(query, rows, best)
+        return upper
+
+    def units(self, numbers: Numbers) -> tuple[Matrix, Mask]:
+        """Return the directions of some rows, as exact as their codes, and a mask of the rows with a vector."""
+        matrix = np.zeros((len(numbers), self.view.bodies[0].codes.shape[1]), np.float32)
+        known = np.zeros(len(numbers), bool)
+        for block, positions, rows in self._by_block(numbers):
+            matrix[positions] = block.codes[rows] * block.scales[rows][:, None]
+            known[positions] = ~np.isnan(block.errors[rows])
+        return matrix, known
 
     def _all_candidates(self, query: VectorQuery, wanted: int) -> Numbers:
         parts = zip(self._live_blocks, self.view.starts, strict=True)

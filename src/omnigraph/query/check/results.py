@@ -152,12 +152,15 @@ class Results:
                 self.report(type_fault("T38", f"'distinct' cannot compare {text}", item.expr.span, hint))
 
     def check_rankings(self, order: list[ir.SortKey]) -> None:
-        """T21, T39: a fused score and `why()` exist only for the ranking that orders the rows."""
+        """T15, T21, T39: `approx`, a fused score and `why()` belong to the ranking that orders the rows."""
         rank = order[0].expr if order else None
         for item, column in zip(self.valid_items, self.found, strict=True):
             parts = [*ir.walk(column.expr)]
             if any(isinstance(part, ir.Rrf) and part != rank for part in parts):
                 self.report(type_fault("T21", "'rrf' can be returned only when it is also the order", item.expr.span))
+            if any(isinstance(part, ir.Nearest) and part.approx for part in parts) and ir.Rrf not in map(type, parts):
+                hint = "leave 'approx' out: a returned distance is exact"
+                self.report(type_fault("T15", "'approx' belongs to a ranking in 'order'", item.expr.span, hint))
             if any(isinstance(part, ir.Why) for part in parts) and not isinstance(rank, ir.Rank):
                 hint = "order by nearest(…), bm25(…) or rrf(…)"
                 self.report(type_fault("T39", "'why' explains a ranking, and there is none", item.expr.span, hint))

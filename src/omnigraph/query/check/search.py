@@ -101,9 +101,10 @@ def _count_argument(
 
 
 def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Nearest:
-    """Check `nearest($x.vector, query)`."""
-    field, argument = expr.arguments
+    """Check `nearest($x.vector, query)`, `nearest($x.vector, query, approx)`."""
+    field, argument = expr.arguments[:2]
     assert isinstance(field, ast.PropertyExpr), "the parser lets nothing else through"
+    approx = len(expr.arguments) == 3 and _is_approximate(expr.arguments[2])
     try:
         prop = _node_field(checker, expr, field, scope)
     except Fault as fault:
@@ -123,7 +124,7 @@ def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) 
                 f"'{field.property}' has {prop.type.dim} dimensions; the query is a list of {len(argument.items)}",
                 argument.span,
             )
-        return ir.Nearest(prop, fit_literal(checker, argument, prop.type.with_nullable(False), "the query"))
+        return ir.Nearest(prop, fit_literal(checker, argument, prop.type.with_nullable(False), "the query"), approx)
     query = checker.check(argument, scope)
     if not isinstance(query, ir.Const | ir.ParamRef) or not (query.type.is_text or query.type.scalar == "Vector"):
         raise type_fault(
@@ -137,7 +138,15 @@ def check_nearest(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) 
             f"'{field.property}' has {prop.type.dim} dimensions, {checker.text(argument)} has {query.type.dim}",
             argument.span,
         )
-    return ir.Nearest(prop, query)
+    return ir.Nearest(prop, query, approx)
+
+
+def _is_approximate(word: ast.Expr) -> bool:
+    """True if the third argument of `nearest` is the word `approx`; any other one is an error."""
+    if not isinstance(word, ast.WordExpr) or word.name != "approx":
+        hint = "write 'approx' to permit an approximate index, or omit it: the search is exact"
+        raise type_fault("T15", "the third argument of 'nearest' is the word 'approx'", word.span, hint)
+    return True
 
 
 def check_rrf(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope) -> ir.Rrf:

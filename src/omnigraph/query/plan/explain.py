@@ -319,7 +319,8 @@ def _search(expr: ir.TextMatch | ir.Rank) -> str:
             every = ", all" if expr.every else ""
             return f"{expr.function}({_expr(expr.prop)}, {_expr(expr.query)}{edits}{every})"
         case ir.Nearest():
-            return f"nearest({_expr(expr.prop)}, {_expr(expr.query)})"
+            approx = ", approx" if expr.approx else ""
+            return f"nearest({_expr(expr.prop)}, {_expr(expr.query)}{approx})"
         case ir.Bm25():
             return f"bm25({_expr(expr.prop)}, {_expr(expr.query)})"
         case ir.Rrf():

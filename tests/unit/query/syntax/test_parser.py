@@ -519,7 +519,11 @@ BAD_CLAUSES = {
         "write fuzzy($x.text, query) or fuzzy($x.text, query, max_edits)",
     ),
     "now(1) = 2": ("now(1)", "'now' takes 0 arguments, not 1", "write now()"),
-    "nearest($v, $q) = 1": ("$v", "'nearest' ranks a vector property", "write nearest($x.vector, query)"),
+    "nearest($v, $q) = 1": (
+        "$v",
+        "'nearest' ranks a vector property",
+        "write nearest($x.vector, query) or nearest($x.vector, query, approx)",
+    ),
     "count($x)": ("}", f"expected {COMPARISON}, found '}}'", None),
     "$é: A": ("$", f"expected {OR_CLAUSE}, found '$'",
               "a variable is '$' and a name that begins with a lower-case letter or underscore"),
@@ -758,7 +762,7 @@ def test_invalid_statement(text, expected):
 
 # function: (minimum, maximum) number of arguments
 ARITIES = {
-    "now": (0, 0), "search": (2, 3), "match_text": (2, 3), "fuzzy": (2, 3), "nearest": (2, 2), "bm25": (2, 2),
+    "now": (0, 0), "search": (2, 3), "match_text": (2, 3), "fuzzy": (2, 3), "nearest": (2, 3), "bm25": (2, 2),
     "rrf": (2, 9), "count": (1, 1), "sum": (1, 1), "avg": (1, 1), "median": (1, 1), "min": (1, 1), "max": (1, 1),
 }  # fmt: skip
 

@@ -126,6 +126,8 @@ class Nearest:
 
     prop: Prop
     query: Expr
+    approx: bool = False
+    """True if the ranking may be found by an approximate index."""
 
     @property
     def type(self) -> PropertyType:

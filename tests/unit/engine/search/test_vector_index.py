@@ -1,0 +1,456 @@
+"""Approximate nearest-neighbour search: recall, changes, filters, ties, damage, and the plan that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.engine import kernels, tuning
+from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.segments import SegmentView
+from omnigraph.engine.search import clustering, vector_index, vector_scan
+from omnigraph.engine.search.vector_index import ClusterLists, VectorIndex, cluster
+from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery
+from omnigraph.errors import TypeCheckError
+from omnigraph.graph import Graph
+
+DIM = 16
+SCHEMA = f"node Doc {{ name: String @key  n: I64  vec: Vector({DIM})? }}"
+Vectors = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@pytest.fixture(autouse=True)
+def _small(tune):
+    """Lower the thresholds so that small tables have clusters on disk, and large steps are taken often."""
+    tune(vector_index_rows_min=500, vector_disk_bytes_min=0, vector_exact_rows_max=20, vector_recall_queries=48)
+
+
+def blobs(count: int, seed: int, dim: int = DIM, centers: int = 40, spread: float = 0.5) -> Vectors:
+    """Vectors around centers that do not depend on the seed."""
+    random = np.random.default_rng(seed)
+    places = np.random.default_rng(99).normal(size=(centers, dim))
+    return (places[random.integers(0, centers, count)] + spread * random.normal(size=(count, dim))).astype(np.float32)
+
+
+def gaussian(count: int, seed: int, dim: int) -> Vectors:
+    return np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+
+
+def stretched(count: int, seed: int, dim: int) -> Vectors:
+    """Vectors with a few long and many short axes."""
+    return (gaussian(count, seed, dim) * np.arange(1, dim + 1) ** -0.8).astype(np.float32)
+
+
+def column_of(vectors: Vectors, missing: Any = ()) -> VectorColumn:
+    values = [None if at in missing else vector for at, vector in enumerate(vectors)]
+    array = pa.array(values, pa.list_(pa.float32(), vectors.shape[1])) if missing else flat(vectors)
+    return VectorColumn(SegmentView((vector_scan._memory_block([array], vectors.shape[1]),), (0,)))
+
+
+def flat(vectors: Vectors) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+
+
+def nearest(column: VectorColumn, query: VectorQuery, rows: Any, count: int) -> list[int]:
+    distances = column.distances(query, rows)[0]
+    return rows[np.lexsort((rows, distances))[:count]].tolist()
+
+
+def recall_of(column: VectorColumn, index: VectorIndex, queries: Vectors, count: int = 10) -> tuple[float, float]:
+    """(recall, share of the rows compared) of searches; an exact one compares all."""
+    found, compared = [], []
+    for vector in queries.astype(np.float64):
+        query = VectorQuery.of(vector)
+        expected = nearest(column, query, column.candidates(query, None, count), count)
+        probed = index.probe(column, query, None, count)
+        rows = np.arange(column.row_count) if probed is None else probed[0]
+        assert len(rows) >= count
+        found.append(len(set(nearest(column, query, rows, count)) & set(expected)) / count)
+        compared.append(1.0 if probed is None else probed[2] / column.row_count)
+    return float(np.mean(found)), float(np.mean(compared))
+
+
+# -- recall ------------------------------------------------------------------------------------------
+
+
+CASES = {
+    "clustered": (blobs, DIM, 0.1),
+    "clustered, many dimensions": (blobs, 96, 0.1),
+    "stretched": (stretched, 32, 0.6),
+    "random, few dimensions": (gaussian, 4, 0.3),
+    "random, many dimensions": (gaussian, 64, 1.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recall(case):
+    make, dim, compared_max = CASES[case]
+    column = column_of(make(6_000, 1, dim))
+    lists = cluster(column, dim, None)
+    assert lists.recall >= vector_index.RECALL_MIN
+    recall, compared = recall_of(column, VectorIndex(SegmentView((lists,), (0,))), make(60, 2, dim))
+    assert recall >= 0.93
+    assert compared <= compared_max
+
+
+def test_queries_far_from_all_clusters_are_answered_as_well():
+    column = column_of(blobs(6_000, 1, 64))
+    index = VectorIndex(SegmentView((cluster(column, 64, None),), (0,)))
+    recall, _ = recall_of(column, index, gaussian(60, 3, 64))
+    assert recall >= 0.93
+
+
+@pytest.mark.parametrize("count", [1, 3, 50])
+def test_recall_of_other_limits(count):
+    column = column_of(blobs(6_000, 1))
+    index = VectorIndex(SegmentView((cluster(column, DIM, None),), (0,)))
+    recall, _ = recall_of(column, index, blobs(60, 2), count)
+    assert recall >= 0.93
+
+
+def test_a_build_is_deterministic():
+    column = column_of(blobs(2_000, 1))
+    first, second = (cluster(column, DIM, None) for _ in range(2))
+    assert first.rows.tobytes() == second.rows.tobytes()
+    assert (first.reach, first.first, first.recall) == (second.reach, second.first, second.recall)
+
+
+def test_every_row_with_a_vector_is_in_one_cluster():
+    vectors = blobs(1_000, 1)
+    vectors[7] = 0
+    lists = cluster(column_of(vectors, missing={3, 5, 999}), DIM, None)
+    assert sorted(lists.rows.tolist()) == sorted({*range(1_000)} - {3, 5, 999})
+
+
+@pytest.mark.parametrize("vectors", [np.zeros((600, 3)), np.ones((600, 3)), np.repeat(np.eye(3), 200, axis=0)])
+def test_few_distinct_vectors(vectors):
+    column = column_of(vectors.astype(np.float32))
+    index = VectorIndex(SegmentView((cluster(column, 3, None),), (0,)))
+    query = VectorQuery.of(np.array([1.0, 0.5, 0.0]))
+    probed = index.probe(column, query, None, 10)
+    rows = np.arange(600) if probed is None else probed[0]
+    assert nearest(column, query, rows, 10) == nearest(column, query, np.arange(600), 10)
+
+
+def test_memory_of_the_centroids_is_bounded(tune):
+    tune(vector_sample_bytes=50 * DIM * 4, vector_product_elements=64)
+    vectors, asked = blobs(900, 1), []
+
+    def units(rows):
+        asked.append(len(rows))
+        return vectors[rows] / np.linalg.norm(vectors[rows], axis=1, keepdims=True), np.ones(len(rows), bool)
+
+    centroids = clustering.compute_centroids(units, 900, DIM, np.random.default_rng(1))
+    assert centroids.shape == (30, DIM)
+    assert sum(asked) == 50
+    assert np.allclose(np.linalg.norm(centroids, axis=1), 1, atol=1e-5)
+
+
+def test_kernels_and_fallback_choose_the_same_rows():
+    column = column_of(blobs(4_000, 1, 24), missing={1, 2})
+    lists = cluster(column, 24, None)
+    index = VectorIndex(SegmentView((lists,), (0,)))
+    found = []
+    for compiled in (False, True):
+        with kernels.isolated():
+            assert not compiled or kernels.load()
+            best = np.full(12, -np.inf, np.float32)
+            query = VectorQuery.of(blobs(1, 5, 24)[0].astype(np.float64))
+            upper = column.bounds(query, np.arange(0, 4_000, 3), best)
+            probed = index.probe(column, query, None, 10)
+            assert probed is not None
+            found.append((upper.tobytes(), np.sort(best).tobytes(), probed[0].tobytes(), probed[1:]))
+    assert found[0] == found[1]
+
+
+# -- graphs ------------------------------------------------------------------------------------------
+
+
+def documents(vectors: Vectors, start: int = 0) -> dict[str, pa.Table]:
+    numbers = range(start, start + len(vectors))
+    return {"Doc": pa.table({"name": [f"d{at}" for at in numbers], "n": pa.array(numbers), "vec": flat(vectors)})}
+
+
+def new_graph(path: Path, vectors: Vectors, schema: str = SCHEMA) -> Graph:
+    graph = og.init(path / "g", schema, sync=False, environ={})
+    if len(vectors):
+        graph.load(documents(vectors), mode="append")
+    return graph
+
+
+def text_of(match: str, rank: str, limit: int = 10) -> str:
+    returned = "$d.name as name, nearest($d.vec, $v) as far"
+    return (
+        f"query q($v: Vector({DIM})) {{ match {{ {match} }} return {{ {returned} }} order {{ {rank} }} limit {limit} }}"
+    )
+
+
+def ask(graph: Graph, vector: Any, match: str = "$d: Doc", *, approx: bool = True, limit: int = 10) -> list[Any]:
+    rank = "nearest($d.vec, $v, approx)" if approx else "nearest($d.vec, $v)"
+    rows = graph.query(text_of(match, rank, limit), params={"v": np.asarray(vector).tolist()}).to_rows()
+    return [(row["name"], row["far"]) for row in rows]
+
+
+def agreement(graph: Graph, queries: Vectors, match: str = "$d: Doc", limit: int = 10) -> float:
+    """Mean share of the exact rows that the approximate search finds; its rows are as many, in the exact order."""
+    shares = []
+    for vector in queries:
+        exact = ask(graph, vector, match, approx=False, limit=limit)
+        found = ask(graph, vector, match, limit=limit)
+        assert len(found) == len(exact)
+        assert [far for _, far in found] == sorted(far for _, far in found)
+        assert dict(exact).items() >= {name: far for name, far in found if name in dict(exact)}.items()
+        shares.append(len(set(found) & set(exact)) / max(len(exact), 1))
+    return float(np.mean(shares))
+
+
+def profile(graph: Graph, vector: Any, match: str = "$d: Doc", rank: str = "nearest($d.vec, $v, approx)") -> str:
+    return str(graph.profile(text_of(match, rank), params={"v": np.asarray(vector).tolist()}))
+
+
+def kinds(graph: Graph) -> list[str]:
+    folder = graph._context.cache.folder
+    assert folder is not None
+    return sorted(disk_cache._open(path).about["what"][0] for path in folder.iterdir() if "-" in path.name)
+
+
+def test_nearest_is_exact_unless_it_is_permitted(tmp_path):
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    ask(graph, blobs(1, 2)[0], approx=False)
+    assert vector_index.CLUSTERS not in kinds(graph)
+    assert "clusters" not in profile(graph, blobs(1, 2)[0], rank="nearest($d.vec, $v)")
+
+
+def test_an_index_is_built_once_and_read_by_the_next_process(tmp_path):
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    assert "clusters of 'vec' built from 3,000 rows" in profile(graph, blobs(1, 2)[0])
+    assert kinds(graph).count(vector_index.CLUSTERS) == 1
+    again = og.open(graph.uri, read_only=True)
+    text = profile(again, blobs(1, 2)[0])
+    assert "clusters of 'vec' reused" in text
+    assert "clusters probed" in text
+    assert agreement(again, blobs(20, 3)) >= 0.93
+
+
+def test_changes_are_seen_at_once(tmp_path, tune):
+    """New and changed rows are found, deleted ones are not, and no result has too few rows."""
+    tune(segment_rows_min=50)
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    assert agreement(graph, blobs(10, 4)) >= 0.93
+    added = blobs(60, 5)
+    graph.load(documents(added, 3_000), mode="append")
+    assert ask(graph, added[9])[0][0] == "d3009"
+    target = blobs(1, 6)[0]
+    graph.mutate(
+        f'query m($v: Vector({DIM})) {{ update Doc set {{ vec: $v }} where name = "d17" }}',
+        params={"v": target.tolist()},
+    )
+    assert ask(graph, target)[0][0] == "d17"
+    first = [name for name, _ in ask(graph, target, limit=30)]
+    for name in first[:20]:
+        graph.mutate("query m($n: String) { delete Doc where name = $n }", params={"n": name})
+    found = ask(graph, target, limit=30)
+    assert len(found) == 30
+    assert not {name for name, _ in found} & set(first[:20])
+    assert agreement(graph, blobs(10, 7)) >= 0.93
+    assert agreement(og.open(graph.uri), blobs(10, 7)) >= 0.93
+
+
+def test_many_new_rows_form_a_segment_of_their_own(tmp_path):
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    ask(graph, blobs(1, 2)[0])
+    graph.load(documents(blobs(900, 8), 3_000), mode="append")
+    assert "clusters of 'vec' extended by 900 rows" in profile(graph, blobs(1, 2)[0])
+    assert kinds(graph).count(vector_index.CLUSTERS) == 2
+    graph.load(documents(blobs(300, 9), 3_900), mode="append")
+    assert "300 rows" in profile(graph, blobs(1, 2)[0]), "scanned by every search"
+    assert kinds(graph).count(vector_index.CLUSTERS) == 2
+    assert agreement(graph, blobs(20, 10)) >= 0.93
+
+
+def test_clusters_survive_compaction(tmp_path):
+    graph = new_graph(tmp_path, blobs(1_500, 1))
+    graph.load(documents(blobs(1_500, 2), 1_500), mode="append")
+    ask(graph, blobs(1, 3)[0])
+    graph.mutate("query m() { delete Doc where n < 400 }")
+    graph.optimize()
+    assert agreement(graph, blobs(20, 4)) >= 0.93
+
+
+@pytest.mark.parametrize("share", [2, 50, 400])
+def test_a_filter_is_applied_before_the_search(tmp_path, share):
+    graph = new_graph(tmp_path, blobs(4_000, 1))
+    match = f"$d: Doc $d.n % {share} = 0"
+    for vector in blobs(5, 2):
+        assert all(int(name[1:]) % share == 0 for name, _ in ask(graph, vector, match))
+    assert agreement(graph, blobs(20, 3), match) >= 0.93
+
+
+def test_a_selective_filter_is_searched_exactly(tmp_path):
+    graph = new_graph(tmp_path, blobs(4_000, 1))
+    assert agreement(graph, blobs(20, 3), "$d: Doc $d.n < 100") == 1
+    assert "exact: the clusters are not selective" in profile(graph, blobs(1, 2)[0], "$d: Doc $d.n < 100")
+
+
+def test_ties_are_ranked_exactly(tmp_path):
+    vectors = blobs(3_000, 1)
+    vectors[::7] = vectors[0]
+    graph = new_graph(tmp_path, vectors)
+    assert ask(graph, vectors[0], limit=500) == ask(graph, vectors[0], approx=False, limit=500)
+    assert ask(graph, vectors[0]) == ask(graph, vectors[0], approx=False)
+
+
+def test_rankings_before_the_rest_of_a_match(tmp_path):
+    schema = SCHEMA + "\nnode Tag { name: String @key }\nedge About: Doc -> Tag"
+    graph = new_graph(tmp_path, blobs(2_000, 1), schema)
+    graph.load([{"type": "Tag", "data": {"name": "t"}}], mode="append")
+    edges = [{"edge": "About", "from": f"d{at}", "to": "t"} for at in range(0, 2_000, 40)]
+    graph.load(edges, mode="append")
+    match = "$d: Doc $d about $t"
+    assert agreement(graph, blobs(10, 3), match) >= 0.93
+    assert len(ask(graph, blobs(1, 2)[0], match, limit=50)) == 50
+
+
+def test_fusion(tmp_path):
+    schema = f"node Doc {{ name: String @key  n: I64  vec: Vector({DIM})?  text: String? @index }}"
+    graph = new_graph(tmp_path, blobs(2_000, 1), schema)
+    graph.mutate('query m() { update Doc set { text: "red river" } where n < 30 }')
+    vector = blobs(1, 2)[0]
+    for approx in ("", ", approx"):
+        text = text_of("$d: Doc", f'rrf(nearest($d.vec, $v{approx}), bm25($d.text, "river"))')
+        assert len(graph.query(text, params={"v": vector.tolist()})) == 10
+        assert f"rrf(nearest($d.vec, $v{approx}), bm25" in str(graph.explain(text))
+    assert "clusters" in kinds(graph)
+
+
+def test_unions(tmp_path):
+    schema = f"""
+        interface Thing {{ name: String  n: I64  vec: Vector({DIM})? }}
+        node Doc implements Thing {{ @key(name) }}
+        node Pic implements Thing {{ @key(name) }}
+    """
+    graph = og.init(tmp_path / "g", schema, sync=False, environ={})
+    graph.load(documents(blobs(2_000, 1)), mode="append")
+    pictures = documents(blobs(300, 2))["Doc"]
+    graph.load({"Pic": pictures.set_column(0, "name", pa.array([f"p{at}" for at in range(300)]))}, mode="append")
+    assert agreement(graph, blobs(20, 3), "$d: Thing") >= 0.93
+    own = blobs(300, 2)[5]
+    assert ask(graph, own, "$d: Thing")[0][0] == "p5"
+
+
+@pytest.mark.parametrize("count", [0, 1, 9, 400])
+def test_small_tables_are_searched_exactly(tmp_path, count):
+    graph = new_graph(tmp_path, blobs(count, 1))
+    vector = blobs(1, 2)[0]
+    assert ask(graph, vector) == ask(graph, vector, approx=False)
+    assert "exact: an index serves from 500 rows on" in str(
+        graph.explain(text_of("$d: Doc", "nearest($d.vec, $v, approx)"))
+    )
+
+
+@pytest.mark.parametrize("vector", [[0.0] * DIM, [1e-300] * DIM])
+def test_a_query_without_a_direction_is_answered_exactly(tmp_path, vector):
+    graph = new_graph(tmp_path, blobs(1_000, 1))
+    assert ask(graph, vector) == ask(graph, vector, approx=False)
+
+
+def test_a_table_without_vectors(tmp_path):
+    graph = new_graph(tmp_path, blobs(0, 1))
+    graph.load([{"type": "Doc", "data": {"name": f"d{at}", "n": at}} for at in range(700)], mode="append")
+    assert ask(graph, blobs(1, 2)[0]) == []
+
+
+def test_a_graph_that_cannot_be_written_builds_no_index(tmp_path):
+    graph = new_graph(tmp_path, blobs(2_000, 1))
+    fixed = og.open(graph.uri, read_only=True)
+    assert agreement(fixed, blobs(5, 2)) == 1
+    explained = str(fixed.explain(text_of("$d: Doc", "nearest($d.vec, $v, approx)")))
+    assert "exact: there are no clusters, and none can be kept" in explained
+
+
+# -- damage ------------------------------------------------------------------------------------------
+
+
+def changed(lists: ClusterLists, **arrays: Any) -> disk_cache.CacheEntry:
+    facts = np.array([getattr(lists, name) for name in vector_index._FACTS], np.float64)
+    sound = {name: getattr(lists, name) for name in ("centroids", "cosines", "offsets", "rows")}
+    return disk_cache.CacheEntry({}, {**sound, "facts": facts, **arrays})
+
+
+def test_damaged_entries_are_refused():
+    lists = cluster(column_of(blobs(900, 1)), DIM, None)
+    assert vector_index._read(changed(lists), 900, dim=DIM).reach == lists.reach
+    beyond, twice, order = lists.rows.copy(), lists.rows.copy(), lists.offsets.copy()
+    beyond[3], twice[3], order[1] = 900, twice[4], order[2] + 1
+    damages: list[dict[str, Any]] = [
+        {"centroids": lists.centroids[:, :-1]},
+        {"centroids": lists.centroids[:-1]},
+        {"centroids": lists.centroids[:0]},
+        {"cosines": lists.cosines[:-1]},
+        {"cosines": lists.cosines.astype(np.float64)},
+        {"offsets": lists.offsets[:-1]},
+        {"offsets": order},
+        {"rows": lists.rows[:-1]},
+        {"rows": beyond},
+        {"rows": twice},
+        {"facts": np.zeros(5)},
+        {"facts": np.array([0.1, 1, np.nan, 1, 1])},
+        {"facts": np.array([0.1, lists.count + 1, 1, 1, 1])},
+    ]
+    for damage in damages:
+        with pytest.raises(disk_cache.BadEntry):
+            vector_index._read(changed(lists, **damage), 900, dim=DIM)
+
+
+# -- plans -------------------------------------------------------------------------------------------
+
+
+def test_explain_names_index_probes_and_recall(tmp_path, tune):
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    text = text_of("$d: Doc", "nearest($d.vec, $v, approx)")
+    assert "clusters of 'vec' to be built" in str(graph.explain(text))
+    ask(graph, blobs(1, 2)[0])
+    for opened, state in ((graph, "in memory"), (og.open(graph.uri), "on disk")):
+        explained = str(opened.explain(text))
+        assert f"54 clusters {state}: about " in explained
+        assert "probed with " in explained
+        assert "recall@10 " in explained
+    ran = profile(graph, blobs(1, 2)[0])
+    assert " of 54 clusters probed, " in ran
+    assert " codes compared" in ran
+
+
+def test_explain_recommends_an_index_for_large_tables(tmp_path, tune):
+    graph = new_graph(tmp_path, blobs(600, 1))
+    exact = text_of("$d: Doc", "nearest($d.vec, $v)")
+    assert "approx" not in str(graph.explain(exact))
+    tune(vector_recommend_rows=599)
+    assert "exact over 600 rows: nearest(…, approx) searches an index" in str(graph.explain(exact))
+    assert tuning.Tuning().vector_recommend_rows == 1_000_000
+
+
+def test_plans_with_and_without_an_index_have_different_hashes(tmp_path):
+    graph = new_graph(tmp_path, blobs(10, 1))
+    ranks = ("nearest($d.vec, $v)", "nearest($d.vec, $v, approx)")
+    assert len({graph.explain(text_of("$d: Doc", rank)).plan_hash for rank in ranks}) == 2
+
+
+@pytest.mark.parametrize("word", ["all", "aproximate", "5", '"approx"', "$v"])
+def test_the_third_argument_is_one_word(tmp_path, word):
+    graph = new_graph(tmp_path, blobs(1, 1))
+    with pytest.raises(TypeCheckError, match="the third argument of 'nearest' is the word 'approx'") as caught:
+        graph.explain(text_of("$d: Doc", f"nearest($d.vec, $v, {word})"))
+    assert caught.value.code == "T15"
+
+
+def test_a_returned_distance_is_exact(tmp_path):
+    graph = new_graph(tmp_path, blobs(1, 1))
+    text = f"query q($v: Vector({DIM})) {{ match {{ $d: Doc }} return {{ nearest($d.vec, $v, approx) as far }} }}"
+    with pytest.raises(TypeCheckError, match="'approx' belongs to a ranking in 'order'") as caught:
+        graph.explain(text)
+    assert caught.value.code == "T15"
