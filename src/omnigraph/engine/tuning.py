@@ -213,6 +213,10 @@ class Tuning:
     """Run time of the fallbacks per posting that is encoded, decoded or scored."""
     split_fallback_s: float = 50e-9
     """Run time of the fallback per byte of text that is split."""
+    pruned_postings_min: int = 50_000
+    """From this many postings on, the best rows are found without scoring all rows."""
+    pruned_rows_share: float = 1 / 8
+    """Rows are pruned while at most this share of them has a score."""
     postings_dense_share: float = 1 / 32
     """Scores are added up in an array of all rows if the terms have at least this share of postings per row."""
     postings_disk_rows_min: int = 5_000

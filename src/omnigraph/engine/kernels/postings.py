@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.engine.kernels.heaps import replace_least
 from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 RUN_BYTES_MAX = 40
@@ -318,7 +319,125 @@ def _score(
     return size_of_touched
 
 
+def _mark(words: Any, start: int, stop: int, row_count: int, row_map: Any, moved: int, first: int, mask: Any) -> int:
+    at = start
+    while at < stop:
+        head: Any = np.int64(words[at])
+        count = (head & 255) + 1
+        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
+        size = (count - 1) * gap_bits + count * count_bits
+        row = np.int64(words[at + 1])
+        begin = at + 2
+        at = begin + ((size + 31) >> 5)
+        low = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
+        bit = np.int64(0)
+        for place in range(count):
+            if place > 0:
+                here = begin + (bit >> 5)
+                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
+                row += np.int64((pair >> np.uint64(bit & 31)) & low) + 1
+                bit += gap_bits
+            if row >= row_count:
+                return -1
+            now = np.int64(row_map[row]) if moved else row + first
+            if now >= 0:
+                mask[now] = 1
+    return 0
+
+
+def _top(
+    words: Any,
+    start: int,
+    stop: int,
+    row_count: int,
+    lengths: Any,
+    norms: Any,
+    weight: float,
+    row_map: Any,
+    moved: int,
+    first: int,
+    heap: Any,
+    wanted: int,
+    rows: Any,
+    scores: Any,
+    size: int,
+) -> int:
+    found = size
+    at = start
+    while at < stop:
+        head: Any = np.int64(words[at])
+        count = (head & 255) + 1
+        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
+        length = (count - 1) * gap_bits + count * count_bits
+        row = np.int64(words[at + 1])
+        begin = at + 2
+        at = begin + ((length + 31) >> 5)
+        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
+        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        bit, count_bit = np.int64(0), (count - 1) * gap_bits
+        for place in range(count):
+            if place > 0:
+                here = begin + (bit >> 5)
+                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
+                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                bit += gap_bits
+            here = begin + (count_bit >> 5)
+            pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
+            times = np.float64(np.int64((pair >> np.uint64(count_bit & 31)) & count_mask) + 1)
+            count_bit += count_bits
+            if row >= row_count:
+                return -1
+            now = np.int64(row_map[row]) if moved else row + first
+            if now >= 0:
+                score = weight * times / (times + norms[lengths[row]])
+                if score >= heap[0]:
+                    rows[found] = now
+                    scores[found] = score
+                    found += 1
+                    if score > heap[0]:
+                        replace_least(heap, wanted, score)
+    return found
+
+
+def _counts_of(words: Any, start: int, stop: int, rows: Any, row_total: int, counts: Any) -> int:
+    at = start
+    wanted = 0
+    while at < stop and wanted < row_total:
+        head: Any = np.int64(words[at])
+        count = (head & 255) + 1
+        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
+        size = (count - 1) * gap_bits + count * count_bits
+        row = np.int64(words[at + 1])
+        begin = at + 2
+        at = begin + ((size + 31) >> 5)
+        while wanted < row_total and rows[wanted] < row:
+            wanted += 1
+        if wanted == row_total or (at < stop and rows[wanted] >= np.int64(words[at + 1])):
+            continue
+        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
+        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        bit, count_bit = np.int64(0), (count - 1) * gap_bits
+        for place in range(count):
+            if place > 0:
+                here = begin + (bit >> 5)
+                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
+                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                bit += gap_bits
+            while wanted < row_total and rows[wanted] < row:
+                wanted += 1
+            if wanted == row_total:
+                break
+            if rows[wanted] == row:
+                here = begin + ((count_bit + place * count_bits) >> 5)
+                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
+                shift = np.uint64((count_bit + place * count_bits) & 31)
+                counts[wanted] = np.int64((pair >> shift) & count_mask) + 1
+                wanted += 1
+    return wanted
+
+
 _SCORE = ("float64*", "float64", "int32*", "int64", "int64", "float64&", "int64&", "int64")
+_TOP = (*("float64*", "float64", "int32*", "int64", "int64", "float64&", "int64", "int64&", "float64&", "int64"),)
 LOOPS = {
     "postings_split": Loop(
         _split,
@@ -344,6 +463,10 @@ LOOPS = {
     "postings_decode": Loop(_decode, ("uint32*", "int64", "int64", "int64", "uint32&", "uint32&")),
     "postings_score_16": Loop(_score, ("uint32*", "int64", "int64", "int64", "uint16*", *_SCORE)),
     "postings_score_32": Loop(_score, ("uint32*", "int64", "int64", "int64", "uint32*", *_SCORE)),
+    "postings_mark": Loop(_mark, ("uint32*", "int64", "int64", "int64", "int32*", "int64", "int64", "uint8&")),
+    "postings_top_16": Loop(_top, ("uint32*", "int64", "int64", "int64", "uint16*", *_TOP)),
+    "postings_top_32": Loop(_top, ("uint32*", "int64", "int64", "int64", "uint32*", *_TOP)),
+    "postings_counts_of": Loop(_counts_of, ("uint32*", "int64", "int64", "int64*", "int64", "int64&")),
 }
 
 
@@ -356,7 +479,9 @@ class Kernels:
 
         self.split, self.rehash, self.collect = loop("split"), loop("rehash"), loop("collect")
         self.arrange, self.encode, self.copy = loop("arrange"), loop("encode"), loop("copy")
-        self.count, self.decode = loop("count"), loop("decode")
+        self.count, self.decode, self.counts_of = loop("count"), loop("decode"), loop("counts_of")
+        self._mark = loop("mark")
+        self._tops = {np.dtype(np.uint16): loop("top_16"), np.dtype(np.uint32): loop("top_32")}
         self._scores = {np.dtype(np.uint16): loop("score_16"), np.dtype(np.uint32): loop("score_32")}
 
     def score(
@@ -380,3 +505,28 @@ class Kernels:
         row_map, first = place
         where = (words, start, stop, len(lengths), lengths, norms, weight, row_map, len(row_map) > 0, first)
         return self._scores[lengths.dtype](*where, scores, touched, size)
+
+    def mark(self, postings: tuple[Any, int, int], row_count: int, place: tuple[Any, int], mask: Any) -> int:
+        """Set the mask of the current rows of a posting list; -1 for a list with a row outside the segment."""
+        row_map, first = place
+        return self._mark(*postings, row_count, row_map, len(row_map) > 0, first, mask.view(np.uint8))
+
+    def top(
+        self,
+        postings: tuple[Any, int, int],
+        lengths: Any,
+        norms: Any,
+        weight: float,
+        place: tuple[Any, int],
+        heap: Any,
+        found: tuple[Any, Any],
+        size: int,
+    ) -> int:
+        """Append the rows of a list whose score reaches the least score of the heap, and their scores.
+
+        The heap contains the best scores so far and is updated. The other parameters are those of `score`.
+        """
+        words, start, stop = postings
+        row_map, first = place
+        where = (words, start, stop, len(lengths), lengths, norms, weight, row_map, len(row_map) > 0, first)
+        return self._tops[lengths.dtype](*where, heap, len(heap), *found, size)

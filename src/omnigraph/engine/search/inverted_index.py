@@ -30,6 +30,7 @@ from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.search.analyzer import Scores, all_within
 from omnigraph.engine.search.index_builder import Lengths, index_arrays, write_index
 from omnigraph.engine.search.posting_lists import (
+    BLOCK,
     PADDING,
     BadPostings,
     RowNumbers,
@@ -46,6 +47,8 @@ WORDS = "postings"
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 _CHECKED_WORDS = 1 << 20
+_SLACK = 1e-12
+"""The share of all weights by which bounds are lowered: sums in different orders differ by rounding."""
 
 _ARRAYS = ("letters", "ends", "offsets", "words", "lengths", "totals")
 
@@ -137,6 +140,11 @@ class _Part:
     """The current row of each row, -1 for deleted rows; None if only the number below is added."""
     first: int
 
+    @property
+    def place(self) -> tuple[RowPositions, int]:
+        """The mapping as the kernels take it: an array, empty if there is none, and the number to add."""
+        return (_NO_PLACES if self.row_map is None else self.row_map), self.first
+
     def live(self, rows: RowNumbers) -> Any:
         """Return the current rows of rows of the segment, without deleted ones."""
         if self.row_map is None:
@@ -185,6 +193,15 @@ class TermScores:
             scores[known] = self.values[at[known]]
         return scores
 
+    def best_of(self, numbers: Numbers, wanted: int) -> tuple[Numbers, Scores]:
+        """Return the positions of the best `wanted` of some rows, with ties, and their scores."""
+        if self.dense is None:
+            scores = self.of(numbers)
+            found = best(scores, None, wanted)
+            return found, scores[found]
+        found = best(self.dense, numbers, wanted)
+        return found, self.dense[numbers[found]]
+
     def best(self, wanted: int) -> tuple[Numbers, Scores]:
         """Return the rows among the best `wanted`, with ties, ascending, and their scores."""
         if self.dense is None:
@@ -193,6 +210,16 @@ class TermScores:
             return self.held[found], self.values[found]
         rows = np.sort(self.held[best(self.dense, self.held, wanted)])
         return rows, self.dense[rows]
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A term of a query: its posting lists and the factor of its scores, which are below it."""
+
+    places: list[tuple[_Part, tuple[int, int]]]
+    size: int
+    """The number of its postings."""
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -266,9 +293,15 @@ class TextIndex:
     def matching(self, words: Iterable[str]) -> Mask:
         """Return a mask of the rows that contain at least one of the words."""
         mask = np.zeros(self.row_count, bool)
+        loops = kernels.find("postings")
         for word in paced(dict.fromkeys(words)):
             for part, place in self._find(word):
-                mask[part.live(part.index.postings(place)[0])] = True
+                if loops is None:
+                    mask[part.live(part.index.postings(place)[0])] = True
+                    continue
+                part.index.count(place)
+                if loops.mark((part.index.words, *place), len(part.index.lengths), part.place, mask) < 0:
+                    raise _damaged(BadPostings("a posting list has a row out of range"))
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
@@ -299,12 +332,112 @@ class TextIndex:
         for word, places in found:
             weight = self._weight(word, sum(self._holding(part, place) for part, place in places))
             for part, place in places:
-                row_map = _NO_PLACES if part.row_map is None else part.row_map
-                where = (part.index.lengths, self._norms, weight, (row_map, part.first))
-                size = loops.score((part.index.words, *place), *where, scores, touched, size)
-                if size < 0:
-                    raise _damaged(BadPostings("a posting list has a row out of range"))
+                size = self._add(loops, part, place, weight, scores, touched, size)
         return TermScores(self.row_count, touched[:size], None, scores)
+
+    def _add(
+        self,
+        loops: Any,
+        part: _Part,
+        place: tuple[int, int],
+        weight: float,
+        scores: Scores,
+        touched: Numbers,
+        size: int,
+    ) -> int:
+        """Add the scores of a posting list to those of all rows; return the new number of touched rows."""
+        where = (part.index.lengths, self._norms, weight, part.place)
+        size = loops.score((part.index.words, *place), *where, scores, touched, size)
+        if size < 0:
+            raise _damaged(BadPostings("a posting list has a row out of range"))
+        return size
+
+    def best(self, words: Iterable[str], wanted: int) -> tuple[Numbers, Scores]:
+        """Return the rows with the best `wanted` scores, with ties, ascending, and their scores.
+
+        The scores have the bits of `scored`, but not all rows are scored if there are many.
+        """
+        words = list(dict.fromkeys(words))
+        loops = kernels.find("postings")
+        found = [(word, places) for word in paced(words) if (places := self._find(word))]
+        sizes = [sum(part.index.count(place) for part, place in places) for _, places in found]
+        rows: Numbers | None = None
+        some = len(found) == 1 or min(sizes, default=0) <= self.row_count * tuning.current.pruned_rows_share
+        if loops is not None and wanted and some and sum(sizes) >= tuning.current.pruned_postings_min:
+            terms = [
+                _Term(places, size, self._weight(word, sum(self._holding(part, place) for part, place in places)))
+                for (word, places), size in zip(found, sizes, strict=True)
+            ]
+            rows = self._best_of_one(loops, terms[0], wanted) if len(terms) == 1 else self._pruned(loops, terms, wanted)
+        if rows is None:
+            return self.scored(words).best(wanted)
+        scores = np.zeros(len(rows))
+        for term in terms:
+            self._add_to(loops, rows, scores, term)
+        chosen = best(scores, None, wanted)
+        return rows[chosen], scores[chosen]
+
+    def _best_of_one(self, loops: Any, term: _Term, wanted: int) -> Numbers:
+        """Return the rows that can be among the best for one term, ascending; there is no array of all rows."""
+        heap = np.zeros(wanted)
+        held, scores = np.empty(term.size, np.int64), np.empty(term.size)
+        size = 0
+        for part, place in term.places:
+            checkpoint()
+            where = (part.index.lengths, self._norms, term.weight, part.place)
+            size = loops.top((part.index.words, *place), *where, heap, (held, scores), size)
+            if size < 0:
+                raise _damaged(BadPostings("a posting list has a row out of range"))
+        return np.sort(held[:size][scores[:size] >= heap[0]])
+
+    def _pruned(self, loops: Any, terms: list[_Term], wanted: int) -> Numbers | None:
+        """Return the rows that can be among the best, ascending; None if it takes as long to score all rows.
+
+        Terms are scored from the rarest on. When the others cannot lift a row that has none of the scored terms, only
+        rows that can be among the best are looked up in the other lists, and after each list fewer are left.
+        """
+        ordered = sorted(terms, key=lambda term: term.size)
+        slack = _SLACK * sum(term.weight for term in terms)
+        few = int(self.row_count * tuning.current.pruned_rows_share)
+        scores = np.zeros(self.row_count)
+        touched = np.empty(few, np.int64)
+        size = 0
+        while ordered:
+            checkpoint()
+            term = ordered.pop(0)
+            if size + term.size > few:
+                return None
+            for part, place in term.places:
+                size = self._add(loops, part, place, term.weight, scores, touched, size)
+            rows = touched[:size]
+            least = _least_of_best(scores[rows], wanted) - slack
+            rest = sum(other.weight for other in ordered)
+            if least > rest:
+                rows = rows[scores[rows] + rest >= least]
+                if len(rows) * BLOCK <= sum(other.size for other in ordered):
+                    break
+        rows = np.sort(rows)
+        found = scores[rows]
+        while ordered:
+            self._add_to(loops, rows, found, ordered.pop(0))
+            least = _least_of_best(found, wanted) - slack
+            left = found + sum(other.weight for other in ordered) >= least
+            rows, found = rows[left], found[left]
+        return rows
+
+    def _add_to(self, loops: Any, rows: Numbers, scores: Scores, term: _Term) -> None:
+        """Add the scores of a term to those of some rows, which are ascending."""
+        stored = rows if self.view.stored_of is None else self.view.stored_of[rows].astype(np.int64)
+        for part, place in term.places:
+            inside = np.flatnonzero((stored >= part.first) & (stored < part.first + len(part.index.lengths)))
+            if self.view.stored_of is not None:
+                inside = inside[np.argsort(stored[inside])]
+            numbers = stored[inside] - part.first
+            counts = np.zeros(len(numbers), np.int64)
+            loops.counts_of(part.index.words, *place, numbers, len(numbers), counts)
+            held = counts > 0
+            inside, numbers, counts = inside[held], numbers[held], counts[held]
+            scores[inside] += term.weight * counts / (counts + self._norms[part.index.lengths[numbers]])
 
     def _holding(self, part: _Part, place: tuple[int, int]) -> int:
         """Return the number of current rows of a posting list."""
@@ -339,6 +472,12 @@ class TextIndex:
                 lists.append((now, counts, lengths))
             weight = self._weight(word, sum(len(now) for now, _, _ in lists))
             return [(now, weight * counts / (counts + self._norms[lengths])) for now, counts, lengths in lists]
+
+
+def _least_of_best(scores: Scores, wanted: int) -> float:
+    """Return the least of the best `wanted` scores; 0 if there are fewer."""
+    found = best(scores, None, wanted)
+    return float(scores[found].min()) if len(found) >= wanted else 0.0
 
 
 def best(scores: Scores, numbers: Numbers | None, wanted: int) -> Numbers:

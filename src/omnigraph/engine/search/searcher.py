@@ -48,6 +48,9 @@ class Searcher:
         self._types = types
         self._queries: dict[tuple[ir.Prop, str | int], VectorQuery] = {}
         self._scored: tuple[tuple[Any, ...], TermScores] | None = None
+        """The scores of the last text and column."""
+        self._best: tuple[tuple[Any, ...], TermScores] | None = None
+        """The scores of the best rows of the last text and column."""
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -75,33 +78,51 @@ class Searcher:
 
     def scores(self, rank: ir.Bm25, bound: Binding) -> Scores:
         """Return the BM25 score of each row."""
+        if not bound.whole and self._best is not None and self._best[0] == self._text_key(rank, bound.data):
+            # A query that ranks by a score often returns it as well.
+            known = self._best[1].of(bound.numbers)
+            if known.all():
+                return known
         scored = self._scores(rank, bound.data)
         return scored.whole() if bound.whole else scored.of(bound.numbers)
 
     def relevant(self, rank: ir.Bm25, bound: Binding, limit: int | None) -> tuple[Numbers, Scores]:
         """Return the matching rows that can be among the first `limit`, with ties, and their scores."""
-        from omnigraph.engine.search.inverted_index import best  # noqa: PLC0415 (only for searches)
+        from omnigraph.engine.search.inverted_index import TermScores, index_of  # noqa: PLC0415 (only for searches)
 
+        if bound.whole and limit is not None:
+            key = self._text_key(rank, bound.data)
+            if self._scored is not None and self._scored[0] == key:
+                return self._scored[1].best(limit)
+            rows, scores = index_of(bound.data, rank.prop.name).best(self._terms(rank), limit)
+            self._best = key, TermScores(bound.data.row_count, rows, scores)
+            return rows, scores
         scored = self._scores(rank, bound.data)
         wanted = bound.count if limit is None else limit
         if bound.whole:
             return scored.best(wanted)
+        if scored.dense is not None and len(scored.held) * 4 > bound.count:
+            return scored.best_of(bound.numbers, wanted)
         positions, numbers = _holding(bound, scored.rows)
-        scores = scored.of(numbers)
-        found = best(scores, None, wanted)
-        return (found if positions is None else positions[found]), scores[found]
+        found, scores = scored.best_of(numbers, wanted)
+        return (found if positions is None else positions[found]), scores
+
+    def _terms(self, rank: ir.Bm25) -> list[str]:
+        from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
+
+        text = self.constant(rank.query)
+        return [] if text is None else analyse(text)
+
+    def _text_key(self, rank: ir.Bm25, data: ColumnSource) -> tuple[Any, ...]:
+        return data.key, rank.prop.name, self.constant(rank.query)
 
     def _scores(self, rank: ir.Bm25, data: ColumnSource) -> TermScores:
         """Return the scores of the rows of a table."""
-        from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
         from omnigraph.engine.search.inverted_index import index_of  # noqa: PLC0415 (only for searches)
 
-        text = self.constant(rank.query)
-        key = (data.key, rank.prop.name, text)
+        key = self._text_key(rank, data)
         if self._scored is None or self._scored[0] != key:
-            # Cached: a query that ranks by a score often returns it as well.
-            words = [] if text is None else analyse(text)
-            self._scored = key, index_of(data, rank.prop.name).scored(words)
+            self._scored = key, index_of(data, rank.prop.name).scored(self._terms(rank))
         return self._scored[1]
 
     # -- vectors ---------------------------------------------------------------------------------
@@ -204,6 +225,8 @@ class Searcher:
             keys, _ = self.distances(arm, bound.take(rows))
             cut: int | None = limit
         else:
+            # Positions of other entities in this ranking are computed from the scores of all rows.
+            self._scores(arm, bound.data)
             rows, scores = self.relevant(arm, bound, None if whole else limit)
             keys, cut = -scores, None if whole else limit
         return rows[np.lexsort((id_ranks_of(bound.take(rows)), keys))[:cut]]

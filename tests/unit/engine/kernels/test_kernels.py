@@ -112,7 +112,7 @@ def _ranked(seed: int) -> list[bytes]:
     random = np.random.default_rng(seed)
     index = _moved_index(random)
     words = [f"w{at}" for at in random.permutation(40)[: random.integers(1, 40)]]
-    scores, rows = index.bm25(words), index.scored(words).rows
+    scores, rows = index.bm25(words), np.concatenate([index.scored(words).rows, index.matching(words).nonzero()[0]])
     made, _ = block(seed, 17)
     whole, query = vector_scan.VectorColumn(SegmentView((made,), (0,))), VectorQuery.of(random.standard_normal(17))
     near = whole.candidates(query, None, 50)

@@ -164,6 +164,42 @@ def test_scores_of_segments_with_deleted_rows_have_the_bits_of_the_definition(ke
                 assert list(zip(rows.tolist(), values.tolist(), strict=True)) == best
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_rows_are_those_of_all_scores(kernel_loader, tune, monkeypatch, seed):
+    """With and without the rows that pruning leaves out, over segments whose rows moved or were deleted."""
+    assert kernels.load()
+    tune(pruned_postings_min=0, pruned_rows_share=2)
+    random = np.random.default_rng(seed)
+    words = np.array([f"w{at}" for at in range(400)])
+    share = 1 / np.arange(1, 401) ** 1.2
+    share /= share.sum()
+    texts = [" ".join(random.choice(words, random.integers(1, 60), p=share)) for _ in range(6_000)]
+    bodies = tuple(build_inverted_index([pa.array(some)]) for some in (texts[:3_500], texts[3_500:]))
+    view = SegmentView(bodies, (0, 3_500))
+    if seed % 2:
+        stored_of = random.permutation(6_000)[:5_000].astype(np.int32)
+        row_of = np.full(6_000, -1, np.int32)
+        row_of[stored_of] = np.arange(5_000, dtype=np.int32)
+        view = SegmentView(bodies, (0, 3_500), stored_of, row_of)
+    index = TextIndex(view)
+    pruned: list[int] = []
+    add_to = TextIndex._add_to
+
+    def counting(self: TextIndex, loops: Any, rows: Any, *more: Any) -> None:
+        pruned.append(len(rows))
+        add_to(self, loops, rows, *more)
+
+    monkeypatch.setattr(TextIndex, "_add_to", counting)
+    for at in range(60):
+        chosen = words[random.integers(0, (5, 40, 400)[at % 3], random.integers(1, 5))].tolist()
+        for wanted in (1, 10, 300):
+            expected = index.scored(chosen).best(wanted)
+            rows, scores = index.best(chosen, wanted)
+            assert rows.tolist() == expected[0].tolist()
+            assert scores.tolist() == expected[1].tolist()
+    assert min(pruned) < 50
+
+
 def test_long_texts_have_long_lengths():
     index = build_inverted_index([pa.array(["sea " * 70_000, "sea", None])])
     assert (index.lengths.dtype, index.lengths.tolist()) == (np.uint32, [70_001, 2, 0])
