@@ -96,7 +96,8 @@ def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) 
     if plan.order_by and not plan.is_aggregate:
         at_end |= {var for op in plan.pipeline for var in bound_by(op)}  # ties are ordered by ids
     distinct = ignores_duplicates(plan)
-    steps = compile_steps(catalog, scan.var, (*map(ir.Filter, others), *rest), at_end, (), distinct=distinct)
+    ops = (*map(ir.Filter, others), *rest)
+    steps = compile_steps(catalog, scan.var, ops, at_end, (), distinct=distinct, counted=plan.is_aggregate)
     if steps is None:
         return None
     tables: dict[str, str] = {var: TableKey.node(type_) for var, type_ in types.items()}
@@ -215,7 +216,7 @@ def _count_function(plan: ir.QueryIR, start: str) -> ResultFunction | None:
     names = tuple(column.name for column in plan.columns)
     types = tuple(pa.int64() for _ in names)
     if all(map(_counts_rows, exprs)):
-        return lambda rows: PythonRows(names, types, tuple([rows.count] for _ in names))
+        return lambda rows: PythonRows(names, types, tuple([rows.count * rows.times] for _ in names))
     var = _counted_node(exprs)
     if var is None or var == start:
         return None

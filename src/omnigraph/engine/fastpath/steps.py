@@ -43,7 +43,7 @@ class ChainRows:
     The start node is the same in every row and has no column.
     """
 
-    __slots__ = ("_tables", "_types", "columns", "context", "count", "params", "start")
+    __slots__ = ("_tables", "_types", "columns", "context", "count", "params", "start", "times")
 
     def __init__(
         self,
@@ -62,6 +62,8 @@ class ChainRows:
         self.start = start
         self.count = 0 if start is None else 1
         self.columns: dict[str, Numbers] = {}
+        self.times = 1
+        """The number of rows of the match that each row represents, in a query that only counts rows."""
 
     def check_count(self, rows: int) -> None:
         """Raise `TooManyRows` above the row limit of a chain or of the query, whichever is lower."""
@@ -95,7 +97,8 @@ class ChainRows:
 
     def bindings(self, variables: Sequence[str]) -> BindingTable:
         """Return some variables as a binding table."""
-        return BindingTable(self.count, {var: self.bound(var) for var in variables})
+        weight = None if self.times == 1 else np.full(self.count, self.times)
+        return BindingTable(self.count, {var: self.bound(var) for var in variables}, weight)
 
     def evaluator(self) -> Evaluator:
         """Return an evaluator for expressions other than numeric comparisons."""
@@ -120,10 +123,12 @@ def compile_steps(
     columns: tuple[str, ...],
     *,
     distinct: bool = False,
+    counted: bool = False,
 ) -> list[ChainStep] | None:
     """Compile operators on rows with these columns; None if a chain does not support one of them.
 
-    With `distinct`, the rows are a set: it does not matter how often a row occurs.
+    With `distinct`, the rows are a set: it does not matter how often a row occurs. With `counted`, a row may represent
+    several rows.
     """
     steps: list[ChainStep] = []
     pipeline = tuple(_one_by_one(pipeline, catalog))
@@ -135,7 +140,9 @@ def compile_steps(
             steps.append(_filter(keyed, kept))
             columns = kept
             continue
-        step = _compile_step(catalog, start, op, columns, kept, live, distinct=distinct)
+        step = _times_degree(start, op, live) if counted and not distinct and kept == columns else None
+        if step is None:
+            step = _compile_step(catalog, start, op, columns, kept, live, distinct=distinct)
         if step is None:
             return None
         steps.append(step)
@@ -241,6 +248,23 @@ def _hop(op: ir.Expand, kept: tuple[str, ...], *, arrives: bool) -> ChainStep:
         rows.count = len(ends)
         if arrives:
             rows.columns[op.dst_var] = ends
+
+    return step
+
+
+def _times_degree(start: str, op: ir.Op, live: frozenset[str]) -> ChainStep | None:
+    """One hop from the start node to an unused end: every row represents as many rows; None for other operators."""
+    if not isinstance(op, ir.Expand) or op.src_var != start or op.dst_var in live or op.dst_bound:
+        return None
+    if op.edge_var is not None or op.src_type is not None or (op.min_hops, op.max_hops) != (1, 1):
+        return None
+
+    def step(rows: ChainRows) -> None:
+        neighbours = rows.context.hops(op.edge_type, op.also).neighbours(op.direction)
+        degree = int(neighbours.degrees(np.array([rows.start]))[0])
+        rows.times *= degree
+        if not degree:
+            rows.keep(np.zeros(rows.count, bool), tuple(rows.columns))
 
     return step
 

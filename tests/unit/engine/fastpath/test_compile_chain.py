@@ -189,6 +189,9 @@ MATCHES = [
     "$p knows $q $q.name = $k",
     "$p knows $q $q likes $a $p likes $b",
     "$p knows $q not { $q likes $r $r knows $s }",
+    "$p knows $a $p likes $b $b knows $q",
+    "$p knows $a $p likes $b $c knows $p $q knows $p $q.age > 2",
+    "$p likes $a $p knows $q $a.age > 3 $p knows $b",
 ]
 SHOWN = [
     ("$q.name, $q.n", ""),
