@@ -41,20 +41,31 @@ class Hop:
 
     def expand(self, vertices: tuple[Vertex, ...], source: int, *, bound: bool) -> ir.Expand:
         """Return the operator that follows the hop from one of its ends."""
-        op = self.op
+        filters = () if bound else vertices[self.other(source)].filters
         if source != self.ends[0]:
-            near, far = vertices[self.ends[1]], vertices[self.ends[0]]
-            op = replace(
-                op,
-                src_var=near.var,
-                dst_var=far.var,
-                direction=REVERSED[op.direction],
-                dst_type=far.type_name,
-                backward=not op.backward and not self.single,
-                src_type=None if op.src_type is None else near.type_name,
-            )
-        far = vertices[self.other(source)]
-        return replace(op, dst_bound=bound, dst_filters=() if bound else far.filters)
+            return self._reversed(vertices, bound, filters)
+        if not bound and not filters:
+            return self.op  # a copy would be equal
+        return replace(self.op, dst_bound=bound, dst_filters=filters)
+
+    def turned(self, vertices: tuple[Vertex, ...]) -> Hop:
+        """Return the hop from its second end."""
+        return Hop((self.ends[1], self.ends[0]), self._reversed(vertices, False, ()))
+
+    def _reversed(self, vertices: tuple[Vertex, ...], bound: bool, filters: tuple[ir.Condition, ...]) -> ir.Expand:
+        op = self.op
+        near, far = vertices[self.ends[1]], vertices[self.ends[0]]
+        return replace(
+            op,
+            src_var=near.var,
+            dst_var=far.var,
+            direction=REVERSED[op.direction],
+            dst_type=far.type_name,
+            backward=not op.backward and not self.single,
+            src_type=None if op.src_type is None else near.type_name,
+            dst_bound=bound,
+            dst_filters=filters,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,16 +226,15 @@ def _hop_key(hop: Hop) -> tuple[object, ...]:
 
 def _canonical(hop: Hop, vertices: tuple[Vertex, ...]) -> Hop:
     """Return a hop from its end with the lower number."""
-    if hop.ends[0] <= hop.ends[1]:
-        return hop
-    op = hop.expand(vertices, hop.ends[1], bound=True)
-    return Hop((hop.ends[1], hop.ends[0]), replace(op, dst_bound=False))
+    return hop if hop.ends[0] <= hop.ends[1] else hop.turned(vertices)
 
 
 def _plain(op: ir.Expand) -> ir.Expand:
     """Return an operator without its role in the pipeline. The written direction matters to bounded hops only."""
-    single = (op.min_hops, op.max_hops) == (1, 1)
-    return replace(op, dst_bound=False, dst_filters=(), backward=op.backward and not single)
+    backward = op.backward and (op.min_hops, op.max_hops) != (1, 1)
+    if not op.dst_bound and not op.dst_filters and backward == op.backward:
+        return op  # a copy would be equal
+    return replace(op, dst_bound=False, dst_filters=(), backward=backward)
 
 
 def _near_type(op: ir.Expand) -> str:

@@ -2,8 +2,9 @@
 
 A state is the set of bound vertices, as a bit mask. A move binds one more vertex, by a hop or by a scan, and takes
 every other hop between bound vertices. The state with the lowest bound of its total cost is extended next, so the first
-complete state is the cheapest of all. At most some states with the same number of vertices are extended: the search is
-exhaustive for small patterns and greedy for large ones.
+complete state is the cheapest of all. Leaves that differ in name only are bound in the order of their names. At most
+some states with the same number of vertices are extended: the search is exhaustive for small patterns and greedy for
+large ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
@@ -295,7 +297,7 @@ class OrderSearch:
             return _order(first)
         if bound:
             return self._completed([(bound, self._checked(first, bound))])
-        starts = range(len(p.sizes)) if start is None else (start,)
+        starts = [at for at, equal in enumerate(self._equal_before) if not equal] if start is None else (start,)
         return self._completed([(1 << at, self._scanned(first, at, 0)) for at in starts])
 
     def by_start(self) -> list[Order]:
@@ -322,6 +324,7 @@ class OrderSearch:
         vertices = len(self._p.sizes)
         every = (1 << vertices) - 1
         width = tuning.current.search_width if vertices <= tuning.current.search_vertices else _GREEDY_WIDTH
+        equal_before = self._equal_before
         extended = [0] * (vertices + 1)
         done: set[int] = set()
         known: dict[int, float] = {mask: state.cost for mask, state in starts}
@@ -346,7 +349,7 @@ class OrderSearch:
             extended[level] += 1
             for vertex in self._candidates(mask):
                 grown = mask | 1 << vertex
-                if grown not in done:
+                if grown not in done and not equal_before[vertex] & ~mask:
                     found = self._extended(state, vertex, mask)
                     before = known.get(grown)
                     if before is None or found.cost < before:
@@ -364,6 +367,42 @@ class OrderSearch:
                         number += 1
                         left = sum(bound for vertex, bound in enumerate(least) if not grown >> vertex & 1)
                         heapq.heappush(queue, (found.cost + left, grown, number, left, found))
+
+    @cached_property
+    def _equal_before(self) -> list[int]:
+        """For each vertex the vertices before it that can be exchanged with it, as masks.
+
+        They are leaves at the same vertex with equal estimates that no condition compares with others.
+        """
+        p = self._p
+        special = p.at_end
+        for mask in (*(mask for mask, _, _ in p.predicates), *p.uses, *(path.mask for path in p.paths)):
+            special |= mask
+        found: list[int] = []
+        seen: dict[object, int] = {}
+        for vertex, hops in enumerate(p.at):
+            bit = 1 << vertex
+            if len(hops) != 1 or p.loops[vertex] or special & bit or self._pattern.vertices[vertex].outer:
+                found.append(0)
+                continue
+            ((at, other),) = hops
+            edge = p.edges[at]
+            near, far = (0, 1) if edge.ends[1] == vertex else (1, 0)
+            estimates = (p.sizes[vertex], p.rows[vertex], p.scan[vertex], p.test[vertex], p.call[vertex])
+            way = (
+                edge.reach[near],
+                edge.reach[far],
+                edge.steps[near],
+                edge.steps[far],
+                edge.skew[near],
+                edge.skew[far],
+            )
+            kind = (edge.density, edge.edges, edge.share, edge.single, edge.plain, edge.siblings[near] | bit)
+            key = (other, p.unique[vertex], estimates, way, kind)
+            before = seen.get(key, 0)
+            found.append(before)
+            seen[key] = before | bit
+        return found
 
     def _fewest_rows(self) -> float:
         """Return a lower bound of the rows of every state: conditions and hops to few nodes reduce one row."""
@@ -531,7 +570,7 @@ class OrderSearch:
                 rows = min(rows, self._outer_rows)
             elif live & (live - 1) == 0:
                 rows = min(rows, self._outer_rows * p.sizes[live.bit_length() - 1])
-        return _State(state.cost + spent, rows, Step(vertex, hop, checks, rows, spent, matched, followed, paths), state)
+        return _State(state.cost + spent, rows, (vertex, hop, checks, rows, spent, matched, followed, paths), state)
 
     def _checked(self, state: _State, mask: int) -> _State:
         """Check the hops between the outer variables."""
@@ -544,7 +583,7 @@ class OrderSearch:
         paths, rows, spent = self._complete_paths(rows, spent, 0, mask)
         if not checks and not paths:
             return state
-        return _State(spent, rows, Step(-1, None, tuple(checks), rows, spent, rows, rows, paths), state)
+        return _State(spent, rows, (-1, None, tuple(checks), rows, spent, rows, rows, paths), state)
 
     def _complete_paths(
         self, rows: float, spent: float, mask: int, grown: int, search: int | None = None
@@ -597,8 +636,12 @@ class OrderSearch:
 class _State(NamedTuple):
     cost: float
     rows: float
-    step: Step | None
+    step: _Fields | None
     before: _State | None
+
+
+_Fields = tuple[int, int | None, tuple[int, ...], float, float, float, float, tuple[int, ...]]
+"""The fields of a `Step`, which is built for the moves of the chosen order only."""
 
 
 def _order(state: _State) -> Order:
@@ -606,7 +649,7 @@ def _order(state: _State) -> Order:
     steps: list[Step] = []
     at: _State | None = state
     while at is not None and at.step is not None:
-        steps.append(at.step)
+        steps.append(Step(*at.step))
         at = at.before
     return Order(tuple(reversed(steps)), state.cost, state.rows)
 

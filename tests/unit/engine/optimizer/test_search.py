@@ -1,0 +1,79 @@
+"""The search for the cheapest order: leaves that differ in name only are not tried in every order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.optimizer.pattern import pattern_of
+from omnigraph.engine.optimizer.search import OrderSearch, _State
+from omnigraph.engine.optimizer.selectivity import Selectivity
+from omnigraph.engine.plan.variable_types import node_types
+from omnigraph.engine.statistics.graph_statistics import GraphStatistics
+from omnigraph.query.compile import compile_query
+from omnigraph.query.plan import ir
+
+SCHEMA = "node P { key: String @key  n: I64 }\nedge Knows: P -> P\nedge Likes: P -> P\n"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    graph = og.init(tmp_path_factory.mktemp("search") / "g", SCHEMA)
+    nodes = [{"type": "P", "data": {"key": f"p{at}", "n": at}} for at in range(40)]
+    edges = [
+        {"edge": edge, "from": f"p{at}", "to": f"p{(at * step + 1) % 40}"}
+        for edge, steps in (("Knows", (3, 7, 11)), ("Likes", (5,)))
+        for at in range(40)
+        for step in steps
+    ]
+    graph.load([*nodes, *edges], mode="append")
+    return graph
+
+
+def _search(graph, match: str, result: str) -> OrderSearch:
+    snapshot, context = graph.snapshot(), graph._context
+    catalog = context.catalogs.of(snapshot)
+    plan = compile_query(catalog, f"query q() {{ match {{ {match} }} return {{ {result} }} }}")
+    assert isinstance(plan, ir.QueryIR)
+    types = node_types(plan.pipeline)
+    pattern = pattern_of(plan.pipeline, types)
+    assert pattern is not None
+    statistics = GraphStatistics(catalog, snapshot, context.cache)
+    live = frozenset({"c"}) if plan.is_aggregate else None
+    return OrderSearch(pattern, statistics, Selectivity(statistics, types), live)
+
+
+STAR = "$c: P $c knows $s0 $c knows $s1 $c knows $s2 $c knows $s3"
+MIXED = "$c: P $c knows $s0 $c likes $s1 $c knows $s2 $s3 knows $c $s0.n > 5"
+
+
+@pytest.mark.parametrize("match", [STAR, MIXED])
+@pytest.mark.parametrize("result", ["$c.key as k", "count($c) as n"])
+def test_the_order_is_as_cheap_as_the_best_of_all(graph, match, result):
+    search = _search(graph, match, result)
+    costs = []
+    for order in permutations(range(5)):
+        state, mask = search._scanned(_State(0.0, 1.0, None, None), order[0], 0), 1 << order[0]
+        for vertex in order[1:]:
+            state, mask = search._extended(state, vertex, mask), mask | 1 << vertex
+        costs.append(state.cost)
+    assert search.best().cost == pytest.approx(min(costs))
+
+
+def test_equal_leaves_are_bound_in_their_order(graph, monkeypatch):
+    search = _search(graph, STAR, "$c.key as k")
+    calls = []
+    extended = OrderSearch._extended
+    monkeypatch.setattr(OrderSearch, "_extended", lambda *given: (calls.append(1), extended(*given))[1])
+    assert [step.vertex for step in search.best().steps] == [0, 1, 2, 3, 4]
+    assert len(calls) < 16, "every set of leaves would be 16"
+    assert search._equal_before == [0, 0, 0b00010, 0b00110, 0b01110]
+
+
+def test_different_leaves_are_not_exchanged(graph):
+    # $s0 has a condition, $s1 another edge type, $s3 another direction.
+    assert _search(graph, MIXED, "$c.key as k")._equal_before == [0, 0, 0, 0, 0]
+    compared = f"{STAR} $s1.n < $s2.n"
+    assert _search(graph, compared, "$c.key as k")._equal_before == [0, 0, 0, 0, 0b00010]
