@@ -115,8 +115,8 @@ MATCH (a:Person {number: $person1})-[k:Knows* ALL SHORTEST 1..30]-(b:Person {num
 WHERE $person1 <> $person2
 WITH list_concat(list_concat([a.number], properties(nodes(k), 'number')), [b.number]) AS persons
 UNWIND range(1, CAST(size(persons) - 1, "INT64")) AS at
-WITH persons, persons[at] AS x, persons[at + 1] AS y
-OPTIONAL MATCH (u:Person)<-[:HasCreator]-(c:Message)-[:ReplyOf]->(m:Message)-[:HasCreator]->(v:Person)
-WHERE (u.number = x AND v.number = y) OR (u.number = y AND v.number = x)
+UNWIND [[persons[at], persons[at + 1]], [persons[at + 1], persons[at]]] AS pair
+MATCH (u:Person) WHERE u.number = pair[1]
+OPTIONAL MATCH (u)<-[:HasCreator]-(c:Message)-[:ReplyOf]->(m:Message)-[:HasCreator]->(v:Person) WHERE v.number = pair[2]
 RETURN persons, sum(CASE WHEN m.number IS NULL THEN 0.0 WHEN m.isPost THEN 1.0 ELSE 0.5 END) AS weight
 ORDER BY weight DESC

@@ -3,11 +3,9 @@ MATCH (p:Person {number: $person})-[:PersonIsLocatedIn]->(c:Place)
 RETURN p.firstName, p.lastName, p.birthday, p.locationIP, p.browserUsed, c.number, p.gender, p.creationDate
 
 // name: is2
-MATCH (p:Person {number: $person})<-[:HasCreator]-(m:Message)
-WITH m ORDER BY m.creationDate DESC, m.number DESC LIMIT 10
-MATCH (m)-[:RootPost]->(r:Message)-[:HasCreator]->(a:Person)
+MATCH (p:Person {number: $person})<-[:HasCreator]-(m:Message)-[:RootPost]->(r:Message)-[:HasCreator]->(a:Person)
 RETURN m.number, coalesce(m.content, m.imageFile), m.creationDate, r.number, a.number, a.firstName, a.lastName
-ORDER BY m.creationDate DESC, m.number DESC
+ORDER BY m.creationDate DESC, m.number DESC LIMIT 10
 
 // name: is3
 MATCH (p:Person {number: $person})-[k:Knows]-(f:Person)
