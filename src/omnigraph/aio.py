@@ -382,6 +382,7 @@ async def aopen(
     blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
     policy: PolicySource = None,
+    approximate: bool = False,
 ) -> AsyncGraph:
     """Open a graph as `open` does; at most `threads` calls run at a time.
 
@@ -391,7 +392,12 @@ async def aopen(
     if isinstance(uri, str) and is_server_url(uri):
         from omnigraph.client.connect import aopen_remote  # noqa: PLC0415 (only for the graph of a server)
 
-        local = {"read_only": read_only, "blob_sources": tuple(blob_sources), "policy": policy}
+        local = {
+            "read_only": read_only,
+            "blob_sources": tuple(blob_sources),
+            "policy": policy,
+            "approximate": approximate,
+        }
         return cast(AsyncGraph, await aopen_remote(uri, branch=branch, actor=actor, environ=environ, local=local))
     pool = _Pool(threads)
 
@@ -405,6 +411,7 @@ async def aopen(
             blob_sources=blob_sources,
             environ=environ,
             policy=policy,
+            approximate=approximate,
         )
 
     try:

@@ -252,6 +252,7 @@ KEYS: Mapping[str, Check] = {
     "graphs.*.bearer_token_env": _text,
     "graphs.*.policy.file": _text,
     "graphs.*.read_only": _switch,
+    "graphs.*.search.approximate": _switch,
     **{SERVER + setting.key: setting.check for setting in SERVER_SETTINGS},
     "cli.graph": _text,
     "cli.branch": _text,

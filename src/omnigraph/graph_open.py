@@ -49,6 +49,7 @@ def open(
     blob_sources: Sequence[Place] = (),
     environ: Mapping[str, str] | None = None,
     policy: PolicySource = None,
+    approximate: bool = False,
 ) -> Graph:
     """Open a graph; a writable one first recovers from crashed writers.
 
@@ -56,20 +57,27 @@ def open(
     a reference; by default there are none.
     With a `policy`, given as a file or compiled, the graph does only what the policy allows its actor; without an
     actor, it does nothing.
+    With `approximate`, every `nearest` that orders rows may use an approximate index, as with the word `approx`; bulk
+    loads and `optimize` build the index.
     An `http://` or `https://` address connects to a server as `connect` does; the `RemoteGraph` that is returned has
     the methods of `Graph`.
     """
     if isinstance(uri, str) and is_server_url(uri):
         from omnigraph.client.connect import open_remote
 
-        local = {"read_only": read_only, "blob_sources": tuple(blob_sources), "policy": policy}
+        local = {
+            "read_only": read_only,
+            "blob_sources": tuple(blob_sources),
+            "policy": policy,
+            "approximate": approximate,
+        }
         return cast(Graph, open_remote(uri, branch=branch, actor=actor, environ=environ, local=local))
     access = None if policy is None else _access(policy, actor)
     environ = os.environ if environ is None else environ
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
+    graph = Graph(GraphContext.of(repository, environ, blob_sources, approximate=approximate), actor=actor)
     return (graph if access is None else graph.with_access(access)).on(branch)
 
 

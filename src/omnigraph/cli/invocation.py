@@ -245,12 +245,23 @@ class Invocation:
             load_lance()
         access = self.access(address)
         first = MAIN if access is not None else branch
-        graph = open_graph(address.uri, branch=first, actor=self.actor, read_only=read_only, environ=self.environ)
+        graph = open_graph(
+            address.uri,
+            branch=first,
+            actor=self.actor,
+            read_only=read_only,
+            environ=self.environ,
+            approximate=self._approximate(address),
+        )
         if not read_only:
             self._written = functools.partial(_change_since, graph, graph.newest_version)
         if self.config.get("cli.warm"):
             want_server(address.uri, self.command)
         return graph if access is None else graph.with_access(access).on(branch)
+
+    def _approximate(self, address: Address) -> bool:
+        """Return True if the configuration permits approximate vector search in a graph that it names."""
+        return address.name is not None and bool(self.config.get(f"graphs.{address.name}.search.approximate"))
 
     def _connect(self, address: Address, branch: str, *, read_only: bool) -> Graph:
         """Connect to a graph of a server. `RemoteGraph` has the methods of `Graph`; the contract tests compare them."""

@@ -25,6 +25,7 @@ LOCAL_PARAMETERS: Mapping[str, str] = {
     "partitioned": "a server sends whole tables; omit partitioned, or open the graph in its storage",
     "policy": "the server enforces the policy of its graph",
     "blob_sources": "the server copies no files; give the bytes of a Blob as base64 text",
+    "approximate": "the server decides by its configuration; a query can permit an index: nearest($x.v, $q, approx)",
     "read_only": "the server decides by the policy what the token may write",
 }
 """Parameter → hint."""

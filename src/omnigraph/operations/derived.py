@@ -2,8 +2,8 @@
 
 A structure is kept in the disk cache. Each builder decides whether a table needs its structures, and computes only what
 is missing: the id index, text indexes of columns that are declared with `@index` or were searched before, codes of
-vectors, and the neighbours of nodes along each edge type. Tables of few rows have none. A query builds what no one has
-built.
+vectors, their clusters if the graph permits approximate search or was searched so before, and the neighbours of nodes
+along each edge type. Tables of few rows have none. A query builds what no one has built.
 """
 
 from __future__ import annotations
@@ -94,6 +94,18 @@ def _vector_codes(type_: NodeType | EdgeType, data: TableData) -> Iterator[Deriv
 BUILDERS: tuple[Builder, ...] = (_ids, _text_indexes, _vector_codes)
 
 
+def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) -> Iterator[DerivedStructure]:
+    from omnigraph.engine.search.vector_index import CLUSTERS, cluster_segments  # noqa: PLC0415 (only for searches)
+
+    for name, property_ in type_.properties.items():
+        if property_.type.scalar != "Vector" or property_.type.is_list:
+            continue
+        subject = (CLUSTERS, data.folder, str(data.field_id(name)), "0")
+        if context.approximate or disk_cache.exists(data.cache.keep_in, subject):
+            builder = cluster_segments(data, name, property_.type.dim or 0)
+            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+
+
 def _adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType, share: float) -> Iterator[DerivedStructure]:
     """Yield the neighbours in both directions, unless they are kept for all edges except at most this share."""
     keys = (type_.table_key, TableKey.node(type_.from_type), TableKey.node(type_.to_type))
@@ -153,6 +165,8 @@ def _structures(
     data = context.cache.table(snapshot.table(type_.table_key))
     for builder in BUILDERS:
         yield from builder(type_, data)
+    if isinstance(type_, NodeType):
+        yield from _vector_clusters(context, type_, data)
     if isinstance(type_, EdgeType) and data.row_count >= tuning.current.adjacency_disk_edges_min:
         constants = tuning.current
         share = constants.adjacency_update_share if after_load else constants.adjacency_overlay_share

@@ -51,9 +51,18 @@ class GraphContext:
     """Entries of the metadata of every commit."""
     maintenance_concurrency: int = TABLES_AT_ONCE
     """Number of tables that maintenance treats at once."""
+    approximate: bool = False
+    """True if every vector ranking may be approximate."""
 
     @classmethod
-    def of(cls, repository: Repository, environ: Mapping[str, str], blob_sources: Sequence[Place]) -> GraphContext:
+    def of(
+        cls,
+        repository: Repository,
+        environ: Mapping[str, str],
+        blob_sources: Sequence[Place],
+        *,
+        approximate: bool = False,
+    ) -> GraphContext:
         """Return the context of a newly opened graph, with empty caches."""
         path = repository.location.path
         folder = path / CACHE_FOLDER if path is not None else graph_folder(environ, repository.location.uri)
@@ -63,11 +72,12 @@ class GraphContext:
             repository,
             cache,
             catalogs,
-            PlanCache(catalogs, cache),
+            PlanCache(catalogs, cache, approximate=approximate),
             GraphEmbedder(environ),
             environ,
             BlobSources(blob_sources, environ) if blob_sources else None,
             maintenance_concurrency=_maintenance_concurrency(environ),
+            approximate=approximate,
         )
 
     def with_access(self, access: Access) -> GraphContext:

@@ -81,9 +81,11 @@ def _tables(made: PreparedQuery | ir.MutationIR) -> set[str]:
 class PlanCache:
     """Plans of the queries used last, by schema and text. A plan is made again if a table grew or shrank much."""
 
-    def __init__(self, catalogs: CatalogCache, cache: DataCache) -> None:
+    def __init__(self, catalogs: CatalogCache, cache: DataCache, *, approximate: bool = False) -> None:
         self._catalogs = catalogs
         self._cache = cache
+        self._approximate = approximate
+        """True if every vector ranking may be approximate."""
         self._known: OrderedDict[_Key, _Entry] = OrderedDict()
         self._lock = Lock()
         self.hits = 0
@@ -161,6 +163,10 @@ class PlanCache:
             logical = compile_query(catalog, query.text, query.name, source_name=query.source_name, declared=declared)
         if not isinstance(logical, ir.QueryIR):
             return _Entry(logical, snapshot)
+        if self._approximate:
+            from omnigraph.query.plan.permit_approximate import permit_approximate  # noqa: PLC0415
+
+            logical = permit_approximate(logical)
         if is_single_scan(logical):
             return _Entry(prepare(fold_distinct(logical, catalog), catalog, logical), snapshot)
         from omnigraph.engine.optimizer.optimize import optimize  # noqa: PLC0415 (not for a lookup of one node)

@@ -49,6 +49,7 @@ class GraphEntry:
     policy_file: Path | None = None
     tests_file: Path | None = None
     read_only: bool = False
+    approximate: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class ServedGraph:
     policy: Policy | None = None
     failure: GraphFailure | None = None
     read_only: bool = False
+    approximate: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -160,7 +162,8 @@ def _by_address(config: Config, uris: Sequence[str]) -> list[GraphEntry]:
 def _named(config: Config, name: str) -> GraphEntry:
     policy, tests = _policy_files(config, name)
     read_only = bool(config.values.get(f"graphs.{name}.read_only", False))
-    return GraphEntry(name, config.get_graph(name), policy, tests, read_only)
+    approximate = bool(config.values.get(f"graphs.{name}.search.approximate", False))
+    return GraphEntry(name, config.get_graph(name), policy, tests, read_only, approximate)
 
 
 def _policy_files(config: Config, name: str | None) -> tuple[Path | None, Path | None]:
@@ -246,17 +249,18 @@ def open_graphs(
 
 
 def _is_same(known: ServedGraph, entry: GraphEntry) -> bool:
-    return (known.uri, known.read_only) == (entry.uri, entry.read_only)
+    settings = (entry.uri, entry.read_only, entry.approximate)
+    return (known.uri, known.read_only, known.approximate) == settings
 
 
 def _open(entry: GraphEntry, environ: Mapping[str, str]) -> ServedGraph:
     graph: Graph | None = None
     failure: GraphFailure | None = None
     try:
-        graph = open_graph(entry.uri, read_only=entry.read_only, environ=environ)
+        graph = open_graph(entry.uri, read_only=entry.read_only, environ=environ, approximate=entry.approximate)
     except OmniGraphError as error:
         failure = GraphFailure(error.code, redact(error.message), time.time() + RETRY_S)
     except Exception as error:
         _log.exception("graph '%s' cannot be opened", entry.graph_id)
         failure = GraphFailure("internal", redact(f"{type(error).__name__}: {error}"), time.time() + RETRY_S)
-    return ServedGraph(entry.graph_id, entry.uri, graph, None, failure, entry.read_only)
+    return ServedGraph(entry.graph_id, entry.uri, graph, None, failure, entry.read_only, entry.approximate)

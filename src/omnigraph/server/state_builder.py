@@ -135,5 +135,8 @@ def _open_audit(settings: ServerSettings, environ: Mapping[str, str]) -> AuditLo
 
 def _config_digest(settings: ServerSettings, listed: GraphList) -> str:
     values = {setting.key: str(settings.get(setting.key)) for setting in SERVER_SETTINGS}
-    graphs = [[entry.graph_id, entry.uri, str(entry.policy_file), entry.read_only] for entry in listed.entries]
+    graphs = [
+        [entry.graph_id, entry.uri, str(entry.policy_file), entry.read_only, entry.approximate]
+        for entry in listed.entries
+    ]
     return hashlib.sha256(json.dumps([values, graphs], sort_keys=True).encode()).hexdigest()

@@ -203,3 +203,16 @@ def test_second_graph_notes_the_default(graph, cli):
     code, out, err = cli("init", "--schema", "s.pg", "second.omni")
     assert (code, out) == (0, "created graph second.omni\n")
     assert "commands without an address use g.omni, not second.omni" in err
+
+
+def test_a_graph_of_the_configuration_can_permit_approximate_search(folder, cli):
+    (folder / "v.pg").write_text("node V { k: String @key  vec: Vector(2) }")
+    text = "query near() { match { $x: V } return { $x.k } order { nearest($x.vec, [1, 0]) } limit 2 }"
+    (folder / "v.gq").write_text(text)
+    assert cli("init", "--schema", "v.pg", "v.omni")[0] == 0
+    for setting, shown in {"false": "a vector of 2), best", "true": "a vector of 2, approx), best"}.items():
+        named = f"graphs: {{ v: {{ uri: ./v.omni, search: {{ approximate: {setting} }} }} }}\ncli: {{ graph: v }}\n"
+        (folder / "omnigraph.yaml").write_text(named)
+        code, out, err = cli("explain", "-q", "v.gq")
+        assert (code, err) == (0, "")
+        assert shown in out

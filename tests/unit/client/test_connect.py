@@ -33,7 +33,8 @@ def test_open_connects_to_a_server(local, server):
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value"), [("actor", "ana"), ("policy", "p.yaml"), ("read_only", True), ("blob_sources", ["/tmp"])]
+    ("parameter", "value"),
+    [("actor", "ana"), ("policy", "p.yaml"), ("read_only", True), ("blob_sources", ["/tmp"]), ("approximate", True)],
 )
 def test_parameters_of_an_embedded_graph_are_refused(server, parameter, value):
     with pytest.raises(InputError, match=f"'{parameter}' of 'open' is not available over HTTP") as caught:

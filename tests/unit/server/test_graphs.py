@@ -16,7 +16,7 @@ from support.serving import make_graph
 CONFIG = """
 graphs:
   kb: { uri: ./kb.omni, policy: { file: policies/kb.yaml } }
-  crm: { uri: "s3://bucket/crm", read_only: true }
+  crm: { uri: "s3://bucket/crm", read_only: true, search: { approximate: true } }
   far: { uri: "https://example.org" }
 policy: { file: policy.yaml, tests: cases.yaml }
 """
@@ -70,6 +70,7 @@ def test_without_a_choice_every_graph_in_storage_is_served():
     found = listed()
     assert (ids(found), found.default, found.single) == (["kb", "crm"], None, False)
     assert found.entries[1].read_only
+    assert [entry.approximate for entry in found.entries] == [False, True]
     assert found.entries[1].policy_file == Path("conf/policy.yaml")
 
 

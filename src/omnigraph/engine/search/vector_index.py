@@ -252,11 +252,12 @@ def index_of(data: ColumnSource, name: str, dim: int) -> VectorIndex | None:
 
 
 def _stored_index(data: TableData, name: str, dim: int) -> VectorIndex:
-    builder = _builder(data, name, dim)
+    builder = cluster_segments(data, name, dim)
     return data.derived(f"{CLUSTERS}:{data.field_id(name)}", lambda: VectorIndex(segments_of(data, name, builder)))
 
 
-def _builder(data: TableData, name: str, dim: int) -> SegmentBuilder[ClusterLists]:
+def cluster_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[ClusterLists]:
+    """Return the builder of the segments of the clusters of a vector column."""
     constants = tuning.current
     new_rows_min = max(constants.vector_index_rows_min, int(constants.vector_index_new_share * data.row_count))
 

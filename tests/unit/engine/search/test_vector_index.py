@@ -454,3 +454,42 @@ def test_a_returned_distance_is_exact(tmp_path):
     with pytest.raises(TypeCheckError, match="'approx' belongs to a ranking in 'order'") as caught:
         graph.explain(text)
     assert caught.value.code == "T15"
+
+
+# -- setting -----------------------------------------------------------------------------------------
+
+
+def test_a_setting_permits_the_index_for_every_ranking(tmp_path):
+    plain = new_graph(tmp_path, blobs(3_000, 1))
+    exact = [ask(plain, vector, approx=False) for vector in blobs(5, 2)]
+    graph = og.open(plain.uri, approximate=True)
+    text = text_of("$d: Doc", "nearest($d.vec, $v)")
+    assert "nearest($d.vec, $v, approx), best first" in str(graph.explain(text))
+    assert "nearest($d.vec, $v) as far" in str(graph.explain(text)), "returned distances are exact"
+    fused = text_of("$d: Doc", "rrf(nearest($d.vec, $v), nearest($d.vec, $v))")
+    assert "rrf(nearest($d.vec, $v, approx), nearest($d.vec, $v, approx), 60)" in str(graph.explain(fused))
+    assert "clusters probed" in profile(graph, blobs(1, 2)[0], rank="nearest($d.vec, $v)")
+    assert exact == [ask(og.open(plain.uri), vector, approx=False) for vector in blobs(5, 2)]
+
+
+def test_optimize_and_loads_build_the_index_where_it_is_permitted(tmp_path, tune):
+    tune(segment_rows_min=50)
+    plain = new_graph(tmp_path, blobs(1_000, 1))
+    plain.optimize()
+    assert vector_index.CLUSTERS not in kinds(plain)
+    graph = og.open(plain.uri, approximate=True)
+    graph.optimize()
+    assert kinds(graph).count(vector_index.CLUSTERS) == 1
+    assert "clusters of 'vec' reused" in profile(graph, blobs(1, 2)[0])
+    graph.load(documents(blobs(900, 3), 1_000), mode="append")
+    assert "clusters of 'vec' reused" in profile(graph, blobs(1, 2)[0])
+
+
+def test_optimize_renews_an_index_that_a_query_built(tmp_path, tune):
+    tune(segment_rows_min=50)
+    graph = new_graph(tmp_path, blobs(1_000, 1))
+    graph.load(documents(blobs(400, 2), 1_000), mode="append")
+    ask(graph, blobs(1, 2)[0])
+    graph.mutate("query m() { delete Doc where n < 100 }")
+    graph.optimize()
+    assert "clusters of 'vec' reused" in profile(graph, blobs(1, 2)[0])
