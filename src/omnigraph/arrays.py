@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+TEXT_BYTES_MAX = 2**31 - 2**20
+"""Texts of more bytes are one array only with 64-bit offsets."""
 _VARIABLE_BYTES = 16
 """Assumed size of a value whose size its type does not tell."""
 
@@ -37,11 +41,70 @@ def _width(type_: pa.DataType) -> int:
 def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return the values as one array; an array or a single chunk is returned without a copy.
 
-    The text of one array is limited to 2 GiB by its 32-bit offsets: Arrow raises `ArrowInvalid` for more.
+    Texts of more than 2 GiB get 64-bit offsets: `string` becomes `large_string`, also inside a list.
     """
     if not isinstance(values, pa.ChunkedArray):
         return values
-    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    wide = with_wide_text(values.type)
+    if wide != values.type and values.nbytes > TEXT_BYTES_MAX:
+        values = values.cast(wide)
+    return values.combine_chunks()
+
+
+def concatenate(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return arrays of one type as one array. Texts of more than 2 GiB, or a part with 64-bit offsets, get such."""
+    kinds = {array.type for array in arrays}
+    wide = next((kind for kind in map(with_wide_text, kinds) if kind in kinds), None)
+    if wide is None and sum(array.nbytes for array in arrays) > TEXT_BYTES_MAX:
+        wide = with_wide_text(arrays[0].type)
+    return pa.concat_arrays(arrays if wide is None or kinds == {wide} else [array.cast(wide) for array in arrays])
+
+
+def with_wide_text(type_: pa.DataType) -> pa.DataType:
+    """Return a type of texts, or of lists of texts, with 64-bit offsets; any other type as it is."""
+    if pa.types.is_string(type_):
+        return pa.large_utf8()
+    if pa.types.is_list(type_) and pa.types.is_string(type_.value_type):
+        return pa.list_(type_.value_field.with_type(pa.large_utf8()))
+    return type_
+
+
+def narrow_chunks(values: pa.Array) -> pa.Array | pa.ChunkedArray:
+    """Return texts with 32-bit offsets, in several chunks if they have more than 2 GiB; any other array as it is."""
+    narrow = with_narrow_text(values)
+    if not _has_wide_text(narrow.type):
+        return narrow
+    half = len(values) // 2
+    if not half:
+        return values  # a single value that no chunk can hold
+    parts = [narrow_chunks(values.slice(0, half)), narrow_chunks(values.slice(half))]
+    chunks = [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]
+    return pa.chunked_array(chunks)
+
+
+def _has_wide_text(type_: pa.DataType) -> bool:
+    return bool(_narrow_type(type_) != type_)
+
+
+def with_narrow_text(values: pa.Array) -> pa.Array:
+    """Return texts with 32-bit offsets, also inside lists and structs, if they have at most 2 GiB."""
+    narrow = _narrow_type(values.type)
+    if narrow == values.type or values.nbytes > TEXT_BYTES_MAX:
+        return values
+    # The offsets of a slice count from the start of its buffer: a copy begins with 0.
+    return pa.concat_arrays([values]).cast(narrow)
+
+
+def _narrow_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_string(type_):
+        return pa.utf8()
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_narrow_type(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_narrow_type(field.type)) for field in type_])
+    return type_
 
 
 def validate_fully(column: pa.Array | pa.ChunkedArray) -> None:

@@ -32,6 +32,8 @@ class Tuning:
     # Execution
     lazy_result_rows: int = 65_536
     """A result with more rows fetches its properties batch by batch."""
+    lazy_result_bytes: int = 64 * 1024**2
+    """A result of about more bytes fetches its properties batch by batch; a batch has about a quarter of them."""
     result_batch_rows: int = 8192
     """Rows that are converted to Python or JSON values at a time."""
     result_batch_bytes: int = 1 << 20
@@ -152,7 +154,7 @@ class Tuning:
     """Versions of a table whose fragments the cache remembers."""
     complete_column_rows: int = 16_384
     """Columns of a table of at most this many rows are read in full on first use, if the table is small on disk."""
-    complete_column_bytes: int = 4 * 1024**2
+    complete_column_bytes: int = 1024**2
     """A column of at most this size is read in full on first use, however few of its rows are needed."""
     take_row_cost: int = 16
     """Reading a row by its number takes about as long as reading this many rows in order."""

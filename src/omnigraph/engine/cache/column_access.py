@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.arrays import fixed_width
+from omnigraph.arrays import fixed_width, with_narrow_text
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.native_calls import gather, in_batches
 from omnigraph.fast_dataclass import dataclass
@@ -75,10 +75,11 @@ def fits(size: int, cache_bytes: int) -> bool:
 def select_rows(column: pa.Array, numbers: Numbers) -> pa.Array:
     """Return the values of some rows of a complete column."""
     if len(numbers) == 1:
-        return pa.concat_arrays([column.slice(int(numbers[0]), 1)])  # a slice would keep the whole column in memory
+        # A slice would keep the whole column in memory.
+        return with_narrow_text(pa.concat_arrays([column.slice(int(numbers[0]), 1)]))
     if not column.null_count and is_numeric(column.type):
         return pa.array(gather(column.to_numpy(), numbers))
-    return in_batches(column.take, pa.array(numbers))
+    return with_narrow_text(in_batches(column.take, pa.array(numbers)))
 
 
 def is_numeric(type_: pa.DataType) -> bool:

@@ -45,6 +45,9 @@ class ColumnSource(Protocol):
     def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Return the values of several columns of some rows."""
 
+    def mean_bytes(self, name: str, rows: int) -> int:
+        """Return the approximate size of a value of a column; 0 if so many values are small or in memory."""
+
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None if it has too many distinct values or is not encoded.
 
@@ -78,6 +81,10 @@ class TransientColumns(ABC):
     def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Return the values of several columns of some rows."""
         return {name: self.take(name, numbers) for name in names}
+
+    def mean_bytes(self, name: str, rows: int) -> int:  # noqa: ARG002
+        """Return 0: the columns are in memory."""
+        return 0
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:  # noqa: ARG002
         """Return None: the columns are not encoded."""

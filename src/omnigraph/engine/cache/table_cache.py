@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -46,6 +46,10 @@ _ENTRY_BYTES = 150
 _OVERHEAD_BYTES = 1_024
 """Size of an entry in addition to its arrays."""
 _BASE = "base"
+_COMPRESSION = 16
+"""Largest assumed ratio of the size of a column in memory to its size on disk."""
+_TAKE_BYTES = 64 * 1024**2
+"""Approximate size of the rows that are read by number at a time."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +218,36 @@ class TableData:
         constants = tuning.current
         return (
             self.row_count <= constants.complete_column_rows
-            and self._table.stored_bytes <= constants.complete_column_bytes
+            and self._table.stored_bytes <= 4 * constants.complete_column_bytes
         )
+
+    def streams(self, name: str) -> bool:
+        """Return True if a column is not in memory and does not fit the cache: scans read it batch by batch."""
+        if not self.may_stream or name in self._table.blobs:
+            return False
+        return self.cache.find(self._key_of(name)) is None and not fits(self.column_bytes(name), self.cache.bytes_max)
+
+    @cached_property
+    def may_stream(self) -> bool:
+        """False if the table is so small on disk that all its columns fit the cache; reads nothing."""
+        return not self._is_small and not fits(_COMPRESSION * self._table.stored_bytes, self.cache.bytes_max)
+
+    def matches(self, names: Sequence[str], sql: str | None) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
+        """Yield columns of the rows that pass an SQL filter, batch by batch, with their row numbers."""
+        for batch in self._table.matches(names, sql):
+            checkpoint()
+            yield batch, batch.column(batch.num_columns - 1).to_numpy().astype(np.int64)
+
+    def has_column(self, name: str) -> bool:
+        """Return True if the table has a column whose values are stored in its rows."""
+        return name in self._table.schema.names and name not in self._table.blobs
+
+    def mean_bytes(self, name: str, rows: int) -> int:
+        """Return the approximate size of a value of a column, 0 if so many values are certainly small."""
+        size = _COMPRESSION * self._table.stored_bytes // max(self.row_count, 1)
+        if self._is_small or name in self._table.blobs or size * rows <= tuning.current.lazy_result_bytes // 4:
+            return 0
+        return self.column_bytes(name) // max(self.row_count, 1)
 
     def column_bytes(self, name: str) -> int:
         """Return the size of a complete column in memory, from a sample if its values differ in size."""
@@ -240,7 +272,7 @@ class TableData:
             known, fragments = earlier
             added = self.added_since(fragments, [name])
             assert added is not None
-            return pa.concat_arrays([known, *added[name].chunks])
+            return concatenate([known, *added[name].chunks])
         return one_array(self.read(name))
 
     def known_column(self, name: str) -> pa.Array | None:
@@ -307,9 +339,13 @@ class TableData:
         ascending = len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
         wanted, places = (numbers, None) if ascending else np.unique(numbers, return_inverse=True)
         parts: list[pa.Table] = []
-        for start in range(0, max(len(wanted), 1), tuning.current.take_batch_rows):
+        at_once = tuning.current.take_batch_rows
+        if len(wanted) > 1:
+            mean = _COMPRESSION * self._table.stored_bytes // max(self.row_count, 1)
+            at_once = max(1, min(at_once, _TAKE_BYTES // max(mean, 1)))
+        for start in range(0, max(len(wanted), 1), at_once):
             checkpoint()
-            parts.append(self._table.take(names, pa.array(wanted[start : start + tuning.current.take_batch_rows])))
+            parts.append(self._table.take(names, pa.array(wanted[start : start + at_once])))
         found: dict[str, pa.Array] = {}
         for name in names:
             self.cache.column_use(self.folder, self.column_key(name)).add(parts[0][name])

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import concatenate
 from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
@@ -77,8 +78,12 @@ class UnionTable:
                 for member, rows, start in zip(self.members, places, self.starts, strict=False)
             ]
             order = np.argsort(np.concatenate(places), kind="stable")
-            found |= {name: select_rows(pa.concat_arrays([part[name] for part in parts]), order) for name in missing}
+            found |= {name: select_rows(concatenate([part[name] for part in parts]), order) for name in missing}
         return found
+
+    def mean_bytes(self, name: str, rows: int) -> int:
+        """Return the largest mean size of a value of a column among the members."""
+        return 0 if name == ir.TYPE else max((member.mean_bytes(name, rows) for member in self.members), default=0)
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None if it has too many distinct values.
@@ -106,7 +111,7 @@ class UnionTable:
             return names.take(pa.array(self.member_of(np.arange(self.row_count))))
         if not self.members:
             return pa.array([], pa.utf8() if name == "id" else arrow_type(self.of.properties[name].type))
-        return pa.concat_arrays([member.column(name) for member in self.members])
+        return concatenate([member.column(name) for member in self.members])
 
 
 def depends_on_type(expr: ir.Expr) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import narrow_chunks
 from omnigraph.engine.adjacency.csr import EMPTY
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import BindingTable
@@ -36,7 +37,8 @@ def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) ->
     order = _order(plan, groups)
     if order is not None:
         groups.keep(order)
-    return pa.Table.from_arrays(groups.columns(plan), names=[column.name for column in plan.columns])
+    columns = [narrow_chunks(column) for column in groups.columns(plan)]
+    return pa.Table.from_arrays(columns, names=[column.name for column in plan.columns])
 
 
 def _group_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:

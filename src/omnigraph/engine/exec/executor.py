@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine import tuning
 from omnigraph.engine.exec.aggregate import aggregate
 from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import ExecutionContext, Profile
@@ -88,7 +87,7 @@ class Execution:
             if count < bindings.count:
                 bindings = bindings.take(np.arange(first, first + count))
             rows = Projection(self.plan, bindings, self._evaluator, self._context.watch)
-            if len(rows) > tuning.current.lazy_result_rows:
+            if rows.is_large:
                 return rows
             started = time.perf_counter()
             table = rows.table()

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import concatenate
 from omnigraph.engine.adjacency.csr import Room, batched_ranges
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
@@ -43,7 +44,7 @@ class NullExtendedTable:
     def column(self, name: str) -> pa.Array:
         """Return a whole column; its last value is null."""
         known = self.base.column(name)
-        return pa.concat_arrays([known, pa.nulls(1, known.type)])
+        return concatenate([known, pa.nulls(1, known.type)])
 
     def column_for(self, name: str, rows: int) -> pa.Array | None:
         """Return a whole column if that of the table is in memory or is to be read for so many rows; else None."""
@@ -62,6 +63,10 @@ class NullExtendedTable:
             return found
         places = pa.array(np.cumsum(present) - 1, mask=~present)
         return {name: column.take(places) for name, column in found.items()}
+
+    def mean_bytes(self, name: str, rows: int) -> int:
+        """Return the approximate size of a value of a column."""
+        return self.base.mean_bytes(name, rows)
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:  # noqa: ARG002
         """Return None: the columns are not encoded."""

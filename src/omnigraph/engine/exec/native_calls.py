@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import concatenate
 from omnigraph.checkpoints import checkpoint, current
 from omnigraph.engine import tuning
 
@@ -95,4 +96,4 @@ def in_batches(call: Callable[..., Any], *columns: pa.Array) -> pa.Array:
     for some in batches(count, tuning.current.batch_rows):
         found = call(*(column.slice(some.start, some.stop - some.start) for column in columns))
         parts.extend(found.chunks if isinstance(found, pa.ChunkedArray) else [found])
-    return pa.concat_arrays(parts)
+    return concatenate(parts)

@@ -31,6 +31,7 @@ from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.shared_blocks import SharedBlocks
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
+from omnigraph.engine.expr.streamed_masks import is_streamed
 from omnigraph.engine.plan.expected_rows import ExpectedRows, format_estimate
 from omnigraph.engine.plan.liveness import live_after
 from omnigraph.engine.plan.point_lookup import id_tests
@@ -225,6 +226,9 @@ class MatchPipeline:
         keyed = self._by_key(op, data)
         bound, filters = keyed if keyed is not None else (Binding(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
+        if len(filters) > 1 and isinstance(data, TableData) and data.may_stream:
+            # Few rows may be left for the conditions that need a scan.
+            filters = tuple(sorted(filters, key=lambda condition: is_streamed(condition, data)))
         for condition in filters:
             found = found.keep(self._evaluator.mask(condition, found))
         return found

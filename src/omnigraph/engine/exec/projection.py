@@ -8,6 +8,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import narrow_chunks
+from omnigraph.engine import tuning
+from omnigraph.engine.cache.union_table import column_of
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.order_by import column_expr
@@ -29,6 +32,9 @@ class Projection:
         for part in (part for expr in self._exprs for part in ir.walk(expr)):
             if isinstance(part, ir.Prop) and part.var in bindings.bound:
                 self._properties.setdefault(part.var, []).append(part.name)
+            elif isinstance(part, ir.Entity):
+                data = bindings.bound[part.var].data
+                self._properties.setdefault(part.var, []).extend(column_of(data, name) for name, _ in part.type.fields)
 
     def __len__(self) -> int:
         return self._bindings.count
@@ -38,8 +44,24 @@ class Projection:
         """The result columns; names may repeat."""
         return self._batch(self._bindings.take(np.zeros(0, np.int64))).schema
 
+    @cached_property
+    def _row_bytes(self) -> int:
+        """The approximate size of the stored properties of a row."""
+        bound, count = self._bindings.bound, len(self)
+        used = ((bound[var].data, name) for var, names in self._properties.items() for name in dict.fromkeys(names))
+        return sum(data.mean_bytes(name, count) for data, name in used)
+
+    @property
+    def is_large(self) -> bool:
+        """True if there are so many rows, or rows of such a size, that they are fetched batch by batch."""
+        count = len(self)
+        if count > tuning.current.lazy_result_rows:
+            return True
+        return count > 1 and count * self._row_bytes > tuning.current.lazy_result_bytes
+
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most `rows`. The time limit of the query applies while they are computed."""
+        rows = max(1, min(rows, tuning.current.lazy_result_bytes // 4 // max(self._row_bytes, 1)))
         for start in range(0, len(self), rows):
             with watching(self._watch):
                 self._watch.check()
@@ -49,7 +71,8 @@ class Projection:
 
     def table(self) -> pa.Table:
         """Return all rows."""
-        return pa.Table.from_arrays(self._columns(self._bindings), names=self._names)
+        columns = [narrow_chunks(column) for column in self._columns(self._bindings)]
+        return pa.Table.from_arrays(columns, names=self._names)
 
     def _batch(self, bindings: BindingTable) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(self._columns(bindings), names=self._names)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import column_of
@@ -22,7 +22,9 @@ from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_bat
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
 from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, ranks_of
+from omnigraph.engine.expr.streamed_masks import is_streamed, streamed_mask
 from omnigraph.engine.expr.structs import build_nested, codes_of
+from omnigraph.engine.expr.substring import contains_text
 from omnigraph.engine.paths.path_table import path_values
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
@@ -65,6 +67,10 @@ class Evaluator:
         variables = list(dict.fromkeys(ir.variables_of(condition)))
         if len(variables) == 1:
             bound = bindings.bound[variables[0]]
+            data = bound.data
+            if isinstance(data, TableData) and not data.is_few(bound.count) and is_streamed(condition, data):
+                passing = streamed_mask(self, condition, variables[0], data)
+                return passing if bound.whole else passing[bound.numbers]
             if not bound.whole and bindings.count >= bound.data.row_count:
                 # Evaluate every entity once, however often it occurs.
                 every = Binding(bound.data)
@@ -254,7 +260,7 @@ class Evaluator:
             left = left[~true]
         positions.append(left)
         branches.append(self._branch(otherwise, bindings, left, wanted))
-        return pa.concat_arrays(branches).take(pa.array(np.argsort(np.concatenate(positions))))
+        return concatenate(branches).take(pa.array(np.argsort(np.concatenate(positions))))
 
     def _branch(self, value: ir.Expr, bindings: BindingTable, rows: Numbers, wanted: pa.DataType) -> pa.Array:
         if not len(rows) or (isinstance(value, ir.Const) and value.value is None):
@@ -318,7 +324,7 @@ def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], p
         case "matches":
             return lambda column: matching(column, value)
         case "contains_text":
-            return partial(pc.match_substring, pattern=value)
+            return partial(contains_text, pattern=value)
         case "starts_with":
             return partial(pc.starts_with, pattern=value)
         case "contains_item":

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import concatenate
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.native_calls import Numbers, slices
 from omnigraph.errors import LimitReached
@@ -63,7 +64,7 @@ def call_in_batches(
         total += found.nbytes
         check_bytes(total, most)
         parts.extend(found.chunks if isinstance(found, pa.ChunkedArray) else [found])
-    return pa.concat_arrays(parts)
+    return concatenate(parts)
 
 
 _GROWING = ("replace", "concat")
@@ -106,7 +107,7 @@ def _values(column: pa.Array) -> np.ndarray[Any, Any]:
 
 def _lengths(column: pa.Array) -> Numbers:
     """Return the bytes of each value; 8 for a number."""
-    if pa.types.is_string(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return _numbers(pc.binary_length(column))
     if pa.types.is_list(column.type):
         average = column.nbytes // max(len(column), 1)

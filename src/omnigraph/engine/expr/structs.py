@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import concatenate
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.expr.key_codes import combine_codes
 from omnigraph.engine.expr.sort_keys import ranks_of
@@ -36,7 +37,7 @@ def interleaved(columns: Sequence[pa.Array]) -> pa.Array:
     count, width = len(columns[0]), len(columns)
     positions = np.arange(count * width).reshape(width, count).T.ravel()
     offsets = pa.array(np.arange(count + 1) * width, pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.concat_arrays(columns).take(pa.array(positions)))
+    return pa.ListArray.from_arrays(offsets, concatenate(columns).take(pa.array(positions)))
 
 
 def as_type(values: pa.Array, type_: ResultType) -> pa.Array:

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import distinct_nodes
 from omnigraph.engine.cache.id_index import find, id_of_key
@@ -163,7 +164,8 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
         evaluator = rows.evaluator()
         bindings = rows.bindings(variables)
         bindings = bindings.take(_result_rows(apply_limit(plan, rows.params), bindings, evaluator))
-        return pa.Table.from_arrays([evaluator.value(expr, bindings) for expr in exprs], names=list(names))
+        columns = [narrow_chunks(evaluator.value(expr, bindings)) for expr in exprs]
+        return pa.Table.from_arrays(columns, names=list(names))
 
     props = [expr for expr in exprs if isinstance(expr, ir.Prop) and _is_plain(expr.type)]
     if len(props) != len(exprs) or plan.order_by or plan.is_cut:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrays import concatenate
 from omnigraph.engine.adjacency.csr import EMPTY, ranges
 from omnigraph.engine.cache.columns import ColumnSource, TransientColumns
 from omnigraph.engine.cache.table_cache import Numbers
@@ -65,7 +66,7 @@ class RowSpace:
             else:
                 values.append(pa.nulls(len(rows), arrow_type(type_)))
         order = np.argsort(np.concatenate(positions), kind="stable")
-        return pa.concat_arrays(values).take(pa.array(order))
+        return concatenate(values).take(pa.array(order))
 
     def ranks(self, numbers: Numbers) -> Numbers:
         """Return numbers that sort like the ids of the rows, then by type name."""

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array
 from omnigraph.errors import ConstraintViolation
 
 RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
@@ -69,7 +69,7 @@ class TableDelta:
 
     def written_ids(self) -> pa.Array:
         """Return the ids of all rows that are put or deleted."""
-        return pa.concat_arrays([one_array(self.rows["id"]), one_array(self.deleted)])
+        return concatenate([one_array(self.rows["id"]), one_array(self.deleted)])
 
 
 class Committed(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.schema.catalog import NodeType
@@ -124,7 +124,7 @@ def _filled(
     column: pa.ChunkedArray, needed: pa.ChunkedArray, made: np.ndarray[Any, Any], which: pa.ChunkedArray
 ) -> pa.Array:
     """Fill the rows `needed` of a column with new vectors; `which` is the index of each row's vector in `made`."""
-    old = pa.concat_arrays(column.chunks)
+    old = concatenate(column.chunks)
     new = pa.FixedSizeListArray.from_arrays(pa.array(made.ravel()), made.shape[1]).cast(column.type)
     places = pc.if_else(needed, pc.add(which.cast(pa.int64()), len(old)), pa.array(np.arange(len(old))))
-    return pa.concat_arrays([old, new]).take(one_array(places))
+    return concatenate([old, new]).take(one_array(places))

@@ -14,7 +14,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, TableDelta
@@ -148,7 +148,7 @@ class TableOverlay:
             return 0
         self._remove(ids)
         new = ids.filter(pc.invert(pc.is_in(ids, value_set=self.deleted))) if len(self.deleted) else ids
-        self.deleted = pa.concat_arrays([self.deleted, new])
+        self.deleted = concatenate([self.deleted, new])
         return len(new)
 
     def by_id(self, id_: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -223,12 +223,12 @@ class TableOverlay:
         if not self._parts:
             return stored
         own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
-        return pa.concat_arrays([stored, one_array(own["id"])])
+        return concatenate([stored, one_array(own["id"])])
 
     def _visible(self, stored: pa.Table) -> pa.Table:
         if not stored.num_rows or self.is_empty:
             return stored
-        hidden = pa.concat_arrays([self.deleted, one_array(self.rows["id"])])
+        hidden = concatenate([self.deleted, one_array(self.rows["id"])])
         return stored.filter(pc.invert(pc.is_in(stored["id"], value_set=hidden)))
 
     def added_to(self, stored: pa.Table, own: pa.Table) -> pa.Table:

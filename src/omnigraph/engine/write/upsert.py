@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import concatenate, one_array, with_wide_text
 from omnigraph.engine.write.constraints import tuples_of
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -191,7 +191,8 @@ class _CommittedValues:
         places = np.where(self.places >= 0, self.places + len(given), -1)
         if name not in self.rows.column_names:
             return _taken(given, latest)
-        both = pa.concat_arrays([given, one_array(self.rows[name]).cast(given.type)])
+        known = one_array(self.rows[name])
+        both = concatenate([given, known if known.type == with_wide_text(given.type) else known.cast(given.type)])
         return _taken(both, np.where(latest >= 0, latest, places))
 
     def texts(self, name: str) -> pa.Array:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import fixed_width, one_array
 from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.observer import timed
@@ -48,6 +48,12 @@ _LOOKUP_BY_INDEX_MAX = 2_000
 DETACHED = 2**63
 """Versions without a place in the sequence have numbers from here on."""
 _TAKE_ROWS = 10_000
+_BATCH_ROWS = 8_192
+_BATCH_BYTES = 64 * 1024 * 1024
+_COMPRESSION = 8
+"""Assumed ratio of the size of a text in memory to its size on disk."""
+OFFSET = "_rowoffset"
+"""Column of Lance: the row number, the position among the live rows of the version."""
 _KEPT_MAX = 4_096
 """Rows of a version whose places or ids are kept."""
 _PLACE = frozenset({"id", ROW_ID, ADDRESS})
@@ -181,7 +187,31 @@ class Table:
                 every = self.dataset.get_fragments()
                 chosen = [every[number] for number in fragments]
                 wanted = [*columns] if columns is not None else self.schema.names
-                yield from checked(self.dataset.scanner(columns=wanted, filter=filter, fragments=chosen).to_batches())
+                scanner = self.dataset.scanner(
+                    columns=wanted, filter=filter, fragments=chosen, batch_size=self.batch_rows(wanted)
+                )
+                yield from checked(scanner.to_batches())
+
+    def matches(self, columns: Sequence[str], filter: str | None) -> Iterator[pa.RecordBatch]:
+        """Yield columns of the rows that pass an SQL filter, and as the last column `OFFSET`, their row numbers.
+
+        The rows are read batch by batch in row order; little is read ahead.
+        """
+        with self.reading():
+            scanner = self.dataset.scanner(
+                columns=[*columns, OFFSET],
+                filter=filter,
+                batch_size=self.batch_rows([*columns, *_columns_in(filter, self.schema.names)]),
+                io_buffer_size=IO_BYTES,
+            )
+            yield from checked(scanner.to_batches())
+
+    def batch_rows(self, columns: Iterable[str]) -> int:
+        """Return how many rows of some columns a batch may have so that it needs about 64 MiB at most."""
+        mean = _COMPRESSION * self.stored_bytes // max(self.row_count, 1)
+        widths = (fixed_width(self.schema.field(name).type) for name in columns if name in self.schema.names)
+        width = sum(mean if one is None else one for one in widths)
+        return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(width, 1)))
 
     def stream(
         self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS, fragments: Sequence[int] | None = None
@@ -216,7 +246,11 @@ class Table:
             if not gone and rows <= _SMALL_FRAGMENT_ROWS:
                 return chosen.take(list(range(rows)), columns=[*columns])
             scanner = self.dataset.scanner(
-                [*columns], fragments=[chosen], with_row_id=bool(gone), include_deleted_rows=bool(gone)
+                [*columns],
+                fragments=[chosen],
+                with_row_id=bool(gone),
+                include_deleted_rows=bool(gone),
+                batch_size=self.batch_rows(columns),
             )
             return scanner.to_table().select([*columns])
 
@@ -225,7 +259,8 @@ class Table:
         if not fragments:
             return
         with self.reading():
-            rows = self.dataset.scanner([*columns], fragments=self._fragments(fragments)).to_table()
+            chosen = self._fragments(fragments)
+            rows = self.dataset.scanner([*columns], fragments=chosen, batch_size=self.batch_rows(columns)).to_table()
         start = 0
         for position in fragments:
             count = self.fragments[position][1]
@@ -236,7 +271,13 @@ class Table:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""
         with self.reading():
             chosen = [self.dataset.get_fragments()[fragment]]
-            scanner = self.dataset.scanner([name], fragments=chosen, with_row_id=True, include_deleted_rows=True)
+            scanner = self.dataset.scanner(
+                [name],
+                fragments=chosen,
+                with_row_id=True,
+                include_deleted_rows=True,
+                batch_size=self.batch_rows([name]),
+            )
             return one_array(scanner.to_table()[name])
 
     @cached_property
@@ -285,7 +326,10 @@ class Table:
             fragments = self.dataset.get_fragments()[first_fragment:]
             if not fragments:
                 return self.schema.empty_table().select(list(columns))
-            return self.dataset.scanner(columns=list(columns), fragments=fragments).to_table()
+            scanner = self.dataset.scanner(
+                columns=list(columns), fragments=fragments, batch_size=self.batch_rows(columns)
+            )
+            return scanner.to_table()
 
     def read_file(self, name: str) -> bytes:
         """Return the content of a small file of the table, by its name below the table's folder."""
@@ -373,6 +417,7 @@ class Table:
             filter=filter,
             limit=limit,
             fragments=fragments,
+            batch_size=self.batch_rows(wanted),
             blob_handling=self.blob_handling(wanted),
         )
 
@@ -513,6 +558,11 @@ def stored_field(field: pa.Field) -> pa.Field:
 
 def _is_blob(field: pa.Field) -> bool:
     return isinstance(field.type, pa.BaseExtensionType) or (field.metadata or {}).get(b"lance-encoding:blob") == b"true"
+
+
+def _columns_in(filter: str | None, names: Iterable[str]) -> list[str]:
+    """Return the columns that an SQL filter mentions; names are quoted by backticks."""
+    return [name for name in names if filter is not None and f"`{name}`" in filter]
 
 
 def sql_text(text: str) -> str:

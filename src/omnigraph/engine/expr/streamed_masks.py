@@ -1,0 +1,81 @@
+"""Conditions on columns that do not fit the cache, evaluated in one scan that holds one batch.
+
+A comparison with a constant is evaluated by Lance while it decodes the column, and only row numbers leave the scan.
+Other conditions are evaluated on each batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.cache.table_cache import Mask, TableData
+from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.cancellation import add_note
+from omnigraph.engine.expr.predicates import Op, flipped, make_test
+from omnigraph.query.plan import ir
+from omnigraph.storage.lance.tables import sql_text
+
+if TYPE_CHECKING:
+    from omnigraph.engine.expr.evaluator import Evaluator
+
+_BY_ROW = (
+    ir.Const, ir.ParamRef, ir.Prop, ir.Compare, ir.Logic, ir.Not, ir.IsNull, ir.Arithmetic, ir.Negative, ir.Function,
+)  # fmt: skip
+"""Expressions whose value in a row depends on the properties of that row alone."""
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+_TEXT_TESTS = {"contains_text": "contains", "starts_with": "starts_with", "ends_with": "ends_with"}
+_PATTERN_MAX = 10_000
+"""A longer text is compared by the evaluator: it would be a part of the text of a filter."""
+
+
+def is_streamed(condition: ir.Condition, data: TableData) -> bool:
+    """Return True if a condition on one variable is evaluated by a scan of its columns."""
+    if not data.may_stream:
+        return False
+    parts = [*ir.walk(condition)]
+    names = {part.name for part in parts if isinstance(part, ir.Prop)}
+    if not all(isinstance(part, _BY_ROW) for part in parts) or not all(map(data.has_column, names)):
+        return False
+    return any(map(data.streams, names))
+
+
+def streamed_mask(evaluator: Evaluator, condition: ir.Condition, var: str, data: TableData) -> Mask:
+    """Return a mask of the rows of a table where a condition on its columns is true."""
+    passing = np.zeros(data.row_count, bool)
+    sql = _sql(condition, evaluator)
+    if sql is not None:
+        add_note("rows selected while they are read")
+        for _, rows in data.matches([], sql):
+            passing[rows] = True
+        return passing
+    add_note("evaluated batch by batch")
+    names = list(dict.fromkeys(part.name for part in ir.walk(condition) if isinstance(part, ir.Prop)))
+    for batch, rows in data.matches(names, None):
+        table = MemoryTable(dict(zip(names, batch.columns, strict=False)), batch.num_rows)
+        passing[rows] = evaluator.mask(condition, BindingTable(batch.num_rows, {var: Binding(table)}))
+    return passing
+
+
+def _sql(condition: ir.Condition, evaluator: Evaluator) -> str | None:
+    """Return a condition as an SQL filter with the same true rows; None if it has no such form."""
+    if isinstance(condition, ir.Logic):
+        parts = [_sql(part, evaluator) for part in condition.parts]
+        return f" {condition.op} ".join(f"({part})" for part in parts) if None not in parts else None
+    if not isinstance(condition, ir.Compare):
+        return None
+    left, right, op = condition.left, condition.right, condition.op
+    if op in _ORDERED and isinstance(left, ir.Const | ir.ParamRef):
+        left, right, op = right, left, flipped(cast(Op, op))
+    if not isinstance(left, ir.Prop) or left.type.is_list or not isinstance(right, ir.Const | ir.ParamRef):
+        return None
+    value = evaluator.constant(right)
+    if value is None:
+        return "false"
+    if isinstance(value, str) and len(value) > _PATTERN_MAX:
+        return None
+    if op in _TEXT_TESTS:
+        return f"{_TEXT_TESTS[op]}(`{left.name}`, {sql_text(value)})"
+    return make_test(left.name, left.type, cast(Op, op), value).sql() if op in _ORDERED else None
