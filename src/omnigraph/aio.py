@@ -380,6 +380,7 @@ async def aopen(
     read_only: bool = False,
     sync: bool = True,
     blob_sources: Sequence[Place] = (),
+    memory: int | str | None = None,
     environ: Mapping[str, str] | None = None,
     policy: PolicySource = None,
     approximate: bool = False,
@@ -395,6 +396,7 @@ async def aopen(
         local = {
             "read_only": read_only,
             "blob_sources": tuple(blob_sources),
+            "memory": memory,
             "policy": policy,
             "approximate": approximate,
         }
@@ -409,6 +411,7 @@ async def aopen(
             read_only=read_only,
             sync=sync,
             blob_sources=blob_sources,
+            memory=memory,
             environ=environ,
             policy=policy,
             approximate=approximate,

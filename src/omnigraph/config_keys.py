@@ -108,8 +108,7 @@ class Setting:
                 good = parse_size(value) is not None
                 return None if good else "a number of bytes, such as 1048576 or 1 MiB"
             case "memory":
-                good = parse_memory(value) is not None
-                return None if good else "a number of bytes, such as 4 GiB, or a share of the memory, such as 80%"
+                return _memory(value)
             case "seconds":
                 good = isinstance(value, int | float) and not isinstance(value, bool) and value >= self.least
                 return None if good else f"a number of seconds of at least {self.least}"
@@ -132,6 +131,11 @@ class Setting:
                 return text
             case _:
                 assert_never(self.kind)
+
+
+def _memory(value: Any) -> str | None:
+    good = parse_memory(value) is not None
+    return None if good else "a number of bytes, such as 4 GiB, or a share of the memory, such as 80%"
 
 
 def parse_size(value: Any) -> int | None:
@@ -171,8 +175,10 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("inline_reads", "switch", True, "Run short reads of local graphs without a change of thread."),
     Setting("read_staleness_ms", "count", None, "The age up to which a read may use an earlier look at the branches.",
             default_text="0 on disk, 100 on S3"),
+    Setting("memory", "memory", None, "The memory budget of each process for caches, queries and builds of a graph.",
+            default_text="`OMNIGRAPH_MEMORY`, else 50%", restart=True),
     Setting("cache_bytes", "size", None, "Memory of the caches of all graphs in one process.",
-            default_text="2 GiB ÷ `workers`"),
+            default_text="half of `memory`, else 2 GiB ÷ `workers`"),
     Setting("hide_uri", "switch", False, "Omit the storage address of graphs from answers.", flag="--hide-uri"),
     Setting("drain_s", "seconds", 0.0, "The time between the stop signal and the end of accepting connections.",
             flag="--drain-s"),
@@ -259,6 +265,7 @@ KEYS: Mapping[str, Check] = {
     "cli.actor": _text,
     "cli.policy": _one_of(*CLI_POLICIES),
     "cli.warm": _switch,
+    "cli.memory": _memory,
     "cli.output_format": _one_of(*FORMATS),
     "cli.table_max_column_width": _width,
     "cli.table_cell_layout": _one_of(*LAYOUTS),

@@ -29,6 +29,7 @@ def init(
     actor: str | None = None,
     sync: bool = True,
     blob_sources: Sequence[Place] = (),
+    memory: int | str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
     """Create a graph from a schema (text or path of a file) and open it; raise `GraphExists` if there is one."""
@@ -36,7 +37,7 @@ def init(
 
     environ = os.environ if environ is None else environ
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
-    return Graph(GraphContext.of(repository, environ, blob_sources), actor=actor)
+    return Graph(GraphContext.of(repository, environ, blob_sources, memory), actor=actor)
 
 
 def open(
@@ -47,6 +48,7 @@ def open(
     read_only: bool = False,
     sync: bool = True,
     blob_sources: Sequence[Place] = (),
+    memory: int | str | None = None,
     environ: Mapping[str, str] | None = None,
     policy: PolicySource = None,
     approximate: bool = False,
@@ -55,6 +57,9 @@ def open(
 
     `blob_sources` are the folders and `s3://` prefixes from which a write may copy the bytes of a Blob that is given as
     a reference; by default there are none.
+    `memory` is the budget for caches, queries and builds: a size such as "4GiB", or a share of the memory of the
+    control group or machine such as "50%", which is the default. Columns that do not fit it are read batch by batch; a
+    query that needs more raises `LimitReached`.
     With a `policy`, given as a file or compiled, the graph does only what the policy allows its actor; without an
     actor, it does nothing.
     With `approximate`, every `nearest` that orders rows may use an approximate index, as with the word `approx`; bulk
@@ -68,6 +73,7 @@ def open(
         local = {
             "read_only": read_only,
             "blob_sources": tuple(blob_sources),
+            "memory": memory,
             "policy": policy,
             "approximate": approximate,
         }
@@ -77,7 +83,7 @@ def open(
     repository = Repository.open(uri, read_only=read_only, sync=sync, environ=environ)
     if not read_only:
         recovery.recover(repository)
-    graph = Graph(GraphContext.of(repository, environ, blob_sources, approximate=approximate), actor=actor)
+    graph = Graph(GraphContext.of(repository, environ, blob_sources, memory, approximate=approximate), actor=actor)
     return (graph if access is None else graph.with_access(access)).on(branch)
 
 

@@ -30,6 +30,7 @@ from omnigraph.config import FILE_NAME, Config, find_config, with_env_file
 from omnigraph.errors import GraphNotFound, InputError, OmniGraphError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.large_modules import importing_large_modules
+from omnigraph.machine_memory import MEMORY
 from omnigraph.redaction import redact, redact_uri
 
 if TYPE_CHECKING:
@@ -245,11 +246,13 @@ class Invocation:
             load_lance()
         access = self.access(address)
         first = MAIN if access is not None else branch
+        memory = None if self.environ.get(MEMORY, "").strip() else self.config.get("cli.memory")
         graph = open_graph(
             address.uri,
             branch=first,
             actor=self.actor,
             read_only=read_only,
+            memory=memory,
             environ=self.environ,
             approximate=self._approximate(address),
         )

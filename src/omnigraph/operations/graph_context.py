@@ -13,6 +13,7 @@ from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.cache.user_folder import graph_folder
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
+from omnigraph.machine_memory import MemoryBudget
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import GraphEmbedder
@@ -60,14 +61,16 @@ class GraphContext:
         repository: Repository,
         environ: Mapping[str, str],
         blob_sources: Sequence[Place],
+        memory: int | str | None = None,
         *,
         approximate: bool = False,
     ) -> GraphContext:
-        """Return the context of a newly opened graph, with empty caches."""
+        """Return the context of a newly opened graph, with empty caches that keep a memory budget."""
         path = repository.location.path
         folder = path / CACHE_FOLDER if path is not None else graph_folder(environ, repository.location.uri)
         catalogs = CatalogCache()
-        cache = DataCache(folder=folder, keep=path is None or not repository.read_only)
+        budget = MemoryBudget.of(memory, environ)
+        cache = DataCache(folder=folder, keep=path is None or not repository.read_only, memory=budget)
         return cls(
             repository,
             cache,

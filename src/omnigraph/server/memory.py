@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import LimitReached, Overloaded
+from omnigraph.machine_memory import total_memory
 from omnigraph.server.graph_tuning import bound_caches, halve_caches
 from omnigraph.server.operations import Operation
 from omnigraph.server.settings import ServerSettings
@@ -34,7 +34,6 @@ NOT_READY_S = 30.0
 RETRY_S = 5
 _CRITICAL = 9 / 8
 _PROCESS = Path("/proc/self")
-_CGROUPS = Path("/sys/fs/cgroup")
 _log = logging.getLogger(__name__)
 
 
@@ -160,47 +159,3 @@ def used_memory() -> int | None:
         return None
     resident, shared = int(fields[1]), int(fields[2])
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
-
-
-def total_memory(process: Path = _PROCESS, cgroups: Path = _CGROUPS) -> int | None:
-    """Return the bytes of the control group, or of the machine if it has less; None if both are unknown."""
-    known = [*_cgroup_limits(process, cgroups), *_machine_memory()]
-    return min(known, default=None)
-
-
-def _machine_memory() -> list[int]:
-    try:
-        return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    except (AttributeError, ValueError, OSError):
-        return []
-
-
-def _cgroup_limits(process: Path, cgroups: Path) -> list[int]:
-    """Return the memory limits of the control groups of the process, of version 2 or 1, and of their ancestors."""
-    try:
-        lines = (process / "cgroup").read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-    found: list[int] = []
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, name = rest.partition(":")
-        if controllers == "":
-            found += _limits(cgroups, name, "memory.max")
-        elif "memory" in controllers.split(","):
-            found += _limits(cgroups / "memory", name, "memory.limit_in_bytes")
-    return found
-
-
-def _limits(root: Path, name: str, file: str) -> list[int]:
-    """Return the limits of a group and of those above it. In a container the group can be the root."""
-    group = Path(name.lstrip("/"))
-    texts = (_text(root / part / file) for part in (group, *group.parents))
-    return [int(text) for text in texts if re.fullmatch("[0-9]{1,19}", text)]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -17,6 +17,7 @@ from typing import Any, get_type_hints
 from omnigraph.config import Config
 from omnigraph.config_keys import GIB, SERVER, SERVER_SETTINGS, Setting, parse_memory, parse_size
 from omnigraph.errors import InputError
+from omnigraph.machine_memory import MemoryBudget
 from omnigraph.redaction import redact
 
 UNIX = "unix:"
@@ -154,6 +155,7 @@ class ServerSettings:
     workers: int
     inline_reads: bool
     read_staleness_ms: int | None
+    memory: int | str | None
     cache_bytes: int | None
     hide_uri: bool
     drain_s: float
@@ -190,7 +192,11 @@ class ServerSettings:
     @property
     def cache_bytes_max(self) -> int:
         """The bound of the caches of this process."""
-        return self.cache_bytes if self.cache_bytes is not None else CACHE_BYTES // self.workers
+        if self.cache_bytes is not None:
+            return self.cache_bytes
+        if self.memory is not None:
+            return MemoryBudget.of(self.memory, {}).cache_bytes
+        return CACHE_BYTES // self.workers
 
     def get(self, key: str) -> Any:
         """Return the value of a key without `server.`, such as `limits.body_bytes`."""

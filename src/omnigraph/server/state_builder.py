@@ -16,6 +16,7 @@ from typing import Any, Literal
 from omnigraph.config import Config, config_path, find_config, with_env_file
 from omnigraph.config_keys import SERVER_SETTINGS
 from omnigraph.errors import StorageError
+from omnigraph.machine_memory import MEMORY
 from omnigraph.operations.file_copies import FileCopies
 from omnigraph.server.audit import AuditLog
 from omnigraph.server.auth.modes import LOCAL_ACTOR, start_mode
@@ -67,6 +68,8 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
         local=settings.local,
         running=running.mode if running is not None else None,
     )
+    if settings.memory is not None:
+        environ = {**environ, MEMORY: str(settings.memory)}
     graphs = open_graphs(listed.entries, environ, running.graphs if running is not None else None)
     _check_graphs(graphs, settings)
     policies = load_policies(listed.entries, settings.policy.file, files, running.policies if running else None)

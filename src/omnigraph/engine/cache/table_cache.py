@@ -24,7 +24,9 @@ from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
+from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
+from omnigraph.machine_memory import MemoryBudget
 from omnigraph.observer import current, timed
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
@@ -266,6 +268,7 @@ class TableData:
         return f"column:{self.field_id(name)}"
 
     def _read(self, name: str) -> pa.Array:
+        self._check_size(name)
         add_note(f"'{name}' read")
         earlier = self.cache.earlier(self, self.column_key(name))
         if earlier is not None:
@@ -292,6 +295,24 @@ class TableData:
     def stored_columns(self) -> list[str]:
         """The columns whose values are stored in the rows; Blobs are stored beside them."""
         return [name for name in self._table.schema.names if name not in self._table.blobs]
+
+    def _check_size(self, name: str) -> None:
+        """Raise `LimitReached` for a complete column that exceeds the memory budget."""
+        memory = self.cache.memory
+        if memory is None or not self.may_stream or name in self._table.blobs:
+            return
+        size = self.column_bytes(name)
+        if size > memory.query_bytes:
+            raise LimitReached(
+                f"the column '{name}' needs about {size:,} bytes; a query may use {memory.query_bytes:,}",
+                resource="bytes",
+                limit=memory.query_bytes,
+                actual=size,
+                hint=Hint(
+                    "add a condition or a limit, or open the graph with more memory: og.open(uri, memory=…)",
+                    cli="add a condition or a limit, or set OMNIGRAPH_MEMORY to a larger size",
+                ),
+            )
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None if it has too many distinct values.
@@ -361,9 +382,19 @@ class TableData:
 class DataCache:
     """Columns and derived structures by version and name, bounded by bytes."""
 
-    def __init__(self, bytes_max: int | None = None, folder: Path | None = None, *, keep: bool = True) -> None:
-        self.bytes_max = tuning.current.cache_bytes_max if bytes_max is None else bytes_max
+    def __init__(
+        self,
+        bytes_max: int | None = None,
+        folder: Path | None = None,
+        *,
+        keep: bool = True,
+        memory: MemoryBudget | None = None,
+    ) -> None:
+        share = memory.cache_bytes if memory is not None else tuning.current.cache_bytes_max
+        self.bytes_max = share if bytes_max is None else bytes_max
         """The largest size of all entries."""
+        self.memory = memory
+        """The budget of the graph; None does not limit queries and builds."""
         self._entries: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._versions: dict[str, OrderedDict[str, TableData]] = {}
         self.snapshots: WeakKeyDictionary[Snapshot, SnapshotTables] = WeakKeyDictionary()

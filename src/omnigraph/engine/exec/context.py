@@ -96,6 +96,8 @@ class ExecutionContext:
         self.snapshot = snapshot
         self.limits = limits
         self.cache = cache
+        self.bytes_max = limits.bytes_max if cache.memory is None else min(limits.bytes_max, cache.memory.query_bytes)
+        """The largest size of the rows of an operator: that of the limits or of the memory budget."""
         self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
         self.profile = Profile(self.watch)
@@ -148,13 +150,14 @@ class ExecutionContext:
         cancellation = self.limits.cancellation
         if cancellation is not None and size > cancellation.held_bytes:
             cancellation.held_bytes = size
-        if size > self.limits.bytes_max:
+        if size > self.bytes_max:
+            setting = "Limits(bytes_max=…)" if self.bytes_max == self.limits.bytes_max else "og.open(uri, memory=…)"
             raise LimitReached(
-                f"the match would hold {size:,} bytes; the limit is {self.limits.bytes_max:,}",
+                f"the match would hold {size:,} bytes; the limit is {self.bytes_max:,}",
                 resource="bytes",
-                limit=self.limits.bytes_max,
+                limit=self.bytes_max,
                 actual=size,
-                hint=Hint(f"{_NARROW}, or raise Limits(bytes_max=…)", cli=_NARROW),
+                hint=Hint(f"{_NARROW}, or raise {setting}", cli=_NARROW),
             )
         if rows > self.limits.rows_max:
             raise LimitReached(

@@ -50,7 +50,7 @@ class Execution:
         self._context = context
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
-        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=context.limits.bytes_max)
+        self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=context.bytes_max)
         self._match = MatchPipeline(context, self._evaluator, QueryReplanner(prepared, context, params))
 
     @property

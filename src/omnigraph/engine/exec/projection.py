@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.union_table import column_of
+from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.table_cache import TableData
+from omnigraph.engine.cache.union_table import UnionTable, column_of
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.order_by import column_expr
@@ -57,7 +59,10 @@ class Projection:
         count = len(self)
         if count > tuning.current.lazy_result_rows:
             return True
-        return count > 1 and count * self._row_bytes > tuning.current.lazy_result_bytes
+        if count > 1 and count * self._row_bytes > tuning.current.lazy_result_bytes:
+            return True
+        used = ((self._bindings.bound[var], name) for var, names in self._properties.items() for name in names)
+        return any(bound.whole and _is_streamed(bound.data, name) for bound, name in used)
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most `rows`. The time limit of the query applies while they are computed."""
@@ -81,3 +86,10 @@ class Projection:
         for var, names in self._properties.items():
             bindings.bound[var].expect(names)
         return [self._evaluator.value(expr, bindings) for expr in self._exprs]
+
+
+def _is_streamed(data: ColumnSource, name: str) -> bool:
+    """Return True if a column does not fit the cache."""
+    if isinstance(data, UnionTable):
+        return name != ir.TYPE and any(member.streams(name) for member in data.members)
+    return isinstance(data, TableData) and data.streams(name)

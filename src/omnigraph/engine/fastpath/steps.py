@@ -103,7 +103,7 @@ class ChainRows:
     def evaluator(self) -> Evaluator:
         """Return an evaluator for expressions other than numeric comparisons."""
         catalog, searcher = self.context.catalog, Searcher(self.context.catalog, self.params, None, self._types)
-        return Evaluator(catalog, self.params, searcher, self._types, bytes_max=self.context.limits.bytes_max)
+        return Evaluator(catalog, self.params, searcher, self._types, bytes_max=self.context.bytes_max)
 
     def keep(self, mask: Mask, live: Sequence[str]) -> None:
         """Keep the selected rows and the live variables."""

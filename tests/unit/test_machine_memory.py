@@ -1,0 +1,92 @@
+"""The memory budget of a graph: sizes, shares, defaults, and what a query may use of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import omnigraph
+from omnigraph import machine_memory
+from omnigraph.engine import tuning
+from omnigraph.errors import InputError, LimitReached
+from omnigraph.machine_memory import MemoryBudget
+from support.writes import new_graph, node
+
+GIB = 1024**3
+SCHEMA = "node Doc { key: String @key  text: String  n: I64 }\n"
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    monkeypatch.setattr(machine_memory, "total_memory", lambda: 16 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "total"),
+    [
+        (None, {}, 8 * GIB),
+        ("4GiB", {}, 4 * GIB),
+        ("4 GiB", {"OMNIGRAPH_MEMORY": "1GiB"}, 4 * GIB),
+        ("25%", {}, 4 * GIB),
+        (2 * GIB, {}, 2 * GIB),
+        (None, {"OMNIGRAPH_MEMORY": "1GiB"}, GIB),
+        (None, {"OMNIGRAPH_MEMORY": " "}, 8 * GIB),
+    ],
+)
+def test_a_budget_is_a_size_or_a_share(given, environ, total):
+    assert MemoryBudget.of(given, environ).total == total
+
+
+@pytest.mark.parametrize("given", ["", "a lot", "63 MiB", 0, -1, "0%", "0.1%", "101%"])
+def test_a_wrong_budget_is_refused(given):
+    with pytest.raises(InputError) as failure:
+        MemoryBudget.of(given, {})
+    assert failure.value.code == "bad_setting"
+
+
+def test_a_wrong_variable_is_named(tmp_path):
+    with pytest.raises(InputError, match="OMNIGRAPH_MEMORY must be"):
+        MemoryBudget.of(None, {"OMNIGRAPH_MEMORY": "much"})
+
+
+def test_a_small_machine_has_the_least_budget(monkeypatch):
+    monkeypatch.setattr(machine_memory, "total_memory", lambda: 100 * 1024**2)
+    assert MemoryBudget.of(None, {}).total == 64 * 1024**2
+
+
+def test_the_parts_of_a_budget_do_not_exceed_it():
+    budget = MemoryBudget(GIB)
+    assert budget.cache_bytes + budget.query_bytes <= budget.total
+    assert budget.build_bytes <= budget.query_bytes
+
+
+def test_a_graph_keeps_its_budget(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, node("Doc", key="a", text="b", n=1))
+    opened = omnigraph.open(graph.uri, memory="128MiB")
+    assert opened._context.cache.bytes_max == 64 * 1024**2
+    assert omnigraph.open(graph.uri, environ={"OMNIGRAPH_MEMORY": "1GiB"})._context.cache.bytes_max == GIB // 2
+
+
+def test_a_column_beyond_the_budget_is_refused_or_read_in_batches(tmp_path):
+    graph = new_graph(
+        tmp_path, SCHEMA, *(node("Doc", key=f"k{n}", text=f"{n:03} " + "x" * 2_000, n=n) for n in range(300))
+    )
+    with tuning.replaced(complete_column_rows=0, complete_column_bytes=0):
+        opened = omnigraph.open(graph.uri, memory="64MiB")
+        opened._context.cache.memory = MemoryBudget(200_000)
+        opened._context.cache.bytes_max = 100_000
+        found = opened.query('query q() { match { $d: Doc  $d.text contains "123 " } return { $d.n } }')
+        assert found.to_pylist() == [{"d.n": 123}]
+        assert len(opened.query("query q() { match { $d: Doc } return { $d.text } }").to_pylist()) == 300
+        with pytest.raises(LimitReached, match="the column 'text' needs about") as failure:
+            opened.query("query q() { match { $d: Doc } return { $d.text, count($d) as c } }")
+        assert failure.value.limit == 100_000
+        assert "memory=" in str(failure.value.hint)
+
+
+def test_the_rows_of_a_query_keep_the_budget(tmp_path):
+    graph = new_graph(tmp_path, SCHEMA, *(node("Doc", key=f"k{n}", text="t", n=n) for n in range(40)))
+    opened = omnigraph.open(graph.uri)
+    opened._context.cache.memory = MemoryBudget(20_000)
+    with pytest.raises(LimitReached, match="the limit is 10,000") as failure:
+        opened.query("query q() { match { $a: Doc  $b: Doc  $a.n < $b.n } return { $a.key, $b.key } }")
+    assert "og.open" in str(failure.value.hint)
