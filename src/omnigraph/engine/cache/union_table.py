@@ -72,10 +72,11 @@ class UnionTable:
         missing = [name for name, column in columns.items() if column is None]
         if missing:
             which = self.member_of(numbers)
-            places = [np.flatnonzero(which == at) for at in range(len(self.members))]
+            read = np.unique(which) if len(which) else np.zeros(1, np.int64)
+            places = [np.flatnonzero(which == at) for at in read]
             parts = [
-                member.take_columns(missing, numbers[rows] - start)
-                for member, rows, start in zip(self.members, places, self.starts, strict=False)
+                self.members[at].take_columns(missing, numbers[rows] - self.starts[at])
+                for at, rows in zip(read, places, strict=True)
             ]
             order = np.argsort(np.concatenate(places), kind="stable")
             found |= {name: select_rows(concatenate([part[name] for part in parts]), order) for name in missing}

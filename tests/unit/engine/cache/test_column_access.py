@@ -172,3 +172,13 @@ def test_the_size_of_a_column_is_estimated_from_rows_that_were_read():
     assert use.column_bytes(pa.utf8(), 100) is None
     use.add(pa.array(["x" * 96] * 10))
     assert use.column_bytes(pa.utf8(), 1_000) == pytest.approx(100_000, rel=0.02)
+
+
+def test_types_without_rows_are_not_read(graph):
+    text = 'match { $x: P|Q  $x.name = "changed" } return { $x.key, $x.name }'
+    with tuning.replaced(**SINGLE_ROWS):
+        fresh = omnigraph.open(graph.uri)
+        assert fresh.query(text).to_pylist() == [{"x.key": "p09", "x.name": "changed"}]
+        shown = str(omnigraph.open(graph.uri).profile(text))
+    assert "1 rows of" in shown
+    assert " 0 rows of" not in shown
