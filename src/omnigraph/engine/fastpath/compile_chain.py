@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import distinct_nodes
+from omnigraph.engine.cache.column_access import is_numeric
 from omnigraph.engine.cache.id_index import find, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -202,11 +203,19 @@ def _values(
     `bound` keeps the variables with the properties that were read.
     """
     some = bound.get(prop.var)
+    column = rows.data(prop.var).column_for(prop.name, count) if some is None else None
+    values: list[Any]
+    if column is not None:
+        # There are few rows: no binding is made, and the values are taken at once.
+        numbers = rows.numbers(prop.var)[:count]
+        numeric = not column.null_count and is_numeric(column.type)
+        values = column.to_numpy()[numbers].tolist() if numeric else column.take(pa.array(numbers)).to_pylist()
+        return values
     if some is None:
         some = bound[prop.var] = Binding(rows.data(prop.var), rows.numbers(prop.var)[:count])
         some.expect(together)
     plain = some.plain(prop.name)
-    values: list[Any] = plain.tolist() if plain is not None else some.column(prop.name).to_pylist()
+    values = plain.tolist() if plain is not None else some.column(prop.name).to_pylist()
     return values
 
 

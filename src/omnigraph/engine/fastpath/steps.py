@@ -85,7 +85,10 @@ class ChainRows:
     def numbers(self, var: str) -> Numbers:
         """Return the row number of the entity of each row."""
         found = self.columns.get(var)
-        return np.full(self.count, self.start or 0) if found is None else found
+        if found is not None:
+            return found
+        start = self.start or 0
+        return np.array((start,)) if self.count == 1 else np.full(self.count, start)
 
     def data(self, var: str) -> ColumnSource:
         """Return the table of a variable."""
