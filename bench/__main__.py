@@ -21,6 +21,7 @@ from bench import (
     start,
     statistics_cost,
     storage,
+    text,
     write,
 )
 from bench.read import side_by_side
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "start": start.figures,
     "statistics": statistics_cost.figures,
     "storage": storage.figures,
+    "text": text.figures,
     "write": write.figures,
 }
 

@@ -199,7 +199,7 @@ class Tuning:
     """From this many words on, edit distances are computed for all words at once."""
     postings_chunk_bytes: int = 16_000_000
     """Bytes of text that are split at a time."""
-    postings_partial_bytes: int = 256 << 20
+    postings_partial_bytes: int = 160 << 20
     """Bytes of text and postings that form a partial index."""
     posting_bytes: int = 8
     """Bytes of a posting that is not encoded."""

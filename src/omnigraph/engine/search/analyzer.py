@@ -8,16 +8,19 @@ lowercased, stemmed (English, Porter 2), dropped if they are stop words, and fol
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Lock
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import snowballstemmer  # type: ignore[import-untyped]
 
 from omnigraph.checkpoints import checkpoint, paced
 from omnigraph.engine import tuning
@@ -44,7 +47,24 @@ _STOP = frozenset(
 )
 _UNCHANGED_ENDS = frozenset("0123456789abcfhjkopquvwxz")
 """The stemmer removes or replaces a suffix, and no suffix ends with one of these."""
-_stemmer = snowballstemmer.stemmer("english")
+
+
+def _english_stemmer() -> Any:
+    """Return the English stemmer. Its package imports those of all languages, which takes longer than a search."""
+    found = find_spec("snowballstemmer")
+    if found is not None and find_spec("Stemmer") is None:
+        package = ModuleType("omnigraph_snowball")
+        package.__path__ = list(found.submodule_search_locations or ())
+        sys.modules[package.__name__] = package
+        try:
+            return import_module(f"{package.__name__}.english_stemmer").EnglishStemmer()
+        except (ImportError, AttributeError):
+            # Another release of the package has other modules.
+            del sys.modules[package.__name__]
+    return import_module("snowballstemmer").stemmer("english")
+
+
+_stemmer = _english_stemmer()
 _stemming = Lock()
 """The stemmer keeps the current word as state and is not thread-safe."""
 

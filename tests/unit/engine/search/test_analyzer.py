@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import unicodedata
+from importlib.util import find_spec
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.engine.search import analyzer
 from omnigraph.engine.search.analyzer import all_within, analyse, within
 from omnigraph.engine.search.inverted_index import build_index
 from support.oracle.text import bm25, is_cjk, levenshtein, tokens
@@ -52,6 +55,18 @@ ANALYSED = {
 def test_terms_of_a_text(text, words):
     assert analyse(text) == words
     assert analyse(text) == tokens(text)
+
+
+def test_the_stemmer_is_that_of_the_package_and_other_languages_are_not_imported(monkeypatch):
+    script = (
+        "import sys; from omnigraph.engine.search import analyzer as a; "
+        "print(sorted(name for name in sys.modules if name.endswith('_stemmer')), a.analyse('running rivers'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "['omnigraph_snowball.english_stemmer'] ['run', 'river']"
+    monkeypatch.delitem(sys.modules, "omnigraph_snowball.english_stemmer")
+    monkeypatch.setattr(analyzer, "find_spec", lambda name: object() if name == "Stemmer" else find_spec(name))
+    assert analyzer._english_stemmer().stemWord("running") == "run"
 
 
 STOP = (
