@@ -86,7 +86,7 @@ class Evaluator:
         if isinstance(result, np.ndarray):
             return result
         if isinstance(result, pa.Array | pa.ChunkedArray):
-            filled = pc.fill_null(result, False)
+            filled = pc.fill_null(result, False) if result.null_count else result
             return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=bool)
         return np.full(bindings.count, bool(result))
 

@@ -34,6 +34,7 @@ _WALK_MAX = 12
 _SEARCH_FIRST = 0.8
 """The share of random moves that search paths if that is possible."""
 _NOTHING = 1e-6
+_CERTAIN = 8.0
 _RUNS_MIN = 0.1
 """The least probability that an operator runs. It bounds the cost of the vertices that are not bound yet."""
 
@@ -655,8 +656,8 @@ def _order(state: _State) -> Order:
 
 
 def _runs(rows: float) -> float:
-    """Return the probability that an operator on some rows runs: without a row it does not."""
-    return 1.0 if rows >= 1.0 else max(rows, _RUNS_MIN)
+    """Return the probability that an operator runs if some rows are expected: without a row it does not."""
+    return 1.0 if rows >= _CERTAIN else max(1 - math.exp(-rows), _RUNS_MIN)
 
 
 def _operator(rows: float) -> float:
