@@ -106,6 +106,8 @@ class Tuning:
     """Steps from one source between two checkpoints; they only set marks."""
     bfs_small_frontier: int = 64
     """A frontier of at most this many nodes is expanded without batches."""
+    checked_rows_min: int = 1_024
+    """Hops between bound nodes of so many rows are checked with the adjacency that is cheapest, even if it is built."""
 
     # Paths
     path_batch_values: int = 1 << 20

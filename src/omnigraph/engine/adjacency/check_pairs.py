@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.adjacency import REVERSED, Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.csr import Room
@@ -14,8 +15,6 @@ from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.query.plan import ir
 
-_FEW = 1_024
-"""For fewer pairs the other direction of the adjacency is not looked up."""
 _STEEPER = 4
 """The other side is searched if it has more than so many times the nodes."""
 
@@ -28,7 +27,7 @@ def connected_rows(op: ir.Expand, adjacency: Adjacency, bindings: BindingTable, 
         return _reached(op, adjacency, sources, targets, room)
     # Both sides have the same edges, so the side with more nodes has fewer edges at each.
     steep = far.data.row_count > _STEEPER * near.data.row_count
-    if steep and op.direction != "both" and bindings.count >= _FEW:
+    if steep and op.direction != "both" and bindings.count >= tuning.current.checked_rows_min:
         return adjacency.neighbours(REVERSED[op.direction]).connected(targets, sources)
     return adjacency.neighbours(op.direction).connected(sources, targets)
 

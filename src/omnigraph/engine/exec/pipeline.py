@@ -11,6 +11,7 @@ from typing import assert_never, cast
 
 import numpy as np
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.check_pairs import connected_rows
@@ -276,6 +277,10 @@ class MatchPipeline:
         if op.max_hops < op.min_hops:
             return self._nothing(op, bindings, far)
         if op.edge_var is not None:
+            if op.dst_bound and bindings.count >= tuning.current.checked_rows_min:
+                # Few pairs are connected: the edges of the others are not read.
+                pairs = partial(self._context.check_size, columns=2)
+                bindings = bindings.keep(connected_rows(op, adjacency, bindings, pairs))
             return self._expand_edges(op, bindings, far, room)
         if op.dst_bound:
             return bindings.keep(connected_rows(op, adjacency, bindings, partial(self._context.check_size, columns=2)))
