@@ -70,14 +70,14 @@ def test_a_column_beyond_the_budget_is_refused_or_read_in_batches(tmp_path):
     graph = new_graph(
         tmp_path, SCHEMA, *(node("Doc", key=f"k{n}", text=f"{n:03} " + "x" * 2_000, n=n) for n in range(300))
     )
-    with tuning.replaced(complete_column_rows=0, complete_column_bytes=0):
+    with tuning.replaced(complete_column_rows=0, complete_column_bytes=0, lazy_result_bytes=100_000):
         opened = omnigraph.open(graph.uri, memory="64MiB")
         opened._context.cache.memory = MemoryBudget(200_000)
         opened._context.cache.bytes_max = 100_000
         found = opened.query('query q() { match { $d: Doc  $d.text contains "123 " } return { $d.n } }')
         assert found.to_pylist() == [{"d.n": 123}]
         assert len(opened.query("query q() { match { $d: Doc } return { $d.text } }").to_pylist()) == 300
-        with pytest.raises(LimitReached, match="the column 'text' needs about") as failure:
+        with pytest.raises(LimitReached, match="300 values of 'text' need about") as failure:
             opened.query("query q() { match { $d: Doc } return { $d.text, count($d) as c } }")
         assert failure.value.limit == 100_000
         assert "memory=" in str(failure.value.hint)

@@ -154,6 +154,8 @@ class Tuning:
     cache_entries_max: int = 4_096
     table_versions_max: int = 16
     """Versions of a table whose fragments the cache remembers."""
+    rank_characters: int = 64
+    """Characters by which the texts of a column that does not fit the cache are ranked first."""
     complete_column_rows: int = 16_384
     """Columns of a table of at most this many rows are read in full on first use, if the table is small on disk."""
     complete_column_bytes: int = 1024**2

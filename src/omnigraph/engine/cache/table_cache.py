@@ -268,7 +268,7 @@ class TableData:
         return f"column:{self.field_id(name)}"
 
     def _read(self, name: str) -> pa.Array:
-        self._check_size(name)
+        self._check_size([name], self.row_count)
         add_note(f"'{name}' read")
         earlier = self.cache.earlier(self, self.column_key(name))
         if earlier is not None:
@@ -296,15 +296,17 @@ class TableData:
         """The columns whose values are stored in the rows; Blobs are stored beside them."""
         return [name for name in self._table.schema.names if name not in self._table.blobs]
 
-    def _check_size(self, name: str) -> None:
-        """Raise `LimitReached` for a complete column that exceeds the memory budget."""
+    def _check_size(self, names: Sequence[str], rows: int) -> None:
+        """Raise `LimitReached` for values of so many rows that exceed the memory budget."""
         memory = self.cache.memory
-        if memory is None or not self.may_stream or name in self._table.blobs:
+        if memory is None or not self.may_stream:
             return
-        size = self.column_bytes(name)
+        stored = [name for name in names if name not in self._table.blobs]
+        size = sum(map(self.column_bytes, stored)) * rows // max(self.row_count, 1)
         if size > memory.query_bytes:
+            listed = ", ".join(f"'{name}'" for name in stored)
             raise LimitReached(
-                f"the column '{name}' needs about {size:,} bytes; a query may use {memory.query_bytes:,}",
+                f"{rows:,} values of {listed} need about {size:,} bytes; a query may use {memory.query_bytes:,}",
                 resource="bytes",
                 limit=memory.query_bytes,
                 actual=size,
@@ -356,6 +358,8 @@ class TableData:
 
     def _take(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Read rows by their numbers; each row is read once."""
+        if not self.is_few(len(numbers)):
+            self._check_size(names, len(numbers))
         add_note(f"{len(numbers):,} rows of {', '.join(repr(name) for name in names)} read")
         ascending = len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all())
         wanted, places = (numbers, None) if ascending else np.unique(numbers, return_inverse=True)

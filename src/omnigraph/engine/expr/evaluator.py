@@ -21,7 +21,7 @@ from omnigraph.engine.expr import three_valued
 from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_batches, repeated
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
-from omnigraph.engine.expr.sort_keys import id_ranks_of, one_zero, ranks_of
+from omnigraph.engine.expr.sort_keys import column_ranks, id_ranks_of, one_zero, ranks_of
 from omnigraph.engine.expr.streamed_masks import is_streamed, streamed_mask
 from omnigraph.engine.expr.structs import build_nested, codes_of
 from omnigraph.engine.expr.substring import contains_text
@@ -311,7 +311,7 @@ class Evaluator:
             bound = bindings.bound[expr.var]
             if bindings.count * 4 > bound.data.row_count:
                 name = expr.name
-                ranks = bound.data.derived(f"ranks:{name}", lambda: ranks_of(bound.data.column(name)))
+                ranks = bound.data.derived(f"ranks:{name}", lambda: column_ranks(bound.data, name))
                 return _values_of_rows(ranks, bound)
         return ranks_of(self.value(expr, bindings))
 

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.cache.table_cache import Numbers, TableData
 from omnigraph.engine.exec.binding_table import Binding
-from omnigraph.engine.exec.cancellation import paced
+from omnigraph.engine.exec.cancellation import add_note, paced
 from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.scalar_types.columns import comparable, stored_values
 
@@ -66,6 +67,37 @@ def ranks_of(values: pa.Array) -> Numbers:
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     result: Numbers = gather(rank, codes)
     return result
+
+
+def column_ranks(data: ColumnSource, name: str) -> Numbers:
+    """Return the dense ranks of a column: equal values have equal ranks, null has -1."""
+    if isinstance(data, TableData) and data.streams(name) and pa.types.is_string(data.column_type(name)):
+        return _text_ranks(data, name)
+    return ranks_of(data.column(name))
+
+
+def _text_ranks(data: TableData, name: str) -> Numbers:
+    """Rank the texts of a column that does not fit the cache by their beginnings; those with equal ones in full."""
+    add_note("ranked by the beginnings of the texts")
+    characters = tuning.current.rank_characters
+    parts: list[pa.Array] = []
+    for batch, _ in data.matches([name], None):
+        parts.append(pc.utf8_slice_codeunits(batch.column(0), 0, characters))
+    beginnings = one_array(pa.chunked_array(parts, pa.utf8()))
+    ranks = ranks_of(beginnings)
+    counts = np.bincount(ranks[ranks >= 0], minlength=1)
+    long = pc.fill_null(pc.equal(pc.utf8_length(beginnings), characters), False).to_numpy(zero_copy_only=False)
+    tied = np.flatnonzero(long & (counts[np.maximum(ranks, 0)] > 1))
+    if not len(tied):
+        return ranks
+    add_note(f"{len(tied):,} texts with equal beginnings compared in full")
+    within = np.zeros(len(ranks), np.int64)
+    within[tied] = ranks_of(data.take(name, tied))
+    known = np.flatnonzero(ranks >= 0)
+    combined = ranks[known] * (int(within.max()) + 1) + within[known]
+    found: Numbers = np.full(len(ranks), -1, np.int64)
+    found[known] = np.unique(combined, return_inverse=True)[1]
+    return found
 
 
 def one_zero(values: pa.Array) -> pa.Array:

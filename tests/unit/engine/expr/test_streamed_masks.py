@@ -176,3 +176,21 @@ def test_texts_of_more_than_2_gib_give_the_same_results(graph, monkeypatch, matc
         found = omnigraph.open(graph.uri, read_only=True).query(query).to_arrow()
     assert found.to_pylist() == expected.to_pylist()
     assert found.schema.types == expected.schema.types
+
+
+@pytest.mark.parametrize("characters", [1, 5, 8, 64])
+@pytest.mark.parametrize("order", ["$d.text", "$d.text desc", "$d.title, $d.text desc"])
+def test_texts_are_ordered_by_their_beginnings(graph, characters, order):
+    query = f"query q() {{ match {{ $d: Doc }} return {{ $d.key, $d.text }} order {{ {order} }} }}"
+    with tuning.replaced(rank_characters=characters):
+        expected, found = both(graph, query)
+    assert found == expected
+
+
+@pytest.mark.parametrize("characters", [3, 64])
+def test_groups_and_counts_of_texts_need_no_complete_column(graph, characters):
+    columns = "$d.text, count($d) as c, count(distinct $d.title) as t"
+    query = f"query q() {{ match {{ $d: Doc }} return {{ {columns} }} order {{ $d.text }} }}"
+    with tuning.replaced(rank_characters=characters):
+        expected, found = both(graph, query, absent=())
+    assert found == expected
