@@ -113,7 +113,7 @@ def test_a_load_whose_structures_cannot_be_built_is_committed_and_says_so(tmp_pa
     graph = new_graph(tmp_path, SCHEMA)
     cancellation = og.Cancellation()
 
-    def fail(chunks: Any, writer: Any) -> None:
+    def fail(chunks: Any, writer: Any, bytes_max: int) -> None:
         if failure == "disk":
             raise OSError(errno.ENOSPC, "No space left on device")
         cancellation.cancel()
@@ -133,12 +133,32 @@ def test_optimize_reports_what_it_could_not_build(tmp_path, monkeypatch, tune):
     graph = new_graph(tmp_path, SCHEMA, *docs(0, ROWS))
     tune(segment_rows_min=10)
 
-    def fail(chunks: Any, writer: Any) -> None:
+    def fail(chunks: Any, writer: Any, bytes_max: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(inverted_index, "write_index", fail)
     (table,) = graph.optimize()
     assert [(one.column, one.reason) for one in table.pending] == [("text", "not built: No space left on device")]
+
+
+def test_a_build_keeps_the_memory_budget(tmp_path, monkeypatch, tune):
+    tune(postings_chunk_bytes=100)
+    made: list[tuple[int, int]] = []
+    finish = index_builder.IndexBuild.row_arrays
+
+    def recording(build: Any) -> Any:
+        made.append((build.partial_bytes, len(build.partials)))
+        return finish(build)
+
+    monkeypatch.setattr(index_builder.IndexBuild, "row_arrays", recording)
+    graph = og.init(tmp_path / "g", SCHEMA, sync=False, memory="64MiB")
+    graph.load(docs(0, ROWS), mode="append")
+    assert made == [(64 * 1024**2 // 4 // 3, 1)]
+    tune(postings_chunk_bytes=100, postings_partial_bytes=500)
+    graph.load(docs(ROWS, 3 * ROWS), mode="append")
+    assert made[1][0] == 500
+    assert made[1][1] > 3
+    assert len(graph.query(RANKED)) == 5
 
 
 def test_a_read_only_graph_builds_nothing(tmp_path, built):

@@ -31,6 +31,7 @@ AnyArray = np.ndarray[Any, Any]
 Lengths = np.ndarray[Any, Any]
 """The number of terms of each row plus one; 0 for null."""
 
+_PARTIALS_HELD = 3
 _INT32_MAX = np.iinfo(np.int32).max
 _UINT16_MAX = np.iinfo(np.uint16).max
 _UINT32_MAX = np.iinfo(np.uint32).max
@@ -71,9 +72,12 @@ def index_arrays(chunks: Iterable[pa.Array]) -> dict[str, AnyArray]:
     return {**found, **build.row_arrays()}
 
 
-def write_index(chunks: Iterable[pa.Array], writer: disk_cache.EntryWriter) -> None:
-    """Write the arrays of the inverted index of a text column to the disk cache, in bounded memory."""
-    build = IndexBuild(writer.scratch())
+def write_index(chunks: Iterable[pa.Array], writer: disk_cache.EntryWriter, bytes_max: int | None = None) -> None:
+    """Write the arrays of the inverted index of a text column to the disk cache.
+
+    `bytes_max` bounds the memory for texts and postings; None uses the default.
+    """
+    build = IndexBuild(writer.scratch(), bytes_max)
     build.run(chunks)
     kinds = _dictionary_kinds(build.partials)
     with writer.streams(kinds) as files:
@@ -86,8 +90,12 @@ def write_index(chunks: Iterable[pa.Array], writer: disk_cache.EntryWriter) -> N
 class IndexBuild:
     """The build of one index: texts in, partial indexes out."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, bytes_max: int | None = None) -> None:
         self.partials: list[PartialIndex] = []
+        self.partial_bytes = tuning.current.postings_partial_bytes
+        """Bytes of text and postings that form a partial index. Another one is encoded at the same time, in a copy."""
+        if bytes_max is not None:
+            self.partial_bytes = min(self.partial_bytes, bytes_max // _PARTIALS_HELD)
         self._folder = folder
         self._lengths: list[Lengths] = []
         self._rows = 0
@@ -109,7 +117,7 @@ class IndexBuild:
                 self._rows += len(texts)
                 postings.append(found)
                 held += texts.nbytes + len(found.terms) * tuning.current.posting_bytes
-                if held >= tuning.current.postings_partial_bytes:
+                if held >= self.partial_bytes:
                     self._keep(encoder.result())
                     encoder.start(partial(_encoded, splitter.partial(), postings))
                     postings, held = [], 0

@@ -535,7 +535,8 @@ def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
     """Return the builder of the segments of a text column."""
 
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
-        write_index(data.stream(name, fragments), writer)
+        budget = data.cache.memory
+        write_index(data.stream(name, fragments), writer, None if budget is None else budget.build_bytes)
 
     return SegmentBuilder(
         WORDS,
