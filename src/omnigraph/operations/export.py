@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import TypeNotFound
 from omnigraph.scalar_types.columns import stored_values
@@ -62,6 +64,9 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict
     """The records of one type in order of ids. A large table is read in ranges of ids, which fit in memory."""
     table = snapshot.table(type_.table_key)
     rows_max = _rows_at_once(table)
+    if table.row_count <= rows_max and not table.blobs and table.stored_bytes > _BYTES_MAX:
+        yield from _records_by_number(type_, table)
+        return
     if table.row_count <= rows_max:
         yield from records_of(type_, interruptible(lambda: table.read().sort_by("id"), table.row_count))
         return
@@ -70,6 +75,15 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict
     bounds = sample.take(pc.array_sort_indices(sample)[:: max(1, rows_max // _SAMPLE_STEP)][1:]).unique().to_pylist()
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         yield from records_of(type_, interruptible(partial(_sorted_rows, stored, IdRange(low, high))))
+
+
+def _records_by_number(type_: NodeType | EdgeType, table: Table) -> Iterator[dict[str, Any]]:
+    """The records of a table with few large rows in order of ids, read a few rows at a time."""
+    order = pc.array_sort_indices(one_array(table.read(["id"])["id"]))
+    at_once = table.batch_rows(table.schema.names)
+    for start in range(0, len(order), at_once):
+        checkpoint()
+        yield from records_of(type_, table.take(table.schema.names, order.slice(start, at_once)))
 
 
 def _sorted_rows(stored: StoredRows, within: IdRange) -> pa.Table:

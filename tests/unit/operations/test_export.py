@@ -11,6 +11,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import TypeNotFound
 from omnigraph.operations import export
+from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import EVERYTHING, StoredRows
 from support.writes import edge, ids_of, new_graph, node, rows_of
 
@@ -251,6 +252,18 @@ def test_large_tables_are_exported_in_ranges_of_ids(tmp_path, monkeypatch):
     assert [record["data"]["id"] for record in expected if record["type"] == "Free"] == sorted(
         record["data"]["id"] for record in expected if record["type"] == "Free"
     )
+
+
+def test_few_large_rows_are_exported_by_their_numbers(tmp_path, monkeypatch):
+    schema = "node P { name: String @key  text: String? }\n"
+    graph = new_graph(tmp_path, schema, *(node("P", name=name) for name in "cab"))
+    graph.mutate('query q() { delete P where name = "b" }')
+    graph.load([node("P", name="aa", text="x" * 5_000)], mode="append")
+    expected = list(graph.export())
+    monkeypatch.setattr(export, "_BYTES_MAX", 1)
+    monkeypatch.setattr(Table, "batch_rows", lambda *_: 2)
+    assert list(graph.export()) == expected
+    assert [record["data"]["name"] for record in expected] == ["a", "aa", "c"]
 
 
 def test_export_reads_rows_when_they_are_fetched(tmp_path, monkeypatch):
