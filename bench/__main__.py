@@ -22,6 +22,7 @@ from bench import (
     statistics_cost,
     storage,
     text,
+    vectors,
     write,
 )
 from bench.read import side_by_side
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "statistics": statistics_cost.figures,
     "storage": storage.figures,
     "text": text.figures,
+    "vectors": vectors.figures,
     "write": write.figures,
 }
 

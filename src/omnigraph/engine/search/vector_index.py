@@ -46,7 +46,9 @@ _TARGETS = (0.97, 0.985, 0.995)
 _REACHES = tuple(step / 20 for step in range(21))
 _PROBES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _GROWTH_MIN = 4
-_ABOVE_MAX = 2
+_ABOVE_MAX = 1.2
+_DEVIATIONS = 6
+"""Standard deviations of the error of a similarity beyond which a row is no candidate."""
 _MIXED_KIND = 2
 _MIXED_SIZE = 16
 """Stored vectors in a sample query that belongs to no cluster."""
@@ -157,10 +159,8 @@ class VectorIndex:
                 return None
             parts.append(self._scan(column, query, self._listed(chosen), numbers, best))
             done, step = end, max(end, _GROWTH_MIN)
-        last = np.sort(best)[-wanted]
-        positions = np.concatenate([rows for rows, _ in parts])
-        upper = np.concatenate([bounds for _, bounds in parts])
-        return np.sort(positions[upper >= last]), done, scanned + len(self._unclustered)
+        positions, upper, errors = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return np.sort(positions[_is_candidate(upper, errors, query, wanted)]), done, scanned + len(self._unclustered)
 
     def _may_be_probed(self, numbers: Numbers | None) -> bool:
         """Return True if there are clusters and the rows are all or a set in ascending order."""
@@ -175,14 +175,14 @@ class VectorIndex:
 
     def _scan(
         self, column: VectorColumn, query: VectorQuery, rows: Numbers, numbers: Numbers | None, best: Matrix
-    ) -> tuple[Numbers, Matrix]:
-        """Return the positions of some rows in `numbers`, and the upper bounds of their similarities."""
+    ) -> tuple[Numbers, Matrix, Matrix]:
+        """Return the positions of some rows in `numbers`, and the bounds of their similarities."""
         positions = rows
         if numbers is not None:
             positions = np.searchsorted(numbers, rows)
             found = numbers[np.minimum(positions, len(numbers) - 1)] == rows
             positions, rows = positions[found], rows[found]
-        return positions, column.bounds(query, rows, best)
+        return positions, *column.bounds(query, rows, best)
 
     @cached_property
     def _search(self) -> _Search:
@@ -227,6 +227,20 @@ class VectorIndex:
         parts = zip(self.view.bodies, self.view.starts, strict=True)
         stored = [np.arange(start, start + body.row_count) for body, start in parts if not body.count]
         return np.sort(self._live(np.concatenate([*stored, _NONE])))
+
+
+def _is_candidate(upper: Matrix, errors: Matrix, query: VectorQuery, wanted: int) -> Mask:
+    """Return a mask of the rows that can be among the `wanted` nearest, unless the error of a code is improbable.
+
+    The error of a code is a vector whose direction does not depend on the query. Its effect on a similarity is its
+    length at most, but with d dimensions seldom more than a few times the length by √d.
+    """
+    known = ~np.isnan(upper)
+    similarity = np.where(known, upper - errors, -np.inf)
+    margin = np.where(known, errors * np.float32(min(_DEVIATIONS / len(query.unit) ** 0.5, 1.0)), 0)
+    last = np.partition(similarity - margin, -wanted)[-wanted] if wanted <= len(upper) else -np.inf
+    mask: Mask = known & (similarity + margin >= last)
+    return mask
 
 
 def _sine(cosines: Matrix) -> Matrix:

@@ -65,6 +65,11 @@ class VectorQuery:
         return cls(vector, length, unit, codes.astype(np.int16), 1 / factor, error)
 
     @property
+    def slack(self) -> float:
+        """The bound of the error of a similarity that is due to the query."""
+        return self.error * 1.01 + 8 * _F32
+
+    @property
     def has_direction(self) -> bool:
         """True if the vector has a finite, non-zero length; otherwise the codes cannot rank vectors."""
         return bool(self.unit.any())
@@ -102,10 +107,9 @@ class VectorBlock:
         loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
         if loops is not None:
             some = _NO_ROWS if rows is None else rows
-            slack = query.error * 1.01 + 8 * _F32
             block = (self.codes, self.scales, self.errors)
             numbers: Numbers = interruptible(
-                lambda: loops.candidates(block, query.codes, query.step, slack, some, rows is None, wanted),
+                lambda: loops.candidates(block, query.codes, query.step, query.slack, some, rows is None, wanted),
                 elements // _CODES_A_NUMBER,
             )
             return numbers
@@ -118,18 +122,18 @@ class VectorBlock:
         `best` is a heap of the best lower bounds, the least first; it is updated.
         """
         elements = len(rows) * self.codes.shape[1]
-        slack = query.error * 1.01 + 8 * _F32
         loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
         if loops is not None:
             block = (self.codes, self.scales, self.errors)
             upper: Matrix = interruptible(
-                lambda: loops.bounds(block, query.codes, query.step, slack, rows, best), elements // _CODES_A_NUMBER
+                lambda: loops.bounds(block, query.codes, query.step, query.slack, rows, best),
+                elements // _CODES_A_NUMBER,
             )
             return upper
         with kernels.timed_fallback():
-            return self._bounds_numpy(query, slack, rows, best)
+            return self._bounds_numpy(query, rows, best)
 
-    def _bounds_numpy(self, query: VectorQuery, slack: float, rows: Numbers, best: Matrix) -> Matrix:
+    def _bounds_numpy(self, query: VectorQuery, rows: Numbers, best: Matrix) -> Matrix:
         """The numpy fallback, with equal bits: sums of integers below 2^53 are exact in 64-bit floats."""
         totals = np.empty(len(rows), np.float32)
         codes = query.codes.astype(np.float64)
@@ -138,7 +142,7 @@ class VectorBlock:
             checkpoint()
             totals[start : start + step] = self.codes[rows[start : start + step]].astype(np.float64) @ codes
         similarity = totals * (self.scales[rows].astype(np.float64) * query.step).astype(np.float32)
-        errors = self.errors[rows] + np.float32(slack)
+        errors = self.errors[rows] + np.float32(query.slack)
         lower = similarity - errors
         both = np.sort(np.concatenate([best, lower[~np.isnan(lower)]]))
         best[:] = both[len(both) - len(best) :]
@@ -226,12 +230,16 @@ class VectorColumn:
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def bounds(self, query: VectorQuery, numbers: Numbers, best: Matrix) -> Matrix:
-        """Return the upper bounds of the similarities of some rows; update `best`, a heap of the best lower bounds."""
-        upper = np.empty(len(numbers), np.float32)
+    def bounds(self, query: VectorQuery, numbers: Numbers, best: Matrix) -> tuple[Matrix, Matrix]:
+        """Return the upper bounds of the similarities of some rows, and by how much they exceed those of the codes.
+
+        `best` is a heap of the best lower bounds; it is updated.
+        """
+        upper, errors = np.empty(len(numbers), np.float32), np.empty(len(numbers), np.float32)
         for block, positions, rows in self._by_block(numbers):
             upper[positions] = block.bounds(query, rows, best)
-        return upper
+            errors[positions] = block.errors[rows] + np.float32(query.slack)
+        return upper, errors
 
     def units(self, numbers: Numbers) -> tuple[Matrix, Mask]:
         """Return the directions of some rows, as exact as their codes, and a mask of the rows with a vector."""

@@ -161,11 +161,22 @@ def test_kernels_and_fallback_choose_the_same_rows():
             assert not compiled or kernels.load()
             best = np.full(12, -np.inf, np.float32)
             query = VectorQuery.of(blobs(1, 5, 24)[0].astype(np.float64))
-            upper = column.bounds(query, np.arange(0, 4_000, 3), best)
+            upper, errors = column.bounds(query, np.arange(0, 4_000, 3), best)
             probed = index.probe(column, query, None, 10)
             assert probed is not None
-            found.append((upper.tobytes(), np.sort(best).tobytes(), probed[0].tobytes(), probed[1:]))
+            found.append((upper.tobytes(), errors.tobytes(), np.sort(best).tobytes(), probed[0].tobytes(), probed[1:]))
     assert found[0] == found[1]
+
+
+def test_few_vectors_are_compared_in_full():
+    column = column_of(blobs(6_000, 1, 256, centers=10, spread=1.0))
+    index = VectorIndex(SegmentView((cluster(column, 256, None),), (0,)))
+    queries = [VectorQuery.of(vector.astype(np.float64)) for vector in blobs(20, 2, 256, centers=10, spread=1.0)]
+    full = [len(column.candidates(query, None, 10)) for query in queries]
+    found = [index.probe(column, query, None, 10) for query in queries]
+    assert sum(len(probed[0]) for probed in found if probed is not None) < sum(full) * 0.7
+    assert None not in found
+    assert recall_of(column, index, blobs(40, 3, 256, centers=10, spread=1.0))[0] >= 0.93
 
 
 # -- graphs ------------------------------------------------------------------------------------------
