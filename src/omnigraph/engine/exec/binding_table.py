@@ -23,7 +23,7 @@ class Binding:
     The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers.
     """
 
-    __slots__ = ("_expected", "_numbers", "_taken", "data", "mask", "unique")
+    __slots__ = ("_count", "_expected", "_numbers", "_taken", "data", "mask", "unique")
 
     def __init__(
         self, data: ColumnSource, numbers: Numbers | None = None, *, mask: Mask | None = None, unique: bool = False
@@ -35,6 +35,7 @@ class Binding:
         self._taken: dict[str, pa.Array] = {}
         """Properties that were read for these rows alone."""
         self._expected: Sequence[str] = ()
+        self._count: int | None = None
         self.unique = unique or numbers is None
         """True if it is known that no entity occurs twice."""
 
@@ -48,7 +49,11 @@ class Binding:
         """The number of rows."""
         if self._numbers is not None:
             return len(self._numbers)
-        return self.data.row_count if self.mask is None else int(np.count_nonzero(self.mask))
+        if self.mask is None:
+            return self.data.row_count
+        if self._count is None:
+            self._count = int(np.count_nonzero(self.mask))
+        return self._count
 
     @property
     def numbers(self) -> Numbers:
