@@ -19,7 +19,7 @@ from omnigraph.query.syntax.format import format_queries
 from omnigraph.schema.check import compile_schema
 
 SCALE = 0.003
-SETS = 5
+SETS = 8
 """Sets of parameters of each query."""
 
 
