@@ -111,7 +111,7 @@ def compacted(table: Table, *, always: bool = False) -> Table:
             return table
         again = restored(table, table.version, {})
         first = again.version
-        again.optimize.compact_files(target_rows_per_fragment=target)
+        again.optimize.compact_files(target_rows_per_fragment=target, batch_size=table.batch_rows(table.schema.names))
         sync_version(table, again, first=first)
     except lance_errors() as error:
         if is_conflict(error):
