@@ -38,7 +38,7 @@ class MaintenanceCalls(CallHandle):
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[list[TableStats]]:
-        """Build the indexes that the schema declares and the tables lack; `idempotency_key` is as in `mutate`."""
+        """Build the indexes and search structures that the tables lack; `idempotency_key` is as in `mutate`."""
         self._check_actor("ensure_indices", actor)
         input = IndicesRequest(branch=self._branch(branch), message=message)
         return table_stats_of((yield from self._work("indices", input, OptimizeDocument, idempotency_key)))
@@ -51,7 +51,10 @@ class MaintenanceCalls(CallHandle):
         message: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[list[TableStats]]:
-        """Compact the tables of a branch and update its indexes; `idempotency_key` is as in `mutate`."""
+        """Compact the tables of a branch, update its indexes and build its search structures.
+
+        `idempotency_key` is as in `mutate`.
+        """
         self._check_actor("optimize", actor)
         input = OptimizeRequest(branch=self._branch(branch), message=message)
         return table_stats_of((yield from self._work("optimize", input, OptimizeDocument, idempotency_key)))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.observer import set_process_observer
+from omnigraph.observer import process_observer, set_process_observer
 from omnigraph.server.observability import log
 from omnigraph.server.observability.exposition import VARIABLE, own_text, shared_folder, shared_text
 from omnigraph.server.observability.metric_samples import Sampler
@@ -49,7 +49,8 @@ class MetricsService:
 
     def close(self) -> None:
         """Stop collecting and serving."""
-        set_process_observer(None)
+        if process_observer() is self.metrics:
+            set_process_observer(None)
         self._sampler.close()
         if self.endpoint is not None:
             self.endpoint.close()
