@@ -1,4 +1,4 @@
-"""Search structures that are built when data is written or optimised, so that the first query need not build them.
+"""Search structures that are built when data is written or optimised, before the first query uses them.
 
 A structure is kept in the disk cache. Each builder decides whether a table needs its structures, and computes only what
 is missing: the id index, text indexes of columns that are declared with `@index` or were searched before, codes of
