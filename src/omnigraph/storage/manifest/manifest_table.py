@@ -225,7 +225,8 @@ class ManifestTable:
                 stamp = self._log.folder_stamp()
                 at = _now()
                 found = self._newest(last.epoch if last is not None else 0)
-                if found is None:
+                if found is None or not _is_same_folder(stamp, self._log.folder_stamp()):
+                    # The second: the folder of the graph was replaced meanwhile, or its first entry was written.
                     time.sleep(0.005 * (attempt + 1))
                     continue
                 if last is not None and not self._follows(last, found):
@@ -613,6 +614,11 @@ class ManifestTable:
             raise PublishConflict from error
         self._log.create()
         return self.read()
+
+
+def _is_same_folder(one: FolderStamp | None, other: FolderStamp | None) -> bool:
+    """Return True if two stamps are those of one folder, or of none."""
+    return one is other if one is None or other is None else one[0] == other[0]
 
 
 def _at_checkpoint(checkpoint: Checkpoint, epoch: int) -> ManifestVersion:
