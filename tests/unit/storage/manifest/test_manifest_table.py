@@ -8,6 +8,7 @@ from threading import Barrier, Thread
 
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files.objects import LocalObjects
@@ -15,7 +16,7 @@ from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.storage.manifest.checkpoint import CheckpointConflict, CheckpointTable
 from omnigraph.storage.manifest.commit_log import LOOK_AGE_S, CommitLog, entry_name
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter, to_row
-from omnigraph.storage.manifest.manifest_table import Change, PublishConflict
+from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, PublishConflict
 from support.manifests import (
     HEAD,
     all_ids,
@@ -734,3 +735,32 @@ def test_an_entry_whose_response_was_lost_is_own(tmp_path, as_bucket, monkeypatc
 def test_names_are_those_of_the_first_new_version(tmp_path):
     _, first = new_manifest(tmp_path)
     assert first.next_entry == entry_name(2)
+
+
+def test_a_folder_that_is_replaced_during_a_read_is_read_again(tmp_path, monkeypatch):
+    graph = og.init(tmp_path / "graph", "node Item { name: String @key }")
+    graph.load([{"type": "Item", "data": {"name": "a"}}], mode="append")
+    log, away = tmp_path / "graph" / "__log", tmp_path / "away"
+    log.rename(away)
+    newest = ManifestTable._newest
+
+    def replaced(table: ManifestTable, epoch: int) -> object:
+        found = newest(table, epoch)
+        if away.exists():
+            away.rename(log)
+        return found
+
+    monkeypatch.setattr(ManifestTable, "_newest", replaced)
+    seen: list[int] = []
+    read = ManifestTable.read
+
+    def reading(table: ManifestTable) -> object:
+        found = read(table)
+        seen.append(found.version)
+        return found
+
+    monkeypatch.setattr(ManifestTable, "read", reading)
+    og.open(tmp_path / "graph")
+    first = seen[0]
+    og.open(tmp_path / "graph")
+    assert first == seen[-1]
