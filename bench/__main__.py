@@ -22,7 +22,6 @@ from bench import (
     statistics_cost,
     storage,
     text,
-    vectors,
     write,
 )
 from bench.read import side_by_side
@@ -46,7 +45,6 @@ BENCHMARKS = {
     "statistics": statistics_cost.figures,
     "storage": storage.figures,
     "text": text.figures,
-    "vectors": vectors.figures,
     "write": write.figures,
 }
 

@@ -1,0 +1,105 @@
+"""Many edges: the first hop and three hops of a new process beside warm ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import omnigraph as og
+from bench.scale.corpus import Corpus, Figures
+from bench.scale.processes import bytes_in, forget, import_libraries, median_seconds, resident, seconds
+
+SCHEMA = "node Person { key: String @key }\nedge Knows: Person -> Person\n"
+HOP = "query q($k: String) { match { $p: Person { key: $k }  $p knows $q } return { $q.key } }"
+THREE = (
+    "query q($k: String) { match { $p: Person { key: $k }  $p knows $q  $q knows $r  $r knows $s } "
+    "return { count(distinct $s) as n } }"
+)
+_DEGREE = 10
+_ROWS = 1_000_000
+
+
+def build_edges(corpus: Corpus) -> Figures:
+    """Load and optimize the graph of edges; existing data is used."""
+    folder = Path(corpus.folder) / "edges"
+    if folder.exists():
+        return {}
+    files = [_write(corpus, "Person", _people(corpus)), _write(corpus, "Knows", _knows(corpus))]
+    started = time.perf_counter()
+    graph = og.init(folder, SCHEMA, sync=False, memory=corpus.memory)
+    for file in files:
+        graph.load(str(file), mode="append", engine="memory")
+    loaded = time.perf_counter()
+    graph.optimize()
+    ended = time.perf_counter()
+    for file in files:
+        file.unlink()
+    stored, derived = bytes_in(folder / "edges"), bytes_in(folder / "__cache")
+    return {
+        "edges load s": loaded - started,
+        "edges optimize s": ended - loaded,
+        "bytes per edge, table": stored / corpus.edges,
+        "bytes per edge, derived": derived / corpus.edges,
+    }
+
+
+def hops(corpus: Corpus) -> Figures:
+    """The first hop of a new process with a cold page cache, then three hops, first and warm."""
+    before = import_libraries()
+    folder = Path(corpus.folder) / "edges"
+    forget(folder)
+    graph = og.open(folder, memory=corpus.memory)
+    people = max(corpus.edges // _DEGREE, 1)
+
+    def ask(text: str, number: int) -> None:
+        assert graph.query(text, params={"k": _key(number * 7_919 % people)}).to_pylist()
+
+    first = seconds(lambda: ask(HOP, 1))
+    memory = resident() - before
+    three = seconds(lambda: ask(THREE, 2))
+    warm, warm_three = median_seconds(lambda at: ask(HOP, at)), median_seconds(lambda at: ask(THREE, at))
+    return {
+        "first hop ms": first * 1e3,
+        "first hop MB": memory / 1e6,
+        "warm hop ms": warm * 1e3,
+        "first three hops ms": three * 1e3,
+        "warm three hops ms": warm_three * 1e3,
+        "three hops, first / warm": three / warm_three,
+    }
+
+
+def _key(number: int) -> str:
+    return f"p{number:08}"
+
+
+def _people(corpus: Corpus) -> Iterator[pa.Table]:
+    people = max(corpus.edges // _DEGREE, 1)
+    for start in range(0, people, _ROWS):
+        yield pa.table({"key": [_key(number) for number in range(start, min(start + _ROWS, people))]})
+
+
+def _knows(corpus: Corpus) -> Iterator[pa.Table]:
+    """Yield edges of random people; the target is skewed to few people."""
+    random = np.random.default_rng(9)
+    people = max(corpus.edges // _DEGREE, 1)
+    names = pa.array([_key(number) for number in range(people)])
+    for start in range(0, corpus.edges, _ROWS):
+        count = min(_ROWS, corpus.edges - start)
+        src = (np.arange(start, start + count) // _DEGREE).clip(max=people - 1)
+        dst = (random.random(count) ** 2 * people).astype(np.int64)
+        yield pa.table({"src": names.take(pa.array(src)), "dst": names.take(pa.array(dst))})
+
+
+def _write(corpus: Corpus, name: str, tables: Iterator[pa.Table]) -> Path:
+    path = Path(corpus.folder) / f"{name}.parquet"
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
+    return path
