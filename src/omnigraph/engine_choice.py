@@ -38,6 +38,7 @@ from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
 from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.memory_source import MemorySource, divide, memory_bytes
 from omnigraph.pipeline.runner import InlineRunner, Progress, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 _ROW_BYTES = 100
 """Assumed size of a row."""
+
+_PART_BYTES_MIN = 4 << 20
+"""A part of an input is not made smaller to save memory."""
 
 _REJECTS = pa.schema(
     [
@@ -90,15 +94,34 @@ def load_data(
     how = _choose(paths, request.environ, bulk)
     creates = request.from_branch is not None and repository.state().find_head(request.options.branch) is None
     if how == "memory":
+        held = _parts_of(data, request)
+        if held is not None:
+            return replace(load_source(repository, InlineRunner(bulk.watch), held, request), branch_created=creates)
         try:
             return load(repository, catalogs, data, request, embedder, samples)
         except ExceedsMemory:
             how = "inline"
     assert paths is not None
     with open_runner(how, bulk, request.environ) as runner:
-        planned = plan_input(paths, request.environ, runner.parallelism, delimiter=request.delimiter)
+        most = request.memory if how == "inline" else None
+        planned = plan_input(
+            paths,
+            request.environ,
+            runner.parallelism,
+            split_bytes=None if most is None else min(tuning.current.split_bytes_max, max(most // 8, _PART_BYTES_MIN)),
+            delimiter=request.delimiter,
+        )
         result = load_source(repository, runner, FileSource(planned), request)
     return replace(result, branch_created=creates)
+
+
+def _parts_of(data: Any, request: LoadRequest) -> MemorySource | None:
+    """Divide records or tables in memory that are too large to be converted at once; None for another input."""
+    most = request.input_bytes_max
+    if most is None or paths_of(data) is not None:
+        return None
+    size = memory_bytes(data)
+    return divide(data, max(most // 2, _PART_BYTES_MIN)) if size is not None and size > most else None
 
 
 def _is_frame(data: Any) -> bool:

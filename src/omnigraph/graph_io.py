@@ -37,7 +37,14 @@ class GraphIO:
         """Load records, files or DataFrames as one commit; rejected records go to `rejects`."""
         context = self._context
         limits = Limits()
-        request = replace(request, set_aside=rejects is not None, fetch=context.fetch, environ=context.environ)
+        budget = context.cache.memory
+        request = replace(
+            request,
+            set_aside=rejects is not None,
+            fetch=context.fetch,
+            memory=None if budget is None else budget.build_bytes,
+            environ=context.environ,
+        )
         samples: Samples = {}
         result = once(
             context.repository,

@@ -81,8 +81,8 @@ class GraphPair:
     def load(self, files: Iterable[Path], mode: str, *, set_aside: bool = False, missing: str = "keep") -> None:
         """Load on both; results or errors must be equal."""
         paths = [str(file) for file in files]
-        expected = _outcome(lambda: _in_memory(self.memory, paths, mode, set_aside, missing))
-        found = _outcome(lambda: self.bulk_load(paths, mode, set_aside=set_aside, missing=missing))
+        expected = outcome_of(lambda: _in_memory(self.memory, paths, mode, set_aside, missing))
+        found = outcome_of(lambda: self.bulk_load(paths, mode, set_aside=set_aside, missing=missing))
         assert found == expected
         assert contents(self.bulk) == contents(self.memory)
 
@@ -98,7 +98,7 @@ def _in_memory(graph: Graph, paths: list[str], mode: str, set_aside: bool, missi
     return graph.load(paths if len(paths) > 1 else paths[0], mode=mode, missing=missing, rejects=rejects)
 
 
-def _outcome(run: Any) -> Any:
+def outcome_of(run: Any) -> Any:
     """The result of a load without generated ids."""
     try:
         result = run()

@@ -36,6 +36,8 @@ _EMBED_SETTINGS = (
 """Prefixes of the environment variables that configure embeddings. Tasks receive no other variables."""
 
 
+_LEAST_BYTES = 4 << 20
+"""A buffer is not made smaller: every fragment and file has a fixed cost."""
 LEASE_FILE = "job.json"
 """Name of the lease in the folder of a job. It exists while the job is open."""
 
@@ -71,6 +73,12 @@ class Job:
     """(table key, column) → the model that made the existing vectors."""
     fetch: Fetch | None = None
     """Resolves references to blobs."""
+    memory: int | None = None
+    """Bytes that the buffers of a task may use; None does not limit them."""
+
+    def within_memory(self, size: int, share: int) -> int:
+        """Return a size, or one of so many shares of the memory of a task if that is less."""
+        return size if self.memory is None else min(size, max(self.memory // share, _LEAST_BYTES))
 
     @property
     def catalog(self) -> Catalog:

@@ -155,10 +155,18 @@ class _BulkLoad:
                 raise HeadMoved(message, hint="try again") from error
             raise
 
+    @property
+    def _memory(self) -> int | None:
+        """The memory of one task."""
+        return None if self.request.memory is None else self.request.memory // self.runner.parallelism
+
     def _buckets(self, size: int) -> int:
         limits = tuning.current
         busy = min(self.runner.parallelism, -(-size // limits.bucket_bytes_min))
-        return max(1, busy, min(limits.buckets_max, -(-size // limits.bucket_bytes)))
+        most = limits.bucket_bytes
+        if self._memory is not None:
+            most = min(most, max(self._memory // 4, limits.bucket_bytes_min))
+        return max(1, busy, min(limits.buckets_max, -(-size // most)))
 
     def _job(self, snapshot: Snapshot) -> Job:
         rows = sum(table.pin.row_count for table in snapshot.tables.values())
@@ -180,6 +188,7 @@ class _BulkLoad:
                 for column, space in (table.pin.embeddings if table.pin.row_count else ())
             },
             fetch=self.request.fetch,
+            memory=self._memory,
         )
         if not (self.request.embed and any(node.embeds for node in job.catalog.nodes.values())):
             return job

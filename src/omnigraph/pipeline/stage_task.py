@@ -185,6 +185,7 @@ class _SplitStager:
         self._aliases = _read_aliases(job)
         self._held: dict[str, list[RecordSet]] = {}
         self._rows_max: dict[str, int] = {}
+        self._bytes_limit = job.within_memory(tuning.current.staged_bytes, 8)
 
     def take(self, key: str, parts: list[RecordSet], faults: Faults) -> None:
         """Add records of one table. They are held in memory until they fill a fragment."""
@@ -195,7 +196,7 @@ class _SplitStager:
                 rest = self._hold(key, rest)
                 held = self._held[key]
                 rows, size = sum(len(one.lines) for one in held), sum(one.size for one in held)
-                if rows >= self._rows_limit(key, part.type) or size >= tuning.current.staged_bytes:
+                if rows >= self._rows_limit(key, part.type) or size >= self._bytes_limit:
                     self._stage(key, self._held.pop(key), faults)
 
     def _hold(self, key: str, part: RecordSet) -> RecordSet | None:

@@ -57,7 +57,7 @@ class FileSource:
 
     def locations(self, staging: StagedInput, key: str, positions: Iterable[int]) -> dict[int, SourceLine]:
         """Position → file and line, by reading the affected splits again: staged rows do not store their lines."""
-        wanted = _by_split(positions)
+        wanted = by_split(positions)
         work: list[tuple[Split, str, list[int], frozenset[int]]] = []
         for split, those in sorted(wanted.items()):
             wrong = frozenset(fault.line for fault in staging.splits[split].faults if fault.line is not None)
@@ -127,7 +127,7 @@ class RowSource:
     ) -> dict[int, SourceLine]:
         """Position → row number: the row's index among the staged rows, plus the number of wrong rows before it."""
         found: dict[int, SourceLine] = {}
-        for split, those in _by_split(positions).items():
+        for split, those in by_split(positions).items():
             wrong = sorted(fault.line or 0 for fault in staging.splits[split].faults)
             for position in those:
                 line = row_of(position) + 1
@@ -150,7 +150,8 @@ class RowSource:
         """Do nothing: the rows cannot be read again."""
 
 
-def _by_split(positions: Iterable[int]) -> dict[int, list[int]]:
+def by_split(positions: Iterable[int]) -> dict[int, list[int]]:
+    """Split → the positions of its rows."""
     wanted: dict[int, list[int]] = {}
     for position in positions:
         wanted.setdefault(split_of(position), []).append(position)

@@ -44,6 +44,9 @@ T = TypeVar("T")
 Files = dict[str, list[str]]
 """Table key → names of files."""
 
+_ID_BYTES = 50
+"""Approximate size of an id that a task holds."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -275,7 +278,8 @@ class Validation:
 
     def _written_id_files(self, key: str) -> list[str]:
         """The files of written ids; none if there are too many to hold in memory."""
-        few = self.staging.tables[key].rows <= tuning.current.id_filter_rows_max
+        held = self.job.within_memory(tuning.current.id_filter_rows_max * _ID_BYTES, 4)
+        few = self.staging.tables[key].rows * _ID_BYTES <= held
         kind = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
         return self.shuffles.get(Shuffle(kind, key, ("id",)), []) if few else []
 

@@ -80,10 +80,10 @@ def _read_lines(lines: Iterable[bytes], first: int, sorter: _RecordSorter) -> No
             sorter.faults.add(error)
 
 
-def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults) -> dict[str, Records]:
-    """Return table key → records of dicts, numbered from 1."""
+def read_dicts(records: Iterable[Any], catalog: Catalog, faults: Faults, first: int = 1) -> dict[str, Records]:
+    """Return table key → records of dicts, numbered from `first`."""
     sorter = _RecordSorter(catalog, faults, None)
-    for number, record in enumerate(paced(records), 1):
+    for number, record in enumerate(paced(records), first):
         try:
             sorter.add(number, record)
         except RecordError as error:

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import IO, Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import fixed_width, one_array
 from omnigraph.checkpoints import checked
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
@@ -30,7 +31,7 @@ from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
 from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_id, end_types
 from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
-from omnigraph.scalar_types.columns import holds_values_of
+from omnigraph.scalar_types.columns import holds_values_of, number_type
 from omnigraph.scalar_types.dates import DAY_MS, format_date, format_datetime
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -47,6 +48,8 @@ _AS_THEY_ARE = frozenset(
 """Arrow types that need no conversion: every finite value is a valid stored value."""
 _TICKS = {"s": (1_000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
 """Unit of an Arrow timestamp → (factor, divisor) to milliseconds."""
+_VALUE_BYTES = 32
+"""Size of a number as a Python object in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,19 @@ def _read_rows(
         else _json_values(table[given], ends.get(property_name) or _type_of(type_, property_name))
         for property_name, given in columns_of.items()
     }
-    return _records(type_, values, list(lines), faults, source, ends)
+    records = _records(type_, values, list(lines), faults, source, ends)
+    records.size = sum(map(_value_bytes, table.columns))
+    return records
+
+
+def _value_bytes(column: pa.ChunkedArray) -> int:
+    """Return the approximate size of the Python values of a column."""
+    type_ = column.type
+    while pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        type_ = type_.value_type
+    width = fixed_width(type_)
+    values = 0 if width is None else int(column.nbytes) // max(width, 1)
+    return int(column.nbytes) + _VALUE_BYTES * max(values, len(column))
 
 
 def _direct_columns(
@@ -188,6 +203,10 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
     """Cast a column to its stored type if no value changes; None if one might."""
     given, stored = column.type, arrow_type(wanted)
     array = one_array(column)
+    if wanted.scalar == "Vector" and not wanted.is_list:
+        return _direct_vectors(array, wanted)
+    if wanted.scalar in ("Date", "DateTime") and not wanted.is_list:
+        return _direct_dates(array, wanted)
     if given == stored:
         plain = given in _AS_THEY_ARE
     elif pa.types.is_large_string(given) or pa.types.is_string_view(given):
@@ -199,8 +218,6 @@ def _direct(column: pa.ChunkedArray, wanted: PropertyType) -> pa.Array | None:
             return None
     elif stored == pa.float32() and given == pa.float64():
         plain, array = True, array.cast(stored, safe=False)
-    elif wanted.scalar == "Vector":
-        return _direct_vectors(array, wanted)
     else:
         return None
     if not plain or (pa.types.is_floating(stored) and pc.all(pc.is_finite(array)).as_py() is False):
@@ -212,14 +229,45 @@ def _direct_vectors(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
     """Return lists of numbers as vectors; None unless all have the right length and every number is finite."""
     type_ = array.type
     lists = pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)
-    if not lists or not pa.types.is_floating(type_.value_type) or array.null_count:
+    if not lists or not pa.types.is_floating(type_.value_type):
         return None
     numbers = pc.list_flatten(array).cast(pa.float32(), safe=False)
     lengths = pc.min_max(pc.list_value_length(array))
     right = wanted.dim == lengths["min"].as_py() == lengths["max"].as_py()
     if not right or numbers.null_count or pc.all(pc.is_finite(numbers)).as_py() is False:
         return None
-    return pa.FixedSizeListArray.from_arrays(numbers, wanted.dim).cast(arrow_type(wanted))
+    absent = None
+    if array.null_count:
+        absent = pc.is_null(array)
+        padded = np.zeros((len(array), wanted.dim or 0), np.float32)
+        padded[~absent.to_numpy(zero_copy_only=False)] = numbers.to_numpy().reshape(-1, wanted.dim or 0)
+        numbers = pa.array(padded.ravel())
+    return pa.FixedSizeListArray.from_arrays(numbers, wanted.dim, mask=absent).cast(arrow_type(wanted))
+
+
+def _direct_dates(array: pa.Array, wanted: PropertyType) -> pa.Array | None:
+    """Return dates and times as a column of the wanted type; None if a value is out of range."""
+    type_ = array.type
+    if not (pa.types.is_date(type_) or pa.types.is_timestamp(type_)):
+        return None
+    times, by = _ticks(type_)
+    by = by * DAY_MS if wanted.scalar == "Date" else by
+    numbers = array.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).cast(pa.int64())
+    stored = arrow_type(wanted)
+    try:
+        numbers = pc.multiply_checked(numbers, times) if times > 1 else numbers
+        if by > 1:
+            floors = pc.fill_null(numbers, 0).to_numpy() // by
+            numbers = pa.array(floors, mask=numbers.is_null().to_numpy(zero_copy_only=False))
+        column = numbers.cast(number_type(stored)).cast(stored)
+    except pa.ArrowInvalid:
+        return None
+    return column if holds_values_of(wanted.kind, column) else None
+
+
+def _ticks(type_: pa.DataType) -> tuple[int, int]:
+    """Return the factor and the divisor that convert the numbers of dates or timestamps to milliseconds."""
+    return (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
 
 
 class _TableFile:
@@ -489,7 +537,7 @@ def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
 def _timestamps(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:
     """Convert dates and times to days or milliseconds for the wanted type; to text for any other type."""
     type_ = column.type
-    times, by = (DAY_MS, 1) if pa.types.is_date32(type_) else _TICKS[type_.unit if hasattr(type_, "unit") else "ms"]
+    times, by = _ticks(type_)
     numbers = column.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist()
     timestamps = [None if number is None else number * times // by for number in numbers]
     if wanted.scalar == "DateTime":

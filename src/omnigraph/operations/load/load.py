@@ -65,7 +65,7 @@ def load(
     samples: Samples | None = None,
 ) -> LoadResult:
     """Load records onto a branch as one commit. Samples of large tables are added to `samples`."""
-    source = open_source(data, request.environ, request.delimiter)
+    source = open_source(data, request.environ, request.delimiter, request.input_bytes_max)
     caching = CachingEmbedder(embedder) if embedder is not None and request.embed else None
     created = ensure_branch(repository, request)
     run = _MemoryLoad(repository, catalogs, source, request, caching, samples)

@@ -15,6 +15,8 @@ Mode = Literal["overwrite", "append", "merge"]
 MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
 Missing = Literal["keep", "null"]
 MISSING: tuple[Missing, ...] = ("keep", "null")
+_INPUT_COPIES = 5
+"""A load in memory needs about this many times the size of its decoded input."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class LoadRequest:
     """Resolves references to blobs."""
     delimiter: str | None = None
     """Separates the cells of CSV files; None if the header decides."""
+    memory: int | None = None
+    """Bytes that the buffers of the load may use; None does not limit them."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Environment variables: credentials of object stores and settings of embeddings."""
 
@@ -42,6 +46,11 @@ class LoadRequest:
     def keyed_options(self) -> WriteOptions:
         """The options of the write, with the hash of the request. The job id covers the branch and the mode."""
         return replace(self.options, kind="load", request_hash=hash_request("load", self.options.branch, self.mode))
+
+    @property
+    def input_bytes_max(self) -> int | None:
+        """The size of the largest input that is converted at once; None does not limit it."""
+        return None if self.memory is None else self.memory // _INPUT_COPIES
 
     @property
     def keeps(self) -> bool:

@@ -30,17 +30,22 @@ class RecordSource:
 
 
 class ExceedsMemory(Exception):
-    """The decoded tables of an input exceed `decoded_bytes_max`."""
+    """The decoded files of an input exceed `decoded_bytes_max` or the memory of the load."""
 
 
-def open_source(data: Any, environ: Mapping[str, str], delimiter: str | None = None) -> RecordSource:
-    """Open an input: paths or globs, an iterable of records, or one table per type name."""
+def open_source(
+    data: Any, environ: Mapping[str, str], delimiter: str | None = None, bytes_max: int | None = None
+) -> RecordSource:
+    """Open an input: paths or globs, an iterable of records, or one table per type name.
+
+    Reading files that are larger than `bytes_max` when decoded raises `ExceedsMemory`.
+    """
     if isinstance(data, str | os.PathLike):
-        return _file_source([os.fspath(data)], environ, delimiter)
+        return _file_source([os.fspath(data)], environ, delimiter, bytes_max)
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
         return RecordSource(partial(_by_type, data), partial(_table_originals, data))
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
-        return _file_source([os.fspath(item) for item in data], environ, delimiter)
+        return _file_source([os.fspath(item) for item in data], environ, delimiter, bytes_max)
     kept = check_records(data)  # A write that starts over reads the records again.
     return RecordSource(
         lambda catalog, faults: {key: [records] for key, records in read_dicts(kept, catalog, faults).items()},
@@ -86,23 +91,30 @@ def _is_table(data: Any) -> bool:
     return package in ("pandas", "pyspark") or hasattr(data, "__arrow_c_stream__")
 
 
-def _file_source(patterns: list[str], environ: Mapping[str, str], delimiter: str | None) -> RecordSource:
+def _file_source(
+    patterns: list[str], environ: Mapping[str, str], delimiter: str | None, bytes_max: int | None
+) -> RecordSource:
     files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
-    return RecordSource(partial(_read_files, files), partial(_file_originals, files))
+    return RecordSource(partial(_read_files, files, bytes_max), partial(_file_originals, files))
 
 
-def _read_files(files: Sequence[DataFile], catalog: Catalog, faults: Faults) -> RecordTables:
+def _read_files(files: Sequence[DataFile], bytes_max: int | None, catalog: Catalog, faults: Faults) -> RecordTables:
     tables: RecordTables = {}
+    most = tuning.current.decoded_bytes_max
+    most = most if bytes_max is None else min(most, bytes_max)
     size = 0
     for file in files:
         if known_kind(file) == "jsonl":
+            size += file.size
+            if size > most:
+                raise ExceedsMemory
             for key, parts in read_text(_text(file), catalog, faults, file.name).items():
                 tables.setdefault(key, []).extend(parts)
             continue
         for key, part in read_table_file(file, catalog, faults):
             tables.setdefault(key, []).append(part)
             size += part.size
-            if size > tuning.current.decoded_bytes_max:
+            if size > most:
                 raise ExceedsMemory
     return tables
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.engine.ingest.records import Faults, LoadedRows
+from omnigraph.engine.ingest.records import Faults, LoadedRows, RecordColumns
 from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
@@ -127,6 +127,36 @@ def test_columns_of_the_stored_type():
 )
 def test_columns_of_convertible_types(column, name, value):
     assert arrow({"k": ["a"], name: column}) == [{"id": "a", "k": "a", name: value}]
+
+
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        (pa.array([[1, 2], [3, 4]], pa.list_(pa.float32(), 2)), "vec"),
+        (pa.array([None, [3, 4]], pa.list_(pa.float32(), 2)), "vec"),
+        (pa.array([[1, 2], None], pa.list_(pa.float64())), "vec"),
+        (pa.array([1, None], pa.timestamp("ns", "UTC")), "at"),
+        (pa.array([1, None], pa.date64()), "at"),
+        (pa.array([1, None], pa.timestamp("s")), "day"),
+    ],
+)
+def test_vectors_and_dates_stay_columns(column, name):
+    """As Python values they would take eight times the memory."""
+    (part,) = read_arrow("T", pa.table({"k": ["a", "b"], name: column}), CATALOG, Faults()).values()
+    assert isinstance(part, RecordColumns)
+    assert part.fields[name].null_count == column.null_count
+
+
+def test_the_size_of_python_values_is_counted():
+    vectors = pa.array([[1, 2]] * 100, pa.list_(pa.int64()))
+    (part,) = read_arrow("T", pa.table({"k": ["a"] * 100, "vec": vectors}), CATALOG, Faults()).values()
+    assert part.size > 100 * 2 * 32
+
+
+@pytest.mark.parametrize("far", [pa.array([2**62], pa.timestamp("s")), pa.array([10**6 * 366], pa.date32())])
+def test_a_date_out_of_range_is_refused(far):
+    with pytest.raises(RecordError, match=r"T\.at"):
+        arrow({"k": ["a"], "at": far})
 
 
 @pytest.mark.parametrize(
