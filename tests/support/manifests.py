@@ -15,7 +15,8 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.manifest.checkpoint import is_state
 from omnigraph.storage.manifest.manifest_schema import Row, to_row, to_rows
-from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, ManifestVersion
+from omnigraph.storage.manifest.manifest_table import ManifestTable
+from omnigraph.storage.manifest.manifest_version import Change, ManifestVersion
 from omnigraph.versioning.write.repository import Repository
 
 HEAD = "graph_head:main"

@@ -17,9 +17,8 @@ entry does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import Lock
 
 import pyarrow as pa
@@ -32,11 +31,10 @@ from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.tables import replaced
 from omnigraph.storage.lance.write_locks import WriteLocks
-from omnigraph.storage.manifest.checkpoint import Checkpoint, CheckpointConflict, CheckpointTable
+from omnigraph.storage.manifest.checkpoint import CheckpointConflict, CheckpointTable
 from omnigraph.storage.manifest.commit_log import (
     LOOK_AGE_S,
     CommitLog,
-    FileIdentity,
     FolderStamp,
     LogEntry,
     LogRecord,
@@ -45,7 +43,13 @@ from omnigraph.storage.manifest.commit_log import (
     entry_name,
     new_record,
 )
-from omnigraph.storage.manifest.manifest_schema import SCHEMA, STATE_TYPES, HistoryFilter, Row, to_rows
+from omnigraph.storage.manifest.manifest_schema import STATE_TYPES, HistoryFilter, Row, to_rows
+from omnigraph.storage.manifest.manifest_version import (
+    Change,
+    ManifestVersion,
+    version_after,
+    version_at_checkpoint,
+)
 from omnigraph.storage.parallel import each_request, request
 
 _CHECKPOINT_RECORDS = 64
@@ -73,83 +77,6 @@ _QUIET_LOOKS = 3
 
 class PublishConflict(Exception):
     """Another publisher won the race; the caller reads again and decides anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One manifest version as a change: state rows to replace, ids to remove, history rows to add."""
-
-    put: Sequence[Row] = ()
-    drop: Sequence[str] = ()
-    add: Sequence[Row] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class ManifestVersion:
-    """One version of the manifest in memory: a checkpoint and what changed since."""
-
-    version: int
-    id: str
-    """Identifies the version; the number alone does not."""
-    stamp: str | None
-    checkpoint: Checkpoint
-    changed: Mapping[str, Row | None]
-    """State rows that replaced those of the checkpoint; None for removed ones."""
-    added: Mapping[str, Row]
-    """History rows since the checkpoint, oldest first."""
-    witness: str
-    """The newest history row that is known. It exists in every later version of this graph."""
-    epoch: int
-    """The number of times this process found that the graph was replaced by another one."""
-    base: int
-    base_id: str
-    lines: tuple[bytes, ...]
-    """The encoded records after version `base`; the next entry continues them."""
-    store: str | None = None
-    """The object store that was found to honour conditional writes when the version was published."""
-    entry: str | None = None
-    """The entry that published the version; None if only a checkpoint shows it."""
-    file_identity: FileIdentity | None = None
-    """The file of the entry; None on an object store."""
-
-    def row(self, object_id: str) -> Row | None:
-        """Return a state row; None if there is none."""
-        if object_id in self.changed:
-            return self.changed[object_id]
-        return self.checkpoint.row(object_id)
-
-    def has_row(self, object_id: str) -> bool:
-        """Return True if a state row exists."""
-        if object_id in self.changed:
-            return self.changed[object_id] is not None
-        return object_id in self.checkpoint.positions
-
-    def ids_of(self, object_type: str) -> list[str]:
-        """Return the ids of the state rows of a type."""
-        changed = self._changed_of.get(object_type)
-        before = self.checkpoint.ids.get(object_type, ())
-        if not changed:
-            return list(before)
-        kept = [object_id for object_id in before if object_id not in self.changed]
-        return kept + [object_id for object_id in changed if self.changed[object_id] is not None]
-
-    def is_changed(self, object_type: str) -> bool:
-        """Return True if a state row of a type was added, replaced or removed since the checkpoint."""
-        return object_type in self._changed_of
-
-    @cached_property
-    def _changed_of(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for object_id, row in self.changed.items():
-            known = row if row is not None else self.checkpoint.row(object_id)
-            if known is not None:
-                found.setdefault(known["object_type"], []).append(object_id)
-        return found
-
-    @cached_property
-    def next_entry(self) -> str:
-        """The name of the entry of the next version."""
-        return entry_name(self.version + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +187,7 @@ class ManifestTable:
         else:
             name, entry = self._newest_entry()
             checkpoint = self._checkpoints.read()
-        version = _at_checkpoint(checkpoint, epoch)
+        version = version_at_checkpoint(checkpoint, epoch)
         if name is None:
             return version
         if entry is None:
@@ -283,7 +210,7 @@ class ManifestTable:
     def _extended(self, known: ManifestVersion, entry: LogEntry, name: str) -> ManifestVersion:
         """Return the version that an entry leads to, from a version that the entry continues."""
         records = [record for record in entry.records if record.version > known.version]
-        applied = _applied(known, records)
+        applied = version_after(known, records)
         checkpoint = known.checkpoint
         # The publisher of the entry may not have known this checkpoint. The next entry continues it.
         covered = max(checkpoint.version - entry.base, 0)
@@ -510,7 +437,7 @@ class ManifestTable:
             raise PublishConflict
         self._check_not_reused(base, look)
         reach("publish.after_commit")
-        made = _applied(base, records)
+        made = version_after(base, records)
         published = replace(
             made, store=self.location.store_id, lines=lines, entry=name, file_identity=self._log.identity(name)
         )
@@ -597,7 +524,7 @@ class ManifestTable:
         state = pa.concat_tables([kept, to_rows(put).cast(like)])
         added = to_rows(version.added.values())
         made = self._checkpoints.write(base, state, added, version.version, version.id)
-        on_it = _at_checkpoint(made, version.epoch)
+        on_it = version_at_checkpoint(made, version.epoch)
         return replace(
             on_it,
             entry=version.entry,
@@ -619,53 +546,6 @@ class ManifestTable:
 def _is_same_folder(one: FolderStamp | None, other: FolderStamp | None) -> bool:
     """Return True if two stamps are those of one folder, or of none."""
     return one is other if one is None or other is None else one[0] == other[0]
-
-
-def _at_checkpoint(checkpoint: Checkpoint, epoch: int) -> ManifestVersion:
-    """Return the version that a checkpoint represents."""
-    return ManifestVersion(
-        version=checkpoint.version,
-        id=checkpoint.id,
-        stamp=checkpoint.stamp,
-        checkpoint=checkpoint,
-        changed={},
-        added={},
-        witness=checkpoint.witness,
-        epoch=epoch,
-        base=checkpoint.version,
-        base_id=checkpoint.id,
-        lines=(),
-    )
-
-
-def _applied(version: ManifestVersion, records: Sequence[LogRecord]) -> ManifestVersion:
-    """Return the version after some records; the log and its file are those of the given version."""
-    changed = dict(version.changed)
-    added = dict(version.added)
-    for record in records:
-        for object_id in record.drop:
-            changed[object_id] = None
-        for row in record.put:
-            changed[row["object_id"]] = _complete(row)
-        for row in record.add:
-            added[row["object_id"]] = _complete(row)
-    last = records[-1]
-    return replace(
-        version,
-        version=last.version,
-        id=last.id,
-        changed=changed,
-        added=added,
-        witness=next(reversed(added), version.witness),
-    )
-
-
-_COLUMNS = tuple(SCHEMA.names)
-
-
-def _complete(row: Row) -> Row:
-    """Return a row with all columns."""
-    return row if len(row) == len(_COLUMNS) else {name: row.get(name) for name in _COLUMNS}
 
 
 def _is_checkpoint_due(before: Sequence[bytes], lines: Sequence[bytes]) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from omnigraph.errors import BranchNotFound, Hint
 from omnigraph.storage.manifest.manifest_schema import Row
-from omnigraph.storage.manifest.manifest_table import ManifestVersion
+from omnigraph.storage.manifest.manifest_version import ManifestVersion
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_objects import MAIN, RECLAIM_PREFIX, Head, Pin, Reclaim, TableRow, Tag
 from omnigraph.versioning.model.manifest_rows import (

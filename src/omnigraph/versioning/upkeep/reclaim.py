@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Reclaim
 from omnigraph.versioning.model.manifest_rows import reclaim_to_row, row_to_commit_and_pins

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import BranchExists, Conflict, Hint, InputError, PreconditionFailed
 from omnigraph.scalar_types.readers import is_unicode
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.ancestry import only_reachable
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import MAIN, Head, microseconds

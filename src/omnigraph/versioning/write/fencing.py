@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.manifest_objects import microseconds
 from omnigraph.versioning.model.manifest_rows import abort_to_row, read_metadata
 from omnigraph.versioning.model.state import State

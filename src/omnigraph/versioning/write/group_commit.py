@@ -18,7 +18,7 @@ from omnigraph.errors import HeadMoved
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.lance.version_parts import PARTS_MAX, PARTS_PROPERTY, VersionPart, parts_property
 from omnigraph.storage.manifest.manifest_schema import Row
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.ids import later_ulid
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, TableRow
 from omnigraph.versioning.model.manifest_rows import commit_to_row, head_to_log_row, version_to_row

@@ -14,7 +14,8 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.manifest.manifest_schema import to_rows
-from omnigraph.storage.manifest.manifest_table import ManifestVersion, PublishConflict
+from omnigraph.storage.manifest.manifest_table import PublishConflict
+from omnigraph.storage.manifest.manifest_version import ManifestVersion
 from omnigraph.version import STORAGE_FORMAT
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Head, Pin, TableRow

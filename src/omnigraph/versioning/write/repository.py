@@ -39,7 +39,8 @@ from omnigraph.storage.files.objects import ObjectStore, object_store
 from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.storage.lance.tables import replaced
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter, Row
-from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, ManifestVersion, PublishConflict
+from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConflict
+from omnigraph.storage.manifest.manifest_version import Change, ManifestVersion
 from omnigraph.storage.parallel import request
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import newest_first

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.errors import TagExists, TagNotFound
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.model.manifest_objects import Tag
 from omnigraph.versioning.model.manifest_rows import tag_from_json, tag_object_id, tag_to_json, tag_to_row

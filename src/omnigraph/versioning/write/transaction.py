@@ -42,7 +42,7 @@ from omnigraph.storage.lance.staging import Promoted, StagedWrite, TableWrite, s
 from omnigraph.storage.lance.table_versions import compacted, files_to_sync, numbered
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_schema import Row
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.storage.parallel import each_request, each_table
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (

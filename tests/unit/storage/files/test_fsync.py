@@ -20,7 +20,7 @@ from omnigraph.storage.lance.indexes import IndexSpec, stage_indexes
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.manifest.commit_log import CommitLog
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, open_repository, people
 
 

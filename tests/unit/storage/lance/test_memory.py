@@ -10,7 +10,7 @@ from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.storage.lance import table_store
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest import checkpoint
-from omnigraph.storage.manifest.manifest_table import ManifestVersion
+from omnigraph.storage.manifest.manifest_version import ManifestVersion
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
 

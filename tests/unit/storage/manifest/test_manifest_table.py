@@ -16,7 +16,8 @@ from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.storage.manifest.checkpoint import CheckpointConflict, CheckpointTable
 from omnigraph.storage.manifest.commit_log import LOOK_AGE_S, CommitLog, entry_name
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter, to_row
-from omnigraph.storage.manifest.manifest_table import Change, ManifestTable, PublishConflict
+from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConflict
+from omnigraph.storage.manifest.manifest_version import Change
 from support.manifests import (
     HEAD,
     all_ids,

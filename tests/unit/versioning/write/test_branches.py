@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.errors import BranchNotFound, InputError, PreconditionFailed
 from omnigraph.graph import Graph
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.manifest_rows import head_to_row, row_to_head
 from omnigraph.versioning.upkeep.maintenance import cleanup
 from omnigraph.versioning.write.branches import create_branch, delete_expired, expired

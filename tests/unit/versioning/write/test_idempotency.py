@@ -14,7 +14,8 @@ import pytest
 from omnigraph.errors import InputError, KeyReused, OmniGraphError, PreconditionFailed, StorageError
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.manifest.manifest_table import Change, ManifestTable
+from omnigraph.storage.manifest.manifest_table import ManifestTable
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.manifest_rows import idempotency_to_row
 from omnigraph.versioning.write.idempotency import hash_request
 from support.keyed_writes import ON_BRANCH, WIDER, WRITES, new_graph, open_graph, outcome, state_of

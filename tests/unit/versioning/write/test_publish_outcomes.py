@@ -16,7 +16,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.lance.staging import TableWrite
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.manifest_rows import abort_to_row, idempotency_to_row, unscoped_idempotency_object_id
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.leases import LEASE_S

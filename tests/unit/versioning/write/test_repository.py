@@ -26,7 +26,7 @@ from omnigraph.storage.failpoints import VARIABLE, arm
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.checkpoint import CheckpointTable
 from omnigraph.storage.manifest.manifest_schema import STAMP_KEY
-from omnigraph.storage.manifest.manifest_table import Change
+from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
 from omnigraph.versioning.model.manifest_rows import head_to_row
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
