@@ -296,8 +296,11 @@ class Tuning:
     fetched_bytes: int = 64 << 20
     """Approximate size of the resolved blobs in memory."""
     id_filter_rows_max: int = 4_000_000
-    """Up to this number of written rows a task holds all their ids, about 50 bytes each, and shuffles only committed
+    """Up to this number of written rows a task holds all their ids, about 80 bytes each, and shuffles only committed
     rows that have one of them."""
+    scanned_rows_per_hit: int = 32
+    """A fragment with fewer rows per matched row is scanned for the values that a merge keeps; in others they are read
+    by row id."""
 
 
 current = Tuning()

@@ -67,15 +67,15 @@ def finalize_new(job: Job, work: FinalizeWork) -> list[NewFragment]:
         rows = np.array([row_of(position) for position in work.excluded], np.int64)
         for fragment, first in zip(work.fragments, work.first_rows, strict=True):
             dropped = np.isin(np.arange(first, first + fragment.rows), rows)
-            done += _finalize_fragment(job, work.table_key, fragment, [None] * fragment.rows, dropped)
+            done += _finalize_fragment(job, work.table_key, fragment, None, dropped)
         return done
     origins = read_origins(job, work.origins)
-    row_ids = origins[ROW_ID].to_pylist()
+    row_ids = origins[ROW_ID].combine_chunks()
     excluded = np.isin(origins[POSITION].to_numpy(), np.array(work.excluded, np.int64))
     first = 0
     for fragment in work.fragments:
-        here = slice(first, first + fragment.rows)
-        done += _finalize_fragment(job, work.table_key, fragment, row_ids[here], excluded[here])
+        here = row_ids.slice(first, fragment.rows)
+        done += _finalize_fragment(job, work.table_key, fragment, here, excluded[first : first + fragment.rows])
         first += fragment.rows
     return done
 
@@ -84,7 +84,7 @@ def _finalize_fragment(
     job: Job,
     key: str,
     fragment: NewFragment,
-    row_ids: Sequence[int | None],
+    row_ids: pa.Array | None,
     dropped: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Sequence[NewFragment]:
     if not dropped.any():
@@ -92,7 +92,8 @@ def _finalize_fragment(
     table = job.table(key)
     kept = np.flatnonzero(~dropped)
     rows = read_new_fragment(table, fragment).take(pa.array(kept))
-    made = write_new_fragments(table, rows, [row_id for row in kept.tolist() if (row_id := row_ids[row]) is not None])
+    replaced = None if row_ids is None else row_ids.take(pa.array(kept)).drop_null().to_numpy()
+    made = write_new_fragments(table, rows, replaced)
     list_files(job, key, made)
     return made
 

@@ -33,17 +33,27 @@ class Shuffle:
 
 
 class IdFilter:
-    """Hash filter on ids: passes every row whose id is known and at most one in sixteen of the others."""
+    """Hash filter on ids: passes every known id and at most one in 256 of the others.
+
+    Two tables of marks are indexed by different bits of the hash. The second one is read for ids in the first one only.
+    """
 
     def __init__(self, ids: pa.Array) -> None:
         bits = max(1, (16 * len(ids)).bit_length())
         self._shift = np.uint64(64 - bits)
-        self._known = np.zeros(1 << bits, np.bool_)
-        self._known[hash_texts(ids) >> self._shift] = True
+        self._mask = np.uint64((1 << bits) - 1)
+        self._first, self._second = np.zeros((2, 1 << bits), np.bool_)
+        hashes = hash_texts(ids)
+        self._first[hashes >> self._shift] = True
+        self._second[hashes & self._mask] = True
 
-    def filter_rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that may have a known id, in order."""
-        return rows.filter(pa.array(self._known[hash_texts(rows["id"]) >> self._shift]))
+    def is_known(self, ids: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """For each id, whether it may be known."""
+        hashes = hash_texts(ids)
+        found: np.ndarray[Any, np.dtype[np.bool_]] = self._first[hashes >> self._shift]
+        places = np.flatnonzero(found)
+        found[places] = self._second[hashes[places] & self._mask]
+        return found
 
 
 def buckets_of(rows: pa.Table, by: Sequence[str], buckets: int) -> tuple[pa.Table, np.ndarray[Any, Any]]:
@@ -68,7 +78,8 @@ def write_buckets(job: Job, kind: str, rows: pa.Table, numbers: np.ndarray[Any, 
     """Write rows to a new file, partitioned by the bucket number of each row."""
     if not rows.num_rows:
         return None
-    order = np.argsort(numbers, kind="stable")
+    # A stable sort of 16-bit numbers takes linear time.
+    order = np.argsort(numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers, kind="stable")
     bucket_of_row = numbers[order]
     rows = rows.take(pa.array(order)).combine_chunks()
     firsts = np.flatnonzero(np.concatenate(([True], bucket_of_row[1:] != bucket_of_row[:-1])))

@@ -7,7 +7,7 @@ that compare records; it gets the required columns from the shuffles.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from omnigraph.engine.ingest.records import AnyType, Faults, LoadedRows, Records
 from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
 from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
-from omnigraph.engine.write.upsert import Positions, match_columns, needs_matching, with_ids
+from omnigraph.engine.write.upsert import Positions, committed_columns, match_columns, needs_matching, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
 from omnigraph.operations.load.load_rules import rows_of, with_current_ids
 from omnigraph.operations.load.reject_records import line_records, part_records
@@ -54,6 +54,8 @@ class StagedTable:
     """For each fragment, the number of its first row among the split's rows of the table."""
     fresh: bool = True
     adds_again: bool = False
+    absent: set[str] = field(default_factory=set)
+    """The columns that a merge takes from committed rows, because some records lack them."""
     embedded: int = 0
     waiting: int = 0
     aliases: list[tuple[str, str, int]] = field(default_factory=list)
@@ -263,6 +265,7 @@ class _SplitStager:
         for name, mask in rows.given.items():
             records = records.append_column(MASK + name, mask)
         columns = match_columns(rows.type)
+        table.absent |= committed_columns(rows.type, rows.given)
         table.adds_again = table.adds_again or rows.adds_again
         if columns is not None:
             loose = needs_matching(records, columns)
@@ -301,13 +304,21 @@ def shuffle_records(job: Job, key: str, records: pa.Table) -> Iterator[tuple[Shu
 
 
 def shuffle_rows(
-    job: Job, type_: AnyType, rows: pa.Table, positions: Positions, *, fresh: bool
+    job: Job,
+    type_: AnyType,
+    rows: pa.Table,
+    positions: Positions,
+    *,
+    fresh: bool,
+    wanted: Container[Shuffle] | None = None,
 ) -> Iterator[tuple[Shuffle, str | None]]:
-    """Shuffle the columns that rules read."""
+    """Shuffle the columns that rules read; with `wanted`, only for some of the shuffles."""
     numbered = rows.append_column(POSITION, pa.array(positions, pa.int64()))
     if MADE not in rows.column_names:
         numbered = numbered.append_column(MADE, pa.repeat(False, rows.num_rows))
     for shuffle, columns in shuffles_of(type_, fresh=fresh):
+        if wanted is not None and shuffle not in wanted:
+            continue
         made = [MADE] if shuffle.by in type_.unique else []
         yield _shuffled(job, shuffle, numbered.select([*columns, POSITION, *made]))
 

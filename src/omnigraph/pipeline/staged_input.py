@@ -171,6 +171,8 @@ class InputTable:
     first_rows: dict[int, list[int]] = field(default_factory=dict)
     """Split → for each of its fragments, the number of its first row among the split's rows of the table."""
     adds_again: bool = False
+    absent: frozenset[str] = frozenset()
+    """The columns that a merge takes from committed rows, because some records lack them."""
     excluded: set[int] = field(default_factory=set)
     """The positions of staged records that are set aside."""
 
@@ -179,6 +181,7 @@ class InputTable:
         self.rows += table.rows
         self.fresh = self.fresh and table.fresh
         self.adds_again = self.adds_again or table.adds_again
+        self.absent |= table.absent
         self.embedded += table.embedded
         self.waiting += table.waiting
         self.fragments[split] = table.fragments

@@ -1,8 +1,9 @@
 """Tasks of a merge that apply records to rows, one bucket at a time.
 
 `match` assigns ids to edges without one. `complete` collects all records of a bucket of ids and the committed rows with
-these ids, makes one row per id (`engine.write.upsert`), writes the rows as fragments of their tables and shuffles their
-keys for `validate`. Only columns that are absent from a record are read from committed rows.
+these ids, makes one row per id (`engine.write.upsert`), writes the rows as fragments of their tables and shuffles the
+keys that `validate` reads. Columns that are absent from a record come with the committed rows from `scan`, which reads
+them fragment by fragment. Without an id filter, they are read by row id.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from omnigraph.pipeline.validate_task import (
     MATCHES,
     ROW_ID,
     STORED,
+    VALUE,
     RoundPlan,
     in_order,
     read_plan,
@@ -47,7 +49,7 @@ from omnigraph.pipeline.validate_task import (
 from omnigraph.pipeline.violations import LocatedViolation, PackedError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.lance.fragments import NewFragment, write_new_fragments
+from omnigraph.storage.lance.fragments import NewFragment, RowIds, write_new_fragments
 from omnigraph.table_key import TableKey
 
 
@@ -56,8 +58,9 @@ class CompletedTable:
     """The rows of one table in one bucket.
 
     `origins` names the file with, for each row of `fragments` in order, its position, the row id of the row it replaces
-    and the positions of all its records. `replaced` names the file with the addresses of replaced rows. `lacking` has,
-    for each row without a required property, the positions of its records, the property and the id of the row.
+    and the positions of all its records; it is written only if rows can be set aside. `replaced` names the file with
+    the addresses of replaced rows. `lacking` has, for each row without a required property, the positions of its
+    records, the property and the id of the row.
     """
 
     fragments: list[NewFragment] = field(default_factory=list)
@@ -128,7 +131,8 @@ class _BucketMerge:
         self.records, self.given, self.positions = self._read(shuffles.get(Shuffle(RECORDS, key, ("id",)), ()), number)
         matches = read_bucket(job, shuffles.get(Shuffle(MATCHES, key, ("id",)), ()), number)
         empty = pa.table({"id": pa.array([], pa.utf8()), **{n: pa.array([], pa.uint64()) for n in (ROW_ID, ADDRESS)}})
-        self.matches = pa.Table.from_batches(matches).select(["id", ROW_ID, ADDRESS]) if matches else empty
+        self.matches = pa.Table.from_batches(matches) if matches else empty
+        self.wanted = frozenset(plan.written)
 
     def _read(self, names: Sequence[str], number: int) -> tuple[pa.Table, dict[str, pa.Array], Positions]:
         schema = pa.schema([column.with_nullable(True) for column in table_schema(self.type)])
@@ -160,11 +164,14 @@ class _BucketMerge:
         rows = folded.table
         if self.made is not None:
             rows = rows.append_column(MADE, self.made.take(pa.array(folded.last)))
-        add_shuffles(done.shuffles, shuffle_rows(self.job, self.type, rows, positions, fresh=False))
+        add_shuffles(done.shuffles, shuffle_rows(self.job, self.type, rows, positions, fresh=False, wanted=self.wanted))
         self._write(done, made, folded, positions)
         return made
 
     def _committed(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The committed rows with some ids; other rows may be among them."""
+        if all(f"{VALUE}{name}" in self.matches.column_names for name in columns):
+            return pa.table({"id": self.matches["id"], **{name: self.matches[f"{VALUE}{name}"] for name in columns}})
         rows = self.matches.filter(pc.is_in(self.matches["id"], value_set=ids))
         return self.job.table(self.key).take_rows(rows[ROW_ID].to_pylist(), list(dict.fromkeys(["id", *columns])))
 
@@ -182,7 +189,7 @@ class _BucketMerge:
         # Only the first rows of a fragment can take over row ids.
         order = np.concatenate([np.flatnonzero(replaces), np.flatnonzero(~replaces)])
         hits = self.matches.take(one_array(found.take(pa.array(order[: replaces.sum()]))))
-        row_ids = hits[ROW_ID].to_pylist()
+        row_ids = hits[ROW_ID].to_numpy()
         table = self.job.table(self.key)
         step = tuning.current.staged_rows
         for start in range(0, len(order), step):
@@ -190,20 +197,18 @@ class _BucketMerge:
             fragments = write_new_fragments(table, some, row_ids[start : start + step])
             list_files(self.job, self.key, fragments)
             made.fragments += fragments
-        made.origins = self._write_origins(folded, positions, order, row_ids)
+        if self.job.collect:
+            made.origins = self._write_origins(folded, positions, order, row_ids)
         made.replaced = write_replaced(self.job, hits[ADDRESS], pa.chunked_array([positions[order[: len(row_ids)]]]))
 
-    def _write_origins(
-        self, folded: MergedRows, positions: Positions, order: Positions, row_ids: list[int]
-    ) -> str | None:
-        fresh: list[int | None] = [None] * (len(order) - len(row_ids))
+    def _write_origins(self, folded: MergedRows, positions: Positions, order: Positions, row_ids: RowIds) -> str | None:
         records = pa.nulls(len(order), pa.list_(pa.int64()))
         if folded.records is not None:
             taken = folded.records.take(pa.array(order))
             records = pa.ListArray.from_arrays(taken.offsets, pa.array(self.positions[taken.flatten().to_numpy()]))
         columns = {
             POSITION: pa.array(positions[order]),
-            ROW_ID: pa.array([*row_ids, *fresh], pa.uint64()),
+            ROW_ID: pa.concat_arrays([pa.array(row_ids), pa.nulls(len(order) - len(row_ids), pa.uint64())]),
             RECORDS: records,
         }
         return write_buckets(self.job, "origins", pa.table(columns), np.zeros(len(order), np.int64))

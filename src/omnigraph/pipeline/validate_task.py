@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation
 from omnigraph.engine.write.upsert import Positions
 from omnigraph.operations.load.load_rules import RejectReason, refused_ids, repeated_records
@@ -35,6 +36,8 @@ MATCHES = "matches"
 """Shuffle kind: committed rows that may have the id of a written row."""
 
 ROW_ID, ADDRESS, OFFSET = "_rowid", "_rowaddr", "offset"
+VALUE = "value:"
+"""Prefix of the columns of committed rows that a merge keeps."""
 _IS_REPLACED = "is_replaced"
 _OFFSET_MASK = 0xFFFFFFFF
 CheckId = tuple[int, int, int]
@@ -51,6 +54,8 @@ class RoundPlan:
     repeats: list[str] = field(default_factory=list)
     admit: list[str] = field(default_factory=list)
     """Tables whose written ids must be new."""
+    written: list[Shuffle] = field(default_factory=list)
+    """The shuffles of the rows of a merge that checks read."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class ScanWork:
 
     `replaced` names the files that list replaced rows; a row whose replacement is in `excluded` stays. With
     `all_replaced` all rows are replaced. `among` names files of written ids: rows with other ids are mostly filtered
-    out.
+    out. The columns `values` of the other rows are shuffled with them.
     """
 
     table_key: str
@@ -70,6 +75,7 @@ class ScanWork:
     excluded: list[int] = field(default_factory=list)
     all_replaced: bool = False
     among: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -104,29 +110,67 @@ def scan(job: Job, work: ScanWork) -> dict[Shuffle, list[str]]:
     """Shuffle the rows of stored fragments: those that stay and, where known, those that are replaced."""
     among = IdFilter(one_array(pa.concat_tables(_whole_files(job, work.among))["id"])) if work.among else None
     made: dict[Shuffle, list[str]] = {}
-    found = [rows for fragment in work.fragments if (rows := _stored_rows(job, work, *fragment, among)) is not None]
-    if not found:
-        return made
-    rows = pa.concat_tables(found)
-    is_replaced = rows[_IS_REPLACED]
-    for by in work.by:
-        identity = [ROW_ID, ADDRESS] if work.kind == MATCHES else []
-        taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity])
-        shuffle = Shuffle(work.kind, work.table_key, by)
-        add_shuffles(made, [(shuffle, write_shuffle(job, shuffle, taken.filter(pc.invert(is_replaced))))])
-        replaced = Shuffle(REPLACED, work.table_key, by)
-        add_shuffles(made, [(replaced, write_shuffle(job, replaced, taken.filter(is_replaced)))])
+    held: list[pa.Table] = []
+    for fragment_id, number in work.fragments:
+        rows = _stored_rows(job, work, fragment_id, among)
+        if rows.num_rows:
+            held.append(_with_positions(job, work, rows, fragment_id, number))
+        if sum(some.nbytes for some in held) >= tuning.current.staged_bytes:
+            _shuffle_stored(job, work, held, made)
+            held = []
+    if held:
+        _shuffle_stored(job, work, held, made)
     return made
 
 
-def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among: IdFilter | None) -> pa.Table | None:
-    """The shuffled columns of a fragment, with the position of each row and whether it is replaced."""
-    columns = dict.fromkeys(["id", *(column for by in work.by for column in by), ADDRESS])
+def _stored_rows(job: Job, work: ScanWork, fragment_id: int, among: IdFilter | None) -> pa.Table:
+    """The columns of a fragment that are shuffled, with the address of each row."""
+    table = job.table(work.table_key)
     extra = [ROW_ID] if work.kind == MATCHES else []
-    batches = list(read_fragment(job.table(work.table_key), fragment_id, [*columns, *extra]))
-    if not batches:
-        return None
-    rows = pa.Table.from_batches(batches if among is None else [among.filter_rows(batch) for batch in batches])
+    columns = [*dict.fromkeys(["id", *(column for by in work.by for column in by)]), ADDRESS, *extra]
+    batches = read_fragment(table, fragment_id, columns)
+    if among is None:
+        return _as_table(batches, columns)
+    known: list[np.ndarray[Any, np.dtype[np.bool_]]] = []
+    hits: list[pa.RecordBatch] = []
+    for batch in batches:
+        known.append(among.is_known(batch["id"]))
+        hits.append(batch.filter(pa.array(known[-1])))
+    rows = _as_table(hits, columns)
+    if not work.values or not rows.num_rows:
+        return rows
+    is_hit = np.concatenate(known)
+    if rows.num_rows * tuning.current.scanned_rows_per_hit < len(is_hit):
+        taken = table.take_rows(rows[ROW_ID].to_pylist(), [*work.values, ROW_ID])
+        order = pc.index_in(rows[ROW_ID], value_set=one_array(taken[ROW_ID]))
+        values = taken.take(order)
+    else:
+        values = _filtered(
+            read_fragment(table, fragment_id, work.values, batch_size=table.batch_rows(work.values)), is_hit
+        )
+    for name in work.values:
+        rows = rows.append_column(f"{VALUE}{name}", values[name])
+    return rows
+
+
+def _as_table(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> pa.Table:
+    found = list(batches)
+    return pa.Table.from_batches(found) if found else pa.table({name: pa.array([], pa.null()) for name in columns})
+
+
+def _filtered(batches: Iterable[pa.RecordBatch], is_hit: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Table:
+    """The rows of a fragment that are hits."""
+    found: list[pa.RecordBatch] = []
+    start = 0
+    for batch in batches:
+        found.append(batch.filter(pa.array(is_hit[start : start + batch.num_rows])))
+        start += batch.num_rows
+    assert start == len(is_hit), "both scans of a fragment read the same rows"
+    return pa.Table.from_batches(found)
+
+
+def _with_positions(job: Job, work: ScanWork, rows: pa.Table, fragment_id: int, number: int) -> pa.Table:
+    """Add the position of each row and whether it is replaced."""
     offsets = (rows[ADDRESS].to_numpy() & np.uint64(_OFFSET_MASK)).astype(np.int64)
     is_replaced = np.full(len(offsets), work.all_replaced)
     replaced = read_replaced(job, work.replaced, fragment_id, work.excluded)
@@ -134,6 +178,22 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, number: int, among:
         is_replaced = np.isin(offsets, replaced)
     positions = pa.array(offsets + (COMMITTED + position_of(number, 0)), pa.int64())
     return rows.append_column(POSITION, positions).append_column(_IS_REPLACED, pa.array(is_replaced))
+
+
+def _shuffle_stored(job: Job, work: ScanWork, found: list[pa.Table], made: dict[Shuffle, list[str]]) -> None:
+    rows = pa.concat_tables(found)
+    is_replaced = rows[_IS_REPLACED]
+    any_replaced = pc.any(is_replaced).as_py()
+    for by in work.by:
+        identity = [ROW_ID, ADDRESS] if work.kind == MATCHES else []
+        values = [f"{VALUE}{name}" for name in work.values]
+        taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity, *values])
+        shuffle = Shuffle(work.kind, work.table_key, by)
+        remaining = taken.filter(pc.invert(is_replaced)) if any_replaced else taken
+        add_shuffles(made, [(shuffle, write_shuffle(job, shuffle, remaining))])
+        if any_replaced:
+            replaced = Shuffle(REPLACED, work.table_key, by)
+            add_shuffles(made, [(replaced, write_shuffle(job, replaced, taken.filter(is_replaced)))])
 
 
 def write_replaced(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedArray) -> str | None:

@@ -85,12 +85,12 @@ class Validation:
 
     def run(self) -> Outcome:
         """Validate until no violation is left."""
+        self._plain, self._late = self._rule_checks()
         if self.job.mode == "merge":
             self._complete()
         else:
             self._drop_repeats()
             self._scan({key: [("id",)] for key in self._matching_tables()}, MATCHES)
-        self._plain, self._late = self._rule_checks()
         self._scan(self._stored(self._plain))
         self._scan(self._dropped(self._plain), all_replaced=True)
         load_rules.validate_load(self, set_aside=self.job.collect)
@@ -163,9 +163,16 @@ class Validation:
         self._refuse_lacking()
 
     def _run_buckets(self, step: str, task: Callable[[Job, tuple[int, str]], T], keys: Sequence[str]) -> Iterator[T]:
-        name = write_plan(self.job, RoundPlan(sorted(self.shuffles.items()), list(keys)))
+        plan = RoundPlan(sorted(self.shuffles.items()), list(keys), written=self._checked_shuffles())
+        name = write_plan(self.job, plan)
         work = [(number, name) for number in range(self.job.buckets)]
         return self.runner.run(step, task, self.job, work, at_once=self.job.at_once)
+
+    def _checked_shuffles(self) -> list[Shuffle]:
+        """The shuffles of written rows that the checks read."""
+        checks = [self.job.rules[rule].steps[step][number] for rule, step, number in (*self._plain, *self._late)]
+        found = {Shuffle(WRITTEN, key, by) for check in checks for key, by in check.by.items()}
+        return sorted(one for one in found if one.table_key in self.staging.tables)
 
     def _refuse_lacking(self) -> None:
         """Raise the first row without a required property, or set all of them aside."""
@@ -226,6 +233,9 @@ class Validation:
     def _can_fail(self, check: RuleCheck) -> bool:
         """True if a check can find a violation. A load removes rows only by replacing a whole table."""
         named = check.written in self.staging.tables
+        if self.job.mode == "merge" and not check.stored and check.by == {check.written: ("id",)}:
+            # Compares the ids of written rows. A merge writes one row per id.
+            return False
         return named and (not check.on_loss or self.job.mode == "overwrite")
 
     def _stored(self, checks: Iterable[CheckId]) -> dict[str, list[tuple[str, ...]]]:
@@ -267,11 +277,14 @@ class Validation:
                 (fragment_id, number) for number, (fragment_id, _) in enumerate(stored_fragments(self.job.table(key)))
             ]
             among = self._written_id_files(key) if kind == MATCHES else []
+            values = self._kept_columns(key) if among else []
             # Each task reads all written ids first, so there is one task per worker.
             taken = shares(fragments, self.runner) if among else [[fragment] for fragment in fragments]
             names = (replaced or {}).get(key, [])
             excluded = sorted(self.staging.tables[key].excluded) if names else []
-            work += [ScanWork(key, list(some), missing, kind, names, excluded, all_replaced, among) for some in taken]
+            work += [
+                ScanWork(key, list(some), missing, kind, names, excluded, all_replaced, among, values) for some in taken
+            ]
         for made in self.runner.run("scan", scan, self.job, work):
             for shuffle, files in made.items():
                 self.shuffles.setdefault(shuffle, []).extend(files)
@@ -282,6 +295,13 @@ class Validation:
         few = self.staging.tables[key].rows * _ID_BYTES <= held
         kind = GIVEN_IDS if self.job.mode == "merge" else WRITTEN
         return self.shuffles.get(Shuffle(kind, key, ("id",)), []) if few else []
+
+    def _kept_columns(self, key: str) -> list[str]:
+        """The columns that a merge takes from committed rows; none if they include a Blob, which is read by row id."""
+        absent = sorted(self.staging.tables[key].absent)
+        properties = self._type(key).properties
+        blobs = any(name in properties and properties[name].type.scalar == "Blob" for name in absent)
+        return [] if blobs else absent
 
     # -- rounds ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from omnigraph.engine import tuning
 from omnigraph.errors import Conflict, ConstraintViolation, ExpectedVersionMismatch, KeyConflict
 from omnigraph.graph import Graph
 from omnigraph.operations.load.load_request import LoadRequest
@@ -81,10 +82,10 @@ def test_upsert_keeps_row_ids(graph, tmp_path):
 
 
 def test_moved_branch_is_validated_again_but_not_read_again(graph, tmp_path):
-    runner = Interfering("check", lambda: reopened(graph).load([shelf("c", note="first")], mode="append"))
+    runner = Interfering("finalize", lambda: reopened(graph).load([shelf("c", note="first")], mode="append"))
     bulk(graph, tmp_path, [shelf("c", note="second"), shelf("d")], runner=runner)
     assert runner.steps.count("read") == 1
-    assert runner.steps.count("check") == 2
+    assert runner.steps.count("merge") == 2
     assert rows_of(graph, "Shelf")["c"]["note"] == "second"
     assert graph.verify() == []
 
@@ -97,14 +98,14 @@ def test_concurrent_rows_are_validated(graph, tmp_path):
 
 def test_input_is_read_again_after_a_schema_change(graph, tmp_path):
     longer = SHELVES.replace("cap: I32?", "cap: I32?  wide: Bool?")
-    runner = Interfering("check", lambda: reopened(graph).apply_schema(longer))
+    runner = Interfering("finalize", lambda: reopened(graph).apply_schema(longer))
     bulk(graph, tmp_path, [shelf("c")], runner=runner)
     assert runner.steps.count("read") == 2
     assert rows_of(graph, "Shelf")["c"] == {"code": "c", "note": None, "cap": None, "wide": None}
 
 
 def test_load_with_expected_version_does_not_start_over(graph, tmp_path):
-    runner = Interfering("check", lambda: reopened(graph).load([shelf("c")], mode="append"))
+    runner = Interfering("finalize", lambda: reopened(graph).load([shelf("c")], mode="append"))
     with pytest.raises(ExpectedVersionMismatch):
         bulk(graph, tmp_path, [shelf("d")], runner=runner, expected_versions={"node:Shelf": 2})
     assert ids_of(graph, "Shelf") == ["a", "b", "c"]
@@ -124,7 +125,7 @@ def test_interrupted_load_leaves_no_file(graph, tmp_path):
 
     before = data_files(graph)
     with pytest.raises(KeyboardInterrupt):
-        bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("check", interrupt))
+        bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("finalize", interrupt))
     assert data_files(graph) == before
     assert leftovers(graph) == []
 
@@ -146,6 +147,31 @@ def test_small_input_has_one_bucket(graph, tmp_path):
     tasks: dict[str, list[int]] = {}
     bulk(graph, tmp_path, [shelf("c"), beside("a", "c")], runner=Wide())
     assert (tasks["merge"], tasks["check"]) == ([1], [1])
+
+
+def test_merge_of_nodes_compares_no_rows(graph, tmp_path):
+    """A merge writes one row per id, so their keys are not compared again."""
+    runner = Interfering("never", lambda: None)
+    bulk(graph, tmp_path, [shelf("a", note="new"), shelf("c"), shelf("c", cap=4)], runner=runner)
+    assert "check" not in runner.steps
+    assert rows_of(graph, "Shelf")["c"] == {"code": "c", "note": None, "cap": 4}
+
+
+@pytest.mark.parametrize("scanned", [0, 1_000], ids=["by row id", "by scan"])
+@pytest.mark.parametrize("held", [1, 1 << 20], ids=["many files", "one file"])
+def test_merge_keeps_the_values_of_fragments_with_deleted_rows(tmp_path, scanned, held):
+    graph = new_graph(tmp_path, SHELVES)
+    for first in (0, 50):
+        graph.load([shelf(f"s{n}", note=f"note {n}", cap=n) for n in range(first, first + 50)], mode="append")
+    graph.mutate("query q() { delete Shelf where cap < 30 }")
+    with tuning.replaced(scanned_rows_per_hit=scanned, staged_bytes=held):
+        changed = [shelf(f"s{n}", note="changed") for n in range(0, 100, 3)]
+        bulk(graph, tmp_path, [*changed, shelf("s31", cap=7)])
+    expected = {f"s{n}": (f"note {n}", n) for n in range(30, 100)}
+    expected |= {f"s{n}": ("changed", n if n >= 30 else None) for n in range(0, 100, 3)}
+    expected["s31"] = ("note 31", 7)
+    assert {id_: (row["note"], row["cap"]) for id_, row in rows_of(graph, "Shelf").items()} == expected
+    assert graph.verify() == []
 
 
 def test_repeated_job_makes_one_commit(graph, tmp_path):

@@ -107,7 +107,7 @@ def test_live_load_survives_a_recovery_with_another_clock(graph, tmp_path, minut
         process.join(60)
         assert process.exitcode == 0
 
-    bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("check", recover_elsewhere))
+    bulk(graph, tmp_path, [shelf("c"), shelf("d")], runner=Interfering("finalize", recover_elsewhere))
     assert answers.get(timeout=10) == ([], [])
     assert ids_of(graph, "Shelf") == ["a", "b", "c", "d"]
     assert graph.verify() == []
@@ -138,7 +138,7 @@ def test_fenced_live_load_starts_over(graph, tmp_path, monkeypatch, step):
 
 
 def test_fenced_load_with_expected_commit_fails(graph, tmp_path, monkeypatch):
-    runner = Interfering("check", lambda: fence_live_job(graph, monkeypatch))
+    runner = Interfering("merge", lambda: fence_live_job(graph, monkeypatch))
     before = graph.snapshot().commit_id
     with pytest.raises(HeadMoved, match="aborted"):
         bulk(graph, tmp_path, [shelf("c")], runner=runner, if_commit=before)

@@ -9,7 +9,7 @@ A load in memory and the tasks of a bulk load use the same functions, on all rec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +75,15 @@ def match_edges(
     given = np.zeros(records.num_rows, np.bool_)
     given[places.to_numpy()] = True
     return pc.replace_with_mask(ids, pa.array(given), pc.coalesce(found, shared))
+
+
+def committed_columns(type_: NodeType | EdgeType, given: Collection[str]) -> set[str]:
+    """Return the columns of committed rows that `merge_records` may read if some records lack the columns `given`.
+
+    A text with a vector is read to find out whether it changes.
+    """
+    embeds = type_.embeds.items() if isinstance(type_, NodeType) else ()
+    return {*given, *(embed.source for target, embed in embeds if target in given)}
 
 
 # -- records applied in order ------------------------------------------------------------------------

@@ -4,7 +4,7 @@ A worker opens the table at the version that its job pinned, writes fragments be
 No reader sees them. The driver of the job collects the descriptions in a `PreparedFragments` change, which is staged,
 promoted and published like any other change. If that does not happen, the fragments are unreferenced files.
 
-Descriptions are plain text, so they can be sent between processes.
+Descriptions are plain data, so they can be sent between processes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from omnigraph.checkpoints import checked
 from omnigraph.storage.files.layout import detached_manifest
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table
 
 ROWS_PER_FRAGMENT_MAX = 1_000_000
+RowIds = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class NewFragment:
     files: tuple[str, ...]
     digests: tuple[tuple[str, str], ...] = ()
     """File and digest of every file that was written, including the files of large values."""
+    row_ids: bytes = b""
+    """The row ids that the first rows keep, as 64-bit numbers. In the text of Lance, a row id takes 12 to 30 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +59,21 @@ class PreparedFragments:
     replaces: bool = False
 
 
-def write_new_fragments(table: Table, rows: pa.Table, row_ids: Sequence[int] = ()) -> tuple[NewFragment, ...]:
+def write_new_fragments(table: Table, rows: pa.Table, row_ids: RowIds | None = None) -> tuple[NewFragment, ...]:
     """Write rows as fragments of a table; the first rows keep the row ids in `row_ids`."""
     if not rows.num_rows:
         return ()
-    limit = rows.num_rows if row_ids else ROWS_PER_FRAGMENT_MAX
+    kept = b"" if row_ids is None else row_ids.astype(np.uint64).tobytes()
+    limit = rows.num_rows if kept else ROWS_PER_FRAGMENT_MAX
     try:
         written = lance.fragment.write_fragments(
             table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit
         )
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
-    if row_ids:
+    if kept:
         assert len(written) == 1, "rows that keep their identity are written in one fragment"
-    return tuple(_with_digests(table, _described(metadata, row_ids)) for metadata in written)
+    return tuple(_with_digests(table, _described(metadata, kept)) for metadata in written)
 
 
 def _with_digests(table: Table, fragment: NewFragment) -> NewFragment:
@@ -77,11 +83,17 @@ def _with_digests(table: Table, fragment: NewFragment) -> NewFragment:
     return replace(fragment, digests=tuple(found.items()))
 
 
-def _described(metadata: lance.fragment.FragmentMetadata, row_ids: Sequence[int]) -> NewFragment:
-    if row_ids:
-        metadata.row_id_meta = lance.fragment.RowIdSequence(list(row_ids)).to_inline_metadata()
+def _described(metadata: lance.fragment.FragmentMetadata, row_ids: bytes) -> NewFragment:
     files = tuple(f"data/{file.path}" for file in metadata.files)
-    return NewFragment(_text(metadata), metadata.physical_rows, files)
+    return NewFragment(_text(metadata), metadata.physical_rows, files, row_ids=row_ids)
+
+
+def _metadata(new: NewFragment) -> lance.fragment.FragmentMetadata:
+    metadata = lance.fragment.FragmentMetadata.from_json(new.metadata)
+    if new.row_ids:
+        row_ids = np.frombuffer(new.row_ids, np.uint64).tolist()
+        metadata.row_id_meta = lance.fragment.RowIdSequence(row_ids).to_inline_metadata()
+    return metadata
 
 
 def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
@@ -89,7 +101,7 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
     try:
         if table.blobs:
             # Large values can be read through a version only. This detached version is never visible to readers.
-            operation = lance.LanceOperation.Append([lance.fragment.FragmentMetadata.from_json(new.metadata)])
+            operation = lance.LanceOperation.Append([_metadata(replace(new, row_ids=b""))])
             dataset = lance.LanceDataset.commit(
                 table.dataset, lance.Transaction(table.version, operation), detached=True
             )
@@ -157,7 +169,7 @@ def delete_files(store: TableStore, folder: str, files: Iterable[str]) -> None:
 
 def prepared_transaction(table: Table, change: PreparedFragments) -> lance.Transaction | None:
     """Return the change as one transaction on the base version of its fragments; None if it changes nothing."""
-    new = [lance.fragment.FragmentMetadata.from_json(fragment.metadata) for fragment in change.new]
+    new = [_metadata(fragment) for fragment in change.new]
     if change.replaces:
         if not new and not table.row_count:
             return None
