@@ -32,7 +32,7 @@ def test_the_next_process_uses_the_structures_of_the_last(s3, environ, tmp_path,
     (folder,) = (tmp_path / "cache" / "graphs").iterdir()
     assert folder.stat().st_mode & 0o077 == 0
     assert any(folder.iterdir())
-    monkeypatch.setattr(adjacency, "build", lambda *_: pytest.fail("built again"))
+    monkeypatch.setattr(adjacency, "write_targets", lambda *_: pytest.fail("built again"))
     assert list(og.open(uri, read_only=True, environ=environ).query(HOPS)) == expected
 
 

@@ -198,7 +198,7 @@ def test_a_bulk_load_of_edges_builds_the_neighbours_of_both_directions(tmp_path,
     graph.load(links(200, 220), mode="append")
     graph.optimize()
     assert edges_of("out") == edges_of("in") == 220
-    monkeypatch.setattr(adjacency, "build", lambda *_: pytest.fail("a query built the neighbours"))
+    monkeypatch.setattr(adjacency, "write_targets", lambda *_: pytest.fail("a query built the neighbours"))
     out = 'query q() { match { $a: Item { name: "i1" }  $a link $b } return { count($b) as n } }'
     assert reopened(graph).query(out).to_rows()[0]["n"] > 0
     assert expected[0]["n"] > 0

@@ -9,15 +9,15 @@ disk, is reused if the later version still contains its fragments.
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.csr import (
@@ -28,9 +28,13 @@ from omnigraph.engine.adjacency.csr import (
     build_edge_rows,
     contains,
     high,
+    loops_of,
     low,
+    write_edge_rows,
+    write_targets,
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
+from omnigraph.engine.adjacency.edge_ends import NodeIds, number_ends
 from omnigraph.engine.adjacency.edge_rows_overlay import EdgeRowsOverlay, SparseEdgeRows, oriented_edges
 from omnigraph.engine.adjacency.incremental import (
     AdjacencyChanges,
@@ -40,7 +44,6 @@ from omnigraph.engine.adjacency.incremental import (
     changed_edges,
     changes_max,
     changes_since,
-    dangling,
     mapped_ends,
     removed_pairs,
 )
@@ -49,7 +52,7 @@ from omnigraph.engine.cache.build_turn import build_turn
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
-from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.errors import Hint, LimitReached
 from omnigraph.query.plan.ir import Direction
 
 AnyCsr = Csr | CsrOverlay
@@ -172,12 +175,26 @@ class EdgeAdjacency:
             found = self._updated(self._load(direction), direction) if shared else None
             if found is not None:
                 return found
-            near, far = _oriented(src, dst, direction)
             with self._logged(f"building the CSR of {len(src):,} edges"):
-                csr = build(near, far, self._near(direction).row_count)
-            loops = np.unique(src[src == dst]).astype(np.int64)
-            offsets, targets, loops = self._save(direction, (csr.offsets, csr.targets, loops))
+                kept = self._write(direction, partial(self._write_neighbours, direction, (src, dst)))
+                if kept is None:
+                    self._check_memory(len(src) * (8 if direction == "both" else 4))
+                    near, far = _oriented(src, dst, direction)
+                    csr = build(near, far, self._near(direction).row_count)
+                    kept = self._save(direction, (csr.offsets, csr.targets, loops_of(src, dst)))
+        offsets, targets, loops = kept
         return Csr(offsets, targets), loops
+
+    def _write_neighbours(self, direction: Direction, ends: Ends, writer: disk_cache.EntryWriter) -> None:
+        src, dst = ends
+        pairs = [_oriented(src, dst, one) for one in (("out", "in") if direction == "both" else (direction,))]
+        with writer.streams({"targets": np.dtype(np.int32)}) as files:
+            write = files["targets"].write
+            offsets = write_targets(
+                pairs, self._near(direction).row_count, lambda part: write(part.tobytes()), self._memory
+            )
+        writer.put("offsets", offsets)
+        writer.put("loops", loops_of(src, dst))
 
     def _updated(self, built: BuiltAdjacency | None, direction: Direction) -> tuple[AnyCsr, Numbers] | None:
         return self._overlaid(built, direction) if built is not None else None
@@ -215,14 +232,32 @@ class EdgeAdjacency:
         ends = self._updated_ends(self._base("ends"))
         if ends is not None:
             return ends
-        ids = self._source_nodes.column("id"), self._target_nodes.column("id")
+        # A thread with the turn must not wait for one without it: it may read a column.
+        sources = NodeIds(self._source_nodes, self._memory)
+        targets = sources if self.joins_one_table else NodeIds(self._target_nodes, self._memory)
         with self._turn() as shared:
             ends = self._updated_ends(self._load("ends")) if shared else None
             if ends is not None:
                 return ends
             with self._logged(f"resolving the ends of {self.edges.row_count:,} edges"):
-                ends = (_numbers(self.edges, "src", ids[0]), _numbers(self.edges, "dst", ids[1]))
-            src, dst = self._save("ends", ends)
+                kept = self._write("ends", partial(self._write_ends, sources, targets))
+                if kept is None:
+                    kept = self._save("ends", self._ends_in_memory(sources, targets))
+        src, dst = kept
+        return src, dst
+
+    def _write_ends(self, sources: NodeIds, targets: NodeIds, writer: disk_cache.EntryWriter) -> None:
+        scratch = writer.scratch()
+        for name, ids in (("src", sources), ("dst", targets)):
+            with writer.mapped(name, (self.edges.row_count,), np.dtype(np.int32)) as numbers:
+                number_ends(self.edges, name, ids, numbers, scratch)
+
+    def _ends_in_memory(self, sources: NodeIds, targets: NodeIds) -> Ends:
+        self._check_memory(8 * self.edges.row_count)
+        src, dst = np.empty(self.edges.row_count, np.int32), np.empty(self.edges.row_count, np.int32)
+        with tempfile.TemporaryDirectory(prefix="omnigraph-ends-") as scratch:
+            number_ends(self.edges, "src", sources, src, Path(scratch))
+            number_ends(self.edges, "dst", targets, dst, Path(scratch))
         return src, dst
 
     def _updated_ends(self, built: BuiltAdjacency | None) -> Ends | None:
@@ -245,9 +280,26 @@ class EdgeAdjacency:
             return found
         src, dst = self.ends()
         near, far, rows = oriented_edges(src, dst, np.arange(len(src), dtype=np.int32), direction)
+        count = self._near(direction).row_count
+
+        def write(writer: disk_cache.EntryWriter) -> None:
+            kind = np.dtype(np.int32)
+            with writer.streams({"edges": kind, "targets": kind}) as files:
+
+                def add(some: I32, ends: I32) -> None:
+                    files["edges"].write(some.tobytes())
+                    files["targets"].write(ends.tobytes())
+
+                offsets = write_edge_rows(near, far, rows, count, add, self._memory)
+            writer.put("offsets", offsets)
+
         with self._logged(f"building the incident edges of {len(src):,} edges"):
-            complete = build_edge_rows(near, far, rows, self._near(direction).row_count)
-        return EdgeRows(*self._save(kind, (complete.offsets, complete.edges, complete.targets)))
+            kept = self._write(kind, write)
+            if kept is None:
+                self._check_memory(8 * len(near))
+                complete = build_edge_rows(near, far, rows, count)
+                kept = self._save(kind, (complete.offsets, complete.edges, complete.targets))
+        return EdgeRows(*kept)
 
     def _overlaid_edge_rows(self, built: BuiltAdjacency, direction: Direction) -> AnyEdgeRows | None:
         found = self._changes(built, tuning.current.adjacency_overlay_share)
@@ -290,12 +342,61 @@ class EdgeAdjacency:
         large = self.edges.row_count >= tuning.current.adjacency_disk_edges_min
         return build_turn(self._cache.turn_folder if large else None)
 
+    @property
+    def _memory(self) -> int | None:
+        """The memory of a build; None does not limit it."""
+        return None if self._cache.memory is None else self._cache.memory.build_bytes
+
+    def _check_memory(self, size: int) -> None:
+        """Raise `LimitReached` for a structure that is not kept on disk and exceeds the memory of a query."""
+        budget = self._cache.memory
+        if budget is not None and size > budget.query_bytes:
+            raise LimitReached(
+                f"the adjacency of {self.edges.row_count:,} edges needs about {size:,} bytes in memory; "
+                f"a query may use {budget.query_bytes:,}",
+                resource="bytes",
+                limit=budget.query_bytes,
+                actual=size,
+                hint=Hint(
+                    "call optimize() on a graph that is opened for writing, which keeps it on disk, or open the graph "
+                    "with more memory: og.open(uri, memory=…)",
+                    cli="run 'omnigraph optimize', which keeps it on disk, or set OMNIGRAPH_MEMORY to a larger size",
+                ),
+            )
+
+    def _write(self, kind: str, write: Callable[[disk_cache.EntryWriter], None]) -> Arrays | None:
+        """Write a large structure to disk in parts and return its arrays, mapped; None if it is not kept on disk."""
+        folder = self._cache.keep_in
+        if folder is None or self.edges.row_count < tuning.current.adjacency_disk_edges_min:
+            return None
+        about: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
+        layouts = self._layouts()
+        for name, layout in zip(_TABLES, layouts, strict=True):
+            layout.write(name, about, arrays)
+        try:
+            with disk_cache.writing_entry(folder, self._subject(kind), about) as writer:
+                write(writer)
+                for name, array in arrays.items():
+                    writer.put(name, array)
+        except OSError as error:
+            add_note(f"not kept: {error.strerror}")
+            return None
+        built = self._load(kind)
+        return built.arrays if built is not None and built.built_from_same(BuiltAdjacency(*layouts, ())) else None
+
+    def _layouts(self) -> tuple[FragmentLayout, FragmentLayout, FragmentLayout]:
+        return (
+            FragmentLayout.of(self.edges),
+            FragmentLayout.of(self._source_nodes),
+            FragmentLayout.of(self._target_nodes),
+        )
+
     def _save(self, kind: str, arrays: Arrays) -> Arrays:
         """Keep a structure for later versions; a large one on disk. Return its arrays, mapped if they are on disk."""
-        layouts = tuple(map(FragmentLayout.of, (self.edges, self._source_nodes, self._target_nodes)))
-        edges, sources, targets = layouts
+        layouts = self._layouts()
         what = self._subject(kind)
-        built = BuiltAdjacency(edges, sources, targets, arrays)
+        built = BuiltAdjacency(*layouts, arrays)
         self._cache.set_base(what, built)
         if self.edges.row_count >= tuning.current.adjacency_disk_edges_min:
             about: dict[str, Any] = {}
@@ -377,30 +478,3 @@ def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _End
     if direction == "both":
         return np.concatenate([src, dst]), np.concatenate([dst, src])
     return (dst, src) if direction == "in" else (src, dst)
-
-
-def _numbers(edges: TableData, name: str, ids: pa.Array) -> I32:
-    """Return the row numbers of the nodes at one end of all edges. The column is read in parts."""
-    numbers = np.empty(edges.row_count, np.int32)
-    end = missing = 0
-    for part in _parts(edges.stream(name)):
-        places = interruptible(partial(pc.index_in, part, value_set=ids), len(part) + len(ids))
-        missing += places.null_count
-        begin, end = end, end + len(part)
-        if not missing:
-            numbers[begin:end] = places.to_numpy()
-    if missing:
-        raise dangling(missing, edges)
-    return numbers
-
-
-def _parts(chunks: Iterator[pa.Array]) -> Iterator[pa.ChunkedArray]:
-    """Combine chunks to parts: a lookup hashes all ids for each part."""
-    waiting: list[pa.Array] = []
-    for chunk in chunks:
-        waiting.append(chunk)
-        if sum(map(len, waiting)) >= tuning.current.adjacency_ends_rows:
-            yield pa.chunked_array(waiting)
-            waiting = []
-    if waiting:
-        yield pa.chunked_array(waiting)

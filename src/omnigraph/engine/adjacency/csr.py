@@ -6,7 +6,7 @@ neighbour of a node occurs once; in `Csr` neighbours are in ascending order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -22,6 +22,10 @@ from omnigraph.fast_dataclass import dataclass
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 EMPTY: Numbers = np.zeros(0, np.int64)
+_SORTED_EDGE_BYTES = 40
+"""Memory per edge of a sort."""
+_PIECE = 1 << 22
+"""Values of a mapped array that are processed at a time."""
 Room = Callable[[int], None]
 """Called with the number of rows before they are produced; raises if there are too many."""
 
@@ -192,53 +196,109 @@ class EdgeRows:
 
 def build(near: Numbers | I32, far: Numbers | I32, count: int) -> Csr:
     """Build the CSR of pairs in any order; repeated pairs count once."""
+    targets: list[I32] = [np.zeros(0, np.int32)]
+    offsets = write_targets([(near, far)], count, targets.append)
+    return Csr(offsets, np.concatenate(targets))
+
+
+def write_targets(
+    pairs: Sequence[tuple[Numbers | I32, Numbers | I32]],
+    count: int,
+    write: Callable[[I32], object],
+    memory: int | None = None,
+) -> Numbers:
+    """Write the targets of the CSR of some (near, far) arrays in parts; return its offsets.
+
+    Repeated pairs count once. About `memory` bytes are used beside the degrees of the nodes.
+    """
     degrees = np.zeros(count, np.int64)
-    targets: list[I32] = []
-    for first, last, chosen in _node_ranges(near, count):
-        pairs = interruptible(partial(_distinct_pairs, near[chosen], far[chosen]), len(near))
-        degrees[first:last] = np.bincount(high(pairs) - first, minlength=last - first)
-        targets.append(low(pairs).astype(np.int32))
-    return Csr(_running(degrees), np.concatenate(targets) if targets else np.zeros(0, np.int32))
+    rows = sum(len(near) for near, _ in pairs)
+    for first, last, chosen in _node_ranges([near for near, _ in pairs], count, memory):
+        packed = [pack(near[some], far[some]) for (near, far), some in zip(pairs, chosen, strict=True)]
+        sorted_pairs = interruptible(partial(distinct, np.concatenate(packed) if len(packed) > 1 else packed[0]), rows)
+        degrees[first:last] = np.bincount(high(sorted_pairs) - first, minlength=last - first)
+        write(low(sorted_pairs).astype(np.int32))
+    return _running(degrees)
 
 
 def build_edge_rows(near: I32, far: I32, edges: I32, count: int) -> EdgeRows:
     """Build the incident edges of each node, in row order."""
-    parts: list[tuple[I32, I32]] = []
-    for _, _, chosen in _node_ranges(near, count):
+    none = np.zeros(0, np.int32)
+    rows: list[I32] = [none]
+    targets: list[I32] = [none]
+
+    def add(some: I32, ends: I32) -> None:
+        rows.append(some)
+        targets.append(ends)
+
+    offsets = write_edge_rows(near, far, edges, count, add)
+    return EdgeRows(offsets, np.concatenate(rows), np.concatenate(targets))
+
+
+def write_edge_rows(
+    near: I32, far: I32, edges: I32, count: int, write: Callable[[I32, I32], object], memory: int | None = None
+) -> Numbers:
+    """Write the incident edges of each node and their other ends in parts, in row order; return the offsets."""
+    degrees = np.zeros(count, np.int64)
+    for first, last, (chosen,) in _node_ranges([near], count, memory):
         some = near[chosen]
         # One sort of packed numbers is several times faster than a stable argsort.
         order = interruptible(partial(_stable_order, some), len(near))
-        parts.append((edges[chosen][order], far[chosen][order]))
-    none = np.zeros(0, np.int32)
-    rows, targets = (np.concatenate([none, *some]) for some in zip(*parts, strict=True)) if parts else (none, none)
-    return EdgeRows(_running(np.bincount(near, minlength=count)), rows, targets)
-
-
-def _distinct_pairs(near: Numbers | I32, far: Numbers | I32) -> U64:
-    return distinct(pack(near, far))
+        degrees[first:last] = np.bincount(some - first, minlength=last - first)
+        write(edges[chosen][order], far[chosen][order])
+    return _running(degrees)
 
 
 def _stable_order(values: I32) -> Numbers:
     return low(np.sort(pack(values, np.arange(len(values)))))
 
 
-def _node_ranges(near: Numbers | I32, count: int) -> Iterator[tuple[int, int, slice | Numbers]]:
+def _node_ranges(
+    near: Sequence[Numbers | I32], count: int, memory: int | None
+) -> Iterator[tuple[int, int, list[slice | Numbers]]]:
     """Divide the nodes into ranges with a bounded number of edges: (first node, node after the last, their edges).
 
-    The memory of a sort is then bounded. Only the edges of one node exceed the bound.
+    The edges are positions in each of the arrays. The memory of a sort is then bounded. Only the edges of one node
+    exceed the bound.
     """
     most = tuning.current.adjacency_sorted_edges
-    if len(near) <= most:
-        yield 0, count, slice(None)
+    most = most if memory is None else min(most, max(memory // _SORTED_EDGE_BYTES, 1))
+    if sum(map(len, near)) <= most:
+        yield 0, count, [slice(None)] * len(near)
         return
-    ends = np.cumsum(np.bincount(near, minlength=count))
+    ends = np.zeros(count, np.int64)
+    for part in (part for array in near for part in _pieces(array)):
+        ends += np.bincount(part, minlength=count)
+    np.cumsum(ends, out=ends)
     first = 0
     while first < count:
         checkpoint()
         before = int(ends[first - 1]) if first else 0
         last = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
-        yield first, last, np.flatnonzero((near >= first) & (near < last))
+        yield first, last, [_positions_between(array, first, last) for array in near]
         first = last
+
+
+def _positions_between(near: Numbers | I32, first: int, last: int) -> Numbers:
+    """Return the positions of the edges of a range of nodes."""
+    found: list[Numbers] = []
+    start = 0
+    for part in _pieces(near):
+        found.append(np.flatnonzero((part >= first) & (part < last)) + start)
+        start += len(part)
+    return np.concatenate([EMPTY, *found])
+
+
+def _pieces(array: Numbers | I32) -> Iterator[Numbers | I32]:
+    """Yield an array in pieces, so that temporary arrays are small."""
+    for start in range(0, len(array), _PIECE):
+        yield array[start : start + _PIECE]
+
+
+def loops_of(src: I32, dst: I32) -> Numbers:
+    """Return the nodes with an edge to themselves, ascending."""
+    found = [some[some == other] for some, other in zip(_pieces(src), _pieces(dst), strict=True)]
+    return np.unique(np.concatenate([EMPTY, *found])).astype(np.int64)
 
 
 def _running(degrees: Numbers) -> Numbers:

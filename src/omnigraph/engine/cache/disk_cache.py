@@ -154,6 +154,19 @@ class EntryWriter:
         self._kinds[name] = (kind, shape)
 
     @contextmanager
+    def mapped(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[AnyArray]:
+        """Map a new file for the values of an array that is written in any order."""
+        size = int(np.prod(shape, dtype=object)) * kind.itemsize
+        with self._opened(name) as file:
+            file.truncate(size)
+            array = np.memmap(self._path / name, kind, "r+", shape=shape) if size else np.zeros(shape, kind)
+            yield array
+            if isinstance(array, np.memmap):
+                array.flush()
+            file.seek(size)
+        self._kinds[name] = (kind, shape)
+
+    @contextmanager
     def streams(self, kinds: Mapping[str, np.dtype[Any]]) -> Iterator[dict[str, IO[bytes]]]:
         """Open a file for each of several arrays of one dimension; their lengths are those of the finished files."""
         with ExitStack() as stack:

@@ -119,7 +119,7 @@ def find(data: TableData, id_: str) -> int | None:
 
 def find_all(data: TableData, ids: Sequence[str]) -> Numbers | None:
     """Return the rows with these ids; None if one does not exist."""
-    if uses_segments(data) and data.is_few(len(ids)):
+    if uses_segments(data) and (data.is_few(len(ids)) or data.streams("id")):
         rows = id_segments(data).find_all(pa.array(ids, pa.utf8()))
         return None if (rows < 0).any() else rows
     if data.cache.newest(data, KEY) is not None:

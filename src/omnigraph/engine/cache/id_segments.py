@@ -135,18 +135,25 @@ def build_id_segments(data: TableData) -> None:
 def id_segments(data: TableData) -> IdSegments:
     """Return the id index of a version. Missing segments are built, and kept on disk if the graph can be written."""
 
-    def make(fragments: Sequence[int] | None) -> PackedIds:
-        packed = np.empty(sum(map(data.rows_in, range(len(data.fragments)) if fragments is None else fragments)), "u8")
+    def count(fragments: Sequence[int] | None) -> int:
+        return sum(map(data.rows_in, range(len(data.fragments)) if fragments is None else fragments))
+
+    def fill(packed: Packed, fragments: Sequence[int] | None) -> None:
         end = 0
         for ids in data.stream("id", fragments):
             begin, end = end, end + len(ids)
             packed[begin:end] = crc32_texts(ids, HASHED_BYTES).astype(np.uint64) << np.uint64(32)
             packed[begin:end] |= np.arange(begin, end, dtype=np.uint64)
         packed.sort()
+
+    def make(fragments: Sequence[int] | None) -> PackedIds:
+        packed = np.empty(count(fragments), np.uint64)
+        fill(packed, fragments)
         return PackedIds(packed)
 
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
-        writer.put(_PACKED, make(fragments).packed)
+        with writer.mapped(_PACKED, (count(fragments),), np.dtype(np.uint64)) as packed:
+            fill(packed, fragments)
 
     def read(entry: disk_cache.CacheEntry, row_count: int) -> PackedIds:
         packed = entry.arrays[_PACKED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from omnigraph.engine.exec.cancellation import add_note, paced
 from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.scalar_types.columns import comparable, stored_values
 
+_SAMPLES_PER_RANGE = 256
+"""Ids from which the ends of a range are chosen."""
+
 
 def id_ranks(data: ColumnSource) -> Numbers:
     """Return the rank of every row by id; in a union, equal ids of two types have different ranks."""
@@ -25,12 +29,54 @@ def id_ranks(data: ColumnSource) -> Numbers:
 
 
 def _ranks_in(data: ColumnSource) -> Numbers:
+    if isinstance(data, TableData) and data.union is None and data.streams("id"):
+        return _ranks_by_ranges(data)
     ranks = ranks_of(data.column("id"))
     if data.union is None:
         return ranks
     # Equal ids are ordered by type name; the members are in that order.
     kinds = data.union.member_of(np.arange(len(ranks)))
     return np.where(ranks >= 0, ranks * len(data.union.members) + kinds, -1)
+
+
+def _ranks_by_ranges(data: TableData) -> Numbers:
+    """Rank ids that do not fit the cache: those of one range of ids at a time, between ids of a sample.
+
+    The id column is read once for each range.
+    """
+    memory = data.cache.memory
+    size = data.column_bytes("id")
+    most = tuning.current.column_share_max * data.cache.bytes_max if memory is None else memory.build_bytes / 4
+    count = max(2, int(-(-size // most)))
+    add_note(f"ranked in {count} ranges of ids")
+    samples = max(min(data.row_count // 8, _SAMPLES_PER_RANGE * count), count)
+    rows = np.linspace(0, data.row_count - 1, samples).astype(np.int64)
+    sample = data.take("id", np.unique(rows)).sort()
+    ends = [sample[len(sample) * number // count] for number in range(1, count)]
+    ranks = np.empty(data.row_count, np.int64)
+    before = 0
+    for low, high in zip([None, *ends], [*ends, None], strict=True):
+        ids, numbers = _ids_between(data, low, high)
+        order = interruptible(partial(pc.sort_indices, ids), len(ids)).to_numpy()
+        ranks[numbers[order]] = np.arange(before, before + len(order))
+        before += len(order)
+    return ranks
+
+
+def _ids_between(data: TableData, low: pa.Scalar | None, high: pa.Scalar | None) -> tuple[pa.Array, Numbers]:
+    """Return the ids from `low` up to but without `high`, and their rows."""
+    ids: list[pa.Array] = []
+    rows: list[Numbers] = [np.zeros(0, np.int64)]
+    start = 0
+    for part in data.stream("id"):
+        inside = pa.repeat(True, len(part)) if low is None else pc.greater_equal(part, low)
+        if high is not None:
+            inside = pc.and_(inside, pc.less(part, high))
+        chosen = pc.indices_nonzero(inside)
+        ids.append(part.take(chosen))
+        rows.append(chosen.to_numpy().astype(np.int64) + start)
+        start += len(part)
+    return one_array(pa.chunked_array(ids, pa.utf8())), np.concatenate(rows)
 
 
 def id_ranks_of(bound: Binding) -> Numbers:
