@@ -137,6 +137,6 @@ def _table(corpus: Corpus) -> Any:
 def _build_again(corpus: Corpus, kind: str) -> None:
     """Remove the structures of a kind and build what is missing."""
     for about in (corpus.uri / "__cache").glob("*/about.json"):
-        if json.loads(about.read_bytes())["what"][0] == kind:
+        if json.loads(about.read_bytes())["entry"]["what"][0] == kind:
             shutil.rmtree(about.parent)
     corpus.open().ensure_indices()
