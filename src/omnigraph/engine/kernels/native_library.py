@@ -73,6 +73,8 @@ class NativeLibrary:
         return call
 
 
+_INLINED = (f"{__package__}.heaps", f"{__package__}.packed_bits")
+"""Modules whose functions loops call."""
 _SCALARS = {"int64": "c_int64", "float64": "c_double"}
 _LLVM = {"int64": "i64", "float64": "double"}
 
@@ -104,7 +106,7 @@ def _llvm_text(name: str, loop: Loop) -> str:
 
     scope = dict(loop.function.__globals__)
     for other, value in scope.items():
-        if isinstance(value, FunctionType) and value.__module__ == f"{__package__}.heaps":
+        if isinstance(value, FunctionType) and value.__module__ in _INLINED:
             scope[other] = njit(nogil=True, error_model="numpy")(value)
     own = FunctionType(loop.function.__code__, scope, name)
     parameters = [

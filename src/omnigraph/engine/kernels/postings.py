@@ -13,6 +13,7 @@ import numpy as np
 
 from omnigraph.engine.kernels.heaps import replace_least
 from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
+from omnigraph.engine.kernels.packed_bits import HEAD_WORDS, bits_at, block_at, mask_of
 
 RUN_BYTES_MAX = 40
 """Longer runs of ASCII letters and digits have no term."""
@@ -228,11 +229,7 @@ def _count(words: Any, start: int, stop: int) -> int:
     found = 0
     at = start
     while at < stop:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        size = (count - 1) * gap_bits + count * count_bits
-        at += 2 + ((size + 31) >> 5)
+        count, gap_bits, count_bits, at = block_at(words, at)
         if gap_bits > 32 or count_bits > 32 or at > stop:
             return -1
         found += count
@@ -243,26 +240,16 @@ def _decode(words: Any, start: int, stop: int, row_count: int, rows: Any, counts
     found = 0
     at = start
     while at < stop:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        size = (count - 1) * gap_bits + count * count_bits
-        row = np.int64(words[at + 1])
-        begin = at + 2
-        at = begin + ((size + 31) >> 5)
-        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
-        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        row, begin = np.int64(words[at + 1]), at + HEAD_WORDS
+        count, gap_bits, count_bits, at = block_at(words, at)
+        mask, count_mask = mask_of(gap_bits), mask_of(count_bits)
         bit, count_bit = np.int64(0), (count - 1) * gap_bits
         for place in range(count):
             if place > 0:
-                here = begin + (bit >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                row += bits_at(words, begin, bit, mask) + 1
                 bit += gap_bits
-            here = begin + (count_bit >> 5)
-            pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
             rows[found] = row
-            counts[found] = np.int64((pair >> np.uint64(count_bit & 31)) & count_mask) + 1
+            counts[found] = bits_at(words, begin, count_bit, count_mask) + 1
             count_bit += count_bits
             found += 1
         if row >= row_count:
@@ -288,25 +275,15 @@ def _score(
     size_of_touched = touched_count
     at = start
     while at < stop:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        size = (count - 1) * gap_bits + count * count_bits
-        row = np.int64(words[at + 1])
-        begin = at + 2
-        at = begin + ((size + 31) >> 5)
-        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
-        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        row, begin = np.int64(words[at + 1]), at + HEAD_WORDS
+        count, gap_bits, count_bits, at = block_at(words, at)
+        mask, count_mask = mask_of(gap_bits), mask_of(count_bits)
         bit, count_bit = np.int64(0), (count - 1) * gap_bits
         for place in range(count):
             if place > 0:
-                here = begin + (bit >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                row += bits_at(words, begin, bit, mask) + 1
                 bit += gap_bits
-            here = begin + (count_bit >> 5)
-            pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-            times = np.float64(np.int64((pair >> np.uint64(count_bit & 31)) & count_mask) + 1)
+            times = np.float64(bits_at(words, begin, count_bit, count_mask) + 1)
             count_bit += count_bits
             if row >= row_count:
                 return -1
@@ -322,20 +299,13 @@ def _score(
 def _mark(words: Any, start: int, stop: int, row_count: int, row_map: Any, moved: int, first: int, mask: Any) -> int:
     at = start
     while at < stop:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        size = (count - 1) * gap_bits + count * count_bits
-        row = np.int64(words[at + 1])
-        begin = at + 2
-        at = begin + ((size + 31) >> 5)
-        low = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
+        row, begin = np.int64(words[at + 1]), at + HEAD_WORDS
+        count, gap_bits, _, at = block_at(words, at)
+        low = mask_of(gap_bits)
         bit = np.int64(0)
         for place in range(count):
             if place > 0:
-                here = begin + (bit >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                row += np.int64((pair >> np.uint64(bit & 31)) & low) + 1
+                row += bits_at(words, begin, bit, low) + 1
                 bit += gap_bits
             if row >= row_count:
                 return -1
@@ -365,25 +335,15 @@ def _top(
     found = size
     at = start
     while at < stop:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        length = (count - 1) * gap_bits + count * count_bits
-        row = np.int64(words[at + 1])
-        begin = at + 2
-        at = begin + ((length + 31) >> 5)
-        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
-        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        row, begin = np.int64(words[at + 1]), at + HEAD_WORDS
+        count, gap_bits, count_bits, at = block_at(words, at)
+        mask, count_mask = mask_of(gap_bits), mask_of(count_bits)
         bit, count_bit = np.int64(0), (count - 1) * gap_bits
         for place in range(count):
             if place > 0:
-                here = begin + (bit >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                row += bits_at(words, begin, bit, mask) + 1
                 bit += gap_bits
-            here = begin + (count_bit >> 5)
-            pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-            times = np.float64(np.int64((pair >> np.uint64(count_bit & 31)) & count_mask) + 1)
+            times = np.float64(bits_at(words, begin, count_bit, count_mask) + 1)
             count_bit += count_bits
             if row >= row_count:
                 return -1
@@ -403,35 +363,24 @@ def _counts_of(words: Any, start: int, stop: int, rows: Any, row_total: int, cou
     at = start
     wanted = 0
     while at < stop and wanted < row_total:
-        head: Any = np.int64(words[at])
-        count = (head & 255) + 1
-        gap_bits, count_bits = (head >> 8) & 255, (head >> 16) & 255
-        size = (count - 1) * gap_bits + count * count_bits
-        row = np.int64(words[at + 1])
-        begin = at + 2
-        at = begin + ((size + 31) >> 5)
+        row, begin = np.int64(words[at + 1]), at + HEAD_WORDS
+        count, gap_bits, count_bits, at = block_at(words, at)
         while wanted < row_total and rows[wanted] < row:
             wanted += 1
         if wanted == row_total or (at < stop and rows[wanted] >= np.int64(words[at + 1])):
             continue
-        mask = (np.uint64(1) << np.uint64(gap_bits)) - np.uint64(1)
-        count_mask = (np.uint64(1) << np.uint64(count_bits)) - np.uint64(1)
+        mask, count_mask = mask_of(gap_bits), mask_of(count_bits)
         bit, count_bit = np.int64(0), (count - 1) * gap_bits
         for place in range(count):
             if place > 0:
-                here = begin + (bit >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                row += np.int64((pair >> np.uint64(bit & 31)) & mask) + 1
+                row += bits_at(words, begin, bit, mask) + 1
                 bit += gap_bits
             while wanted < row_total and rows[wanted] < row:
                 wanted += 1
             if wanted == row_total:
                 break
             if rows[wanted] == row:
-                here = begin + ((count_bit + place * count_bits) >> 5)
-                pair = np.uint64(words[here]) | (np.uint64(words[here + 1]) << np.uint64(32))
-                shift = np.uint64((count_bit + place * count_bits) & 31)
-                counts[wanted] = np.int64((pair >> shift) & count_mask) + 1
+                counts[wanted] = bits_at(words, begin, count_bit + place * count_bits, count_mask) + 1
                 wanted += 1
     return wanted
 
