@@ -13,9 +13,10 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
-from omnigraph.errors import Denied
+from omnigraph.errors import Denied, InputError
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
-from omnigraph.policy.rules import ACTIONS, action_name, branch_name
+from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
+from omnigraph.policy.statements import attributes_key
 from omnigraph.suggestions import listing
 
 Default = Literal["deny", "allow", "read"]
@@ -61,7 +62,7 @@ class Only:
             return f"the token is limited to {_listed('action', self.actions)}"
         if self.graphs is not None and graph not in self.graphs:
             return f"the token is limited to {_listed('graph', self.graphs)}"
-        if self._branches is None or ACTIONS[decision.action] is None:
+        if self._branches is None or KNOWN_ACTIONS[decision.action] is None:
             return None
         branch, target = decision.branch, decision.target_branch
         for name in (branch, target):
@@ -77,7 +78,7 @@ class Access:
     actor. `only` limits what is then allowed. `graph` is the id that `only.graphs` is compared with.
     """
 
-    __slots__ = ("_default", "_groups", "actor", "attributes", "decisions", "graph", "only", "policy")
+    __slots__ = ("_attributes", "_default", "_groups", "actor", "attributes", "decisions", "graph", "only", "policy")
 
     def __init__(
         self,
@@ -90,6 +91,8 @@ class Access:
         default: Default = "deny",
         graph: str | None = None,
     ) -> None:
+        if policy is not None and policy.has_row_rules:
+            raise row_rules_refused(policy)
         self.policy = policy
         self.actor = actor
         self.only = only
@@ -98,6 +101,7 @@ class Access:
         self.decisions: list[PolicyDecision] = []
         self._default: Default = default
         self._groups = tuple(sorted(set(groups))) if groups else ()
+        self._attributes = attributes_key(attributes) if attributes else ()
 
     def __repr__(self) -> str:
         return f"Access(actor={self.actor!r})"
@@ -138,7 +142,7 @@ class Access:
         self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        decision = self._judge(action, branch, target)
+        decision = self._judge(action, branch, target, name)
         if self.only is not None and decision.allowed:
             decision = self._narrow(decision, self.only)
         return decision if name is None else replace(decision, name=name)
@@ -153,10 +157,12 @@ class Access:
         self._record(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
         raise Denied(message, (reason,), hint="leave 'actor' out")
 
-    def _judge(self, action: str, branch: str | None, target: str | None) -> PolicyDecision:
+    def _judge(self, action: str, branch: str | None, target: str | None, name: str | None = None) -> PolicyDecision:
         """Return the decision of the policy, without the limits of the token."""
         if self.policy is not None:
-            return self.policy.decide(self.actor, action, branch, target, groups=self._groups)
+            return self.policy.decide(
+                self.actor, action, branch, target, groups=self._groups, attributes=self._attributes, name=name
+            )
         try:
             return _by_default(self._default, self.actor, action, branch, target)
         except TypeError:
@@ -179,6 +185,15 @@ class Access:
         request = describe_request(decision.action, decision.branch, decision.target_branch)
         message = f"{request} is denied: {reason}"
         return replace(decision, allowed=False, matched_rules=(), message=message, reasons=(reason,))
+
+
+def row_rules_refused(policy: Policy) -> InputError:
+    """Return the error of a policy whose rules for rows and properties would not be enforced."""
+    return InputError(
+        f"the policy '{policy.rules.source}' has rules for rows or properties, which graphs do not enforce yet",
+        code="row_rules_unsupported",
+        hint="remove the rules for rows and properties; 'omnigraph policy explain --type' shows their decisions",
+    )
 
 
 def _check_names(*branches: str | None) -> None:

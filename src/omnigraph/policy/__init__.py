@@ -1,13 +1,21 @@
 """Authorization: policy files as Cedar policies. Imports no storage and no interface.
 
-    rules       actions, rules and groups of a policy
-    yaml_nodes  YAML text → nodes with line numbers; collects the problems of a file
-    yaml        nodes → rules
-    cedar       rules → Cedar policies, and their evaluation; the only module that imports cedarpy
-    decide      decisions: cache, denial reasons, explanations
-    tests       the file of test cases
-    advice      warnings about valid policies
-    starter     the files that `omnigraph policy init` writes
+    rules             actions; the rules and groups of version 1
+    statements        the rules of version 2
+    branch_patterns   patterns of branch names
+    load              policy files of either version, and the Cedar files beside them
+    yaml_nodes        YAML text → nodes with line numbers; collects the problems of a file
+    yaml              nodes → rules of version 1
+    statements_yaml   nodes → rules of version 2
+    cedar_files       Cedar text → policies
+    cedar_schema      the Cedar schema of a graph
+    cedar             version 1 → Cedar policies, and their evaluation
+    statements_cedar  version 2 → Cedar policies, and the decisions on branches
+    decide            decisions: cache, denial reasons, explanations
+    describe          rules as short texts
+    tests             the file of test cases
+    advice            warnings about valid policies
+    starter           the files that `omnigraph policy init` writes
 
 The names of the package are imported on first use; cedarpy and YAML, when a policy is compiled or read.
 """

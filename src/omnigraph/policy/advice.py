@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from omnigraph.policy.rules import WITHOUT_EFFECT, PolicyRules
+from omnigraph.policy.statements import PolicyStatements
 
 
-def warnings_of(rules: PolicyRules) -> list[str]:
+def warnings_of(rules: PolicyRules | PolicyStatements) -> list[str]:
     """Return the warnings about a policy."""
+    if isinstance(rules, PolicyStatements):
+        return list(_statement_warnings(rules))
     return [*_unused(rules), *_actions(rules), *_scoped_reads(rules)]
 
 
@@ -40,3 +44,27 @@ def _scoped_reads(rules: PolicyRules) -> Iterator[str]:
                 f"group '{group}' may read only with a scope other than 'any'; requests without a branch "
                 "(lists of branches and tags) are denied"
             )
+
+
+def _statement_warnings(statements: PolicyStatements) -> Iterator[str]:
+    used = {group for rule in statements.rules for group in (rule.group, rule.except_group)}
+    used |= set(_groups_in(list(statements.cedar_policies.values())))
+    for group in statements.groups:
+        if group not in used:
+            yield f"no rule uses group '{group}'"
+    for rule in statements.rules:
+        for action in rule.actions:
+            if action in WITHOUT_EFFECT:
+                yield f"rule '{rule.id}': action '{action}' grants nothing; remove it"
+
+
+def _groups_in(node: Any) -> Iterator[str]:
+    """Yield the groups that a Cedar policy names."""
+    if isinstance(node, Mapping):
+        if node.get("type") == "Omnigraph::Group":
+            yield str(node.get("id"))
+        for part in node.values():
+            yield from _groups_in(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _groups_in(part)

@@ -36,7 +36,7 @@ class CedarPolicies:
     """
 
     def __init__(self, rules: PolicyRules, graph: str) -> None:
-        cedarpy = _cedarpy()
+        cedarpy = load_cedarpy()
         self._rules = rules
         self._resource = _uid("Graph", graph) if rules.kind == "graph" else _uid("Server", "root")
         permits: dict[str, Any] = {}
@@ -88,15 +88,15 @@ class CedarPolicies:
         }
         try:
             subset = self._subset(action, groups)
-            result = _cedarpy().is_authorized(request, subset, self._entities_of(actor, groups), self._schema)
+            result = load_cedarpy().is_authorized(request, subset, self._entities_of(actor, groups), self._schema)
             failures, allowed, permits = result.diagnostics.errors, result.allowed, result.diagnostics.reasons
         except Exception as error:
-            raise _failed(str(error)) from error
+            raise policy_failed(str(error)) from error
         if failures:
-            raise _failed("; ".join(failures))
+            raise policy_failed("; ".join(failures))
         found = tuple(sorted({rule for permit in permits for rule in self._rule_ids[permit]}))
         if allowed != bool(found):
-            raise _failed("the decision contradicts its reasons")
+            raise policy_failed("the decision contradicts its reasons")
         return found
 
     def _context(self, branch: str | None, target_branch: str | None) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class CedarPolicies:
         if found is None:
             members = [_entity("Actor", actor, groups), *(_entity("Group", group) for group in groups)]
             text = json.dumps([*members, {**_NO_MEMBERS, "uid": self._resource}])
-            found = _cedarpy().Entities.from_json_str(text, self._schema)
+            found = load_cedarpy().Entities.from_json_str(text, self._schema)
             self._keep(self._entity_sets, (actor, groups), found)
         return found
 
@@ -131,7 +131,7 @@ class CedarPolicies:
         found = self._subsets.get((action, groups))
         if found is None:
             permits = [self._permits[action, group] for group in groups if (action, group) in self._permits]
-            found = _policy_set(_cedarpy(), permits)
+            found = _policy_set(load_cedarpy(), permits)
             self._keep(self._subsets, (action, groups), found)
         return found
 
@@ -143,7 +143,8 @@ class CedarPolicies:
             kept[key] = value
 
 
-def _cedarpy() -> Any:
+def load_cedarpy() -> Any:
+    """Return the package cedarpy; raises `MissingPackage` if it is not installed."""
     try:
         import cedarpy  # noqa: PLC0415
     except ImportError as error:
@@ -205,7 +206,8 @@ def _rejected(rules: PolicyRules, messages: list[str]) -> PolicyInvalid:
     return PolicyInvalid(f"'{rules.source}' is not a valid policy:\n{text}", problems)
 
 
-def _failed(reason: str) -> OmniGraphError:
+def policy_failed(reason: str) -> OmniGraphError:
+    """Return the error of a decision that Cedar could not make."""
     return OmniGraphError(
         f"the policy could not be evaluated: {reason}",
         code="policy_failed",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import Denied, InputError
 from omnigraph.policy.cedar import CedarPolicies
 from omnigraph.policy.rules import (
+    ACTIONS_OF,
     FILE_KEYS,
+    KNOWN_ACTIONS,
     WITHOUT_EFFECT,
     PolicyKind,
     PolicyRule,
@@ -19,13 +22,17 @@ from omnigraph.policy.rules import (
     branch_name,
     other_kind,
 )
+from omnigraph.policy.statements import Attributes, PolicyStatements, Statement, actions_of
 from omnigraph.suggestions import listing
+
+if TYPE_CHECKING:
+    from omnigraph.policy.statements_cedar import CedarStatements
 
 CACHE_MAX = 16_384
 """Number of decisions that a policy keeps."""
 
-Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope"]
-Key = tuple[str | None, str, str | None, str | None, tuple[str, ...]]
+Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope", "denies", "condition"]
+Key = tuple[str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None]
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class PolicyDecision:
     """The ids of the rules that list the action for the actor, and whose scope excludes the request."""
     name: str | None = None
     """The name of the stored query, for `invoke_query`; version 1 of a policy does not read it."""
+    denied_by: tuple[str, ...] = ()
+    """The ids of the rules that deny the request, in code point order."""
 
     @property
     def matched_rule(self) -> str | None:
@@ -86,20 +95,30 @@ class ConsideredRule:
 class Policy:
     """A compiled policy. It is immutable apart from its cache and can be shared by threads.
 
-    The cache maps (actor, action, branch, target branch, groups) to a decision. It belongs to this object, so a
-    reloaded policy starts with an empty cache. When it is full, the oldest entry is removed.
+    The cache maps the parts of a request to a decision. It belongs to this object, so a reloaded policy starts with an
+    empty cache. When it is full, the oldest entry is removed.
     """
 
-    rules: PolicyRules
+    rules: PolicyRules | PolicyStatements
     graph: str = "graph"
     """The id of the graph; it does not influence decisions."""
     cache_max: int = CACHE_MAX
-    _cedar: CedarPolicies = field(init=False, repr=False)
+    _cedar: CedarPolicies | CedarStatements = field(init=False, repr=False)
     _decisions: dict[Key, PolicyDecision] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._cedar = CedarPolicies(self.rules, self.graph)
+        if isinstance(self.rules, PolicyRules):
+            self._cedar = CedarPolicies(self.rules, self.graph)
+            return
+        from omnigraph.policy.statements_cedar import CedarStatements  # noqa: PLC0415 (version 1 does not need it)
+
+        self._cedar = CedarStatements(self.rules, self.graph)
+
+    @property
+    def has_row_rules(self) -> bool:
+        """True if the policy limits rows or properties."""
+        return isinstance(self.rules, PolicyStatements) and self.rules.has_row_rules
 
     @property
     def cedar_text(self) -> str:
@@ -119,12 +138,18 @@ class Policy:
         target_branch: str | None = None,
         *,
         groups: tuple[str, ...] = (),
+        attributes: Attributes = (),
+        name: str | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request. `groups` are added to those in which the policy lists the actor.
 
-        Without an actor, every request is denied. An unknown action and a blank branch name are an `InputError`.
+        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query. Version 1
+        reads neither. Without an actor, every request is denied. An unknown action and a blank branch name are an
+        `InputError`.
         """
-        key = (actor, action, branch, target_branch, groups)
+        if isinstance(self.rules, PolicyRules):
+            attributes, name = (), None
+        key = (actor, action, branch, target_branch, groups, attributes, name)
         try:
             found = self._decisions.get(key)
         except TypeError:
@@ -148,6 +173,12 @@ class Policy:
     def consider(self, decision: PolicyDecision) -> list[ConsideredRule]:
         """Return every rule in file order, and why it does or does not allow the request of a decision."""
         groups = self._groups(decision.actor)
+        if isinstance(self.rules, PolicyStatements):
+            return [
+                *(ConsideredRule(rule.id, self._why_statement(rule, decision, groups)) for rule in self.rules.rules),
+                *(ConsideredRule(policy_id, _why_cedar(policy_id, policy, decision))
+                  for policy_id, policy in self.rules.cedar_policies.items()),
+            ]  # fmt: skip
         return [ConsideredRule(rule.id, _why(rule, decision, groups)) for rule in self.rules.rules]
 
     def _decide_and_keep(self, key: Key) -> PolicyDecision:
@@ -160,15 +191,25 @@ class Policy:
         return decision
 
     def _decide(
-        self, actor: str | None, action: str, branch: str | None, target_branch: str | None, groups: tuple[str, ...]
+        self,
+        actor: str | None,
+        action: str,
+        branch: str | None,
+        target_branch: str | None,
+        groups: tuple[str, ...],
+        attributes: Attributes,
+        name: str | None,
     ) -> PolicyDecision:
         action = action_name(action)
         branch = branch_name(branch) if branch is not None else None
         target = branch_name(target_branch) if target_branch is not None else None
         groups = self._groups(actor, groups)
+        if isinstance(self.rules, PolicyStatements):
+            return self._decide_statements(self.rules, actor, action, branch, target, groups, attributes, name)
+        assert isinstance(self._cedar, CedarPolicies)
         # An actor without groups can match no permit; Cedar has no entity for it.
         undecidable = action in WITHOUT_EFFECT or other_kind(action, self.rules.kind) is not None
-        decidable = actor is not None and groups and not undecidable
+        decidable = actor is not None and groups and not undecidable and action in ACTIONS_OF[self.rules.kind]
         matched = self._cedar.matches(actor or "", groups, action, branch, target) if decidable else ()
         request = describe_request(action, branch, target)
         if matched:
@@ -182,6 +223,87 @@ class Policy:
         else:
             message = f"no rule allows {request} for actor '{actor}'"
         return replace(decision, message=message, reasons=reasons, nearest_rules=tuple(rule.id for rule in near))
+
+    def _decide_statements(
+        self,
+        statements: PolicyStatements,
+        actor: str | None,
+        action: str,
+        branch: str | None,
+        target: str | None,
+        groups: tuple[str, ...],
+        attributes: Attributes,
+        name: str | None,
+    ) -> PolicyDecision:
+        """Return the decision of a policy of version 2."""
+        from omnigraph.policy.statements_cedar import CedarStatements  # noqa: PLC0415 (imported with the policy)
+
+        assert isinstance(self._cedar, CedarStatements)
+        request = describe_request(action, branch, target)
+        decision = PolicyDecision(False, actor, action, branch, target, (), "", name=name)
+        reason = self._undecidable(actor, action)
+        if reason is not None or actor is None:
+            message = f"{request} is denied: {reason}"
+            return replace(decision, message=message, reasons=(reason or "",))
+        held = statements.attributes_of(actor, attributes)
+        found = self._cedar.judge(actor, groups, held, action, branch, target, name)
+        if found.allowed:
+            message = f"rule '{found.allowing[0]}' allows {request} for actor '{actor}'"
+            return replace(decision, allowed=True, matched_rules=found.allowing, message=message)
+        decision = replace(decision, denied_by=found.denying)
+        near = tuple(
+            rule
+            for rule in statements.rules
+            if rule.effect == "allow" and self._why_statement(rule, decision, groups) in ("scope", "condition")
+        )
+        more = tuple(
+            policy_id
+            for policy_id, policy in statements.cedar_policies.items()
+            if policy["effect"] == "permit" and _why_cedar(policy_id, policy, decision) == "condition"
+        )
+        if found.denying:
+            message = f"rule '{found.denying[0]}' denies {request} for actor '{actor}'"
+            reasons: tuple[str, ...] = tuple(f"rule '{rule}' denies the request" for rule in found.denying)
+        else:
+            message = f"no rule allows {request} for actor '{actor}'"
+            reasons = tuple(_statement_reason(rule, decision) for rule in near)
+            reasons += tuple(f"the Cedar policy '{policy_id}' does not match" for policy_id in more)
+        if not reasons:
+            listed = f"no rule lists action '{action}' for a group of actor '{actor}' ({listing(groups)})"
+            unknown = f"actor '{actor}' is unknown to the policy: no group lists it"
+            reasons = (listed if groups else unknown,)
+        nearest = (*(rule.id for rule in near), *more)
+        return replace(decision, message=message, reasons=reasons, nearest_rules=nearest)
+
+    def _undecidable(self, actor: str | None, action: str) -> str | None:
+        """Return why a request is denied without asking Cedar; None if Cedar decides."""
+        other = other_kind(action, self.rules.kind)
+        if actor is None:
+            return "no actor was given"
+        if other is not None:
+            return f"rules for action '{action}' are in the {other} policy ('{FILE_KEYS[other]}')"
+        if action in WITHOUT_EFFECT:
+            return f"action '{action}' has no effect and is always denied"
+        return None
+
+    def _why_statement(self, rule: Statement, decision: PolicyDecision, groups: tuple[str, ...]) -> Why:
+        """Return why a rule does or does not decide a request; Cedar has decided whether it does."""
+        assert isinstance(self.rules, PolicyStatements)
+        if rule.id in decision.denied_by:
+            return "denies"
+        if rule.id in decision.matched_rules:
+            return "ok"
+        if not rule.covers(groups):
+            return "actor_not_in_group"
+        if decision.action not in rule.actions:
+            return "action_not_listed"
+        if decision.action in WITHOUT_EFFECT:
+            return "no_effect"
+        judged = _judged_branch(decision)
+        protected = self.rules.is_protected(judged)
+        grants = (grant for grant in rule.grants if decision.action in grant.actions)
+        selected = any(grant.branches.selects(judged, protected=protected) for grant in grants)
+        return "condition" if selected and (rule.when is not None or rule.queries) else "scope"
 
     def _groups(self, actor: str | None, more: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the groups of an actor; a group that the policy does not define has no effect."""
@@ -226,6 +348,32 @@ def _why(rule: PolicyRule, decision: PolicyDecision, groups: tuple[str, ...]) ->
     return "no_effect" if decision.action in WITHOUT_EFFECT else "scope"
 
 
+def _why_cedar(policy_id: str, policy: Mapping[str, Any], decision: PolicyDecision) -> Why:
+    if policy_id in decision.denied_by:
+        return "denies"
+    if policy_id in decision.matched_rules:
+        return "ok"
+    actions = actions_of(policy)
+    return "condition" if actions is None or decision.action in actions else "action_not_listed"
+
+
+def _judged_branch(decision: PolicyDecision) -> str | None:
+    """Return the branch that a rule of version 2 is compared with."""
+    target = KNOWN_ACTIONS[decision.action] == "target_branch_scope"
+    return decision.target_branch if target else decision.branch
+
+
+def _statement_reason(rule: Statement, decision: PolicyDecision) -> str:
+    judged = _judged_branch(decision)
+    grant = next(grant for grant in rule.grants if decision.action in grant.actions)
+    if rule.queries and (decision.name is None or grant.branches.is_any):
+        return f"rule '{rule.id}' allows '{decision.action}' of the queries {listing(rule.queries)} only"
+    if grant.branches.is_any:
+        return f"rule '{rule.id}' allows '{decision.action}' under a condition that does not hold"
+    found = "the request names no branch" if judged is None else f"'{judged}' is not one of them"
+    return f"rule '{rule.id}' allows '{decision.action}' on {grant.branches.describe()} only; {found}"
+
+
 def _scope_reason(rule: PolicyRule, decision: PolicyDecision) -> str:
     assert rule.scope is not None
     key, scope = rule.scope
@@ -250,7 +398,7 @@ def describe_request(action: str, branch: str | None, target: str | None) -> str
 
 
 def load_policy(path: Path | str, *, graph: str = "graph") -> Policy:
-    """Read and compile the policy of a graph; raises `PolicyInvalid` with all problems."""
+    """Read and compile the policy of a graph, a file or a folder; raises `PolicyInvalid` with all problems."""
     return Policy(_read_rules(path, "graph"), graph)
 
 
@@ -259,7 +407,7 @@ def load_server_policy(path: Path | str) -> Policy:
     return Policy(_read_rules(path, "server"), "server")
 
 
-def _read_rules(path: Path | str, kind: PolicyKind) -> PolicyRules:
-    from omnigraph.policy.yaml import read_rules  # noqa: PLC0415 (a graph without a policy reads no YAML)
+def _read_rules(path: Path | str, kind: PolicyKind) -> PolicyRules | PolicyStatements:
+    from omnigraph.policy.load import parse_policy, read_policy  # noqa: PLC0415 (a graph without a policy reads no YAML)
 
-    return read_rules(path, kind)
+    return parse_policy(read_policy(path, kind), kind)

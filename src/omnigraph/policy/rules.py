@@ -41,6 +41,23 @@ ACTIONS_OF: Mapping[PolicyKind, Mapping[str, ScopeKey | None]] = {"graph": GRAPH
 FILE_KEYS: Mapping[PolicyKind, str] = {"graph": "policy.file", "server": "server.policy.file"}
 """Kind of a policy → the configuration key that names its file."""
 
+ROW_ACTIONS = ("row_read", "row_insert", "row_update", "row_delete")
+PROPERTY_ACTIONS = ("property_read", "property_write")
+PROPOSAL_ACTIONS = ("proposal_create", "proposal_comment", "proposal_approve", "proposal_land", "proposal_close")
+"""Actions of version 2 on a proposal; a rule limits them by the target branch of the proposal."""
+
+STATEMENT_ACTIONS: Mapping[str, ScopeKey | None] = {
+    **{action: key for action, key in GRAPH_ACTIONS.items() if action != "admin"},
+    "query_store": None,
+    "query_define": None,
+    **dict.fromkeys(PROPOSAL_ACTIONS, "target_branch_scope"),
+    "admin": None,
+}
+"""The actions of version 2 on a graph and its branches, as in `GRAPH_ACTIONS`."""
+
+KNOWN_ACTIONS: Mapping[str, ScopeKey | None] = {**STATEMENT_ACTIONS, **SERVER_ACTIONS}
+"""The actions of requests, in any version. Actions on rows and properties are decided by `row_policies`."""
+
 WITHOUT_EFFECT = frozenset({"run_publish", "run_abort"})
 """Actions of older policies. They are accepted in a file and grant nothing."""
 
@@ -89,18 +106,19 @@ class PolicyRules:
 def action_name(name: str) -> str:
     """Return the name of an action, which may be written with `-`; raises `InputError` for an unknown action."""
     folded = name.strip().replace("-", "_")
-    if folded not in ACTIONS:
+    if folded not in KNOWN_ACTIONS:
         raise InputError(
-            f"there is no action '{name}'; the actions are {', '.join(ACTIONS)}",
+            f"there is no action '{name}'; the actions are {', '.join(KNOWN_ACTIONS)}",
             code="unknown_action",
-            hint=did_you_mean(folded, ACTIONS),
+            hint=did_you_mean(folded, KNOWN_ACTIONS),
         )
     return folded
 
 
 def other_kind(action: str, kind: PolicyKind) -> PolicyKind | None:
     """Return the kind of policy that an action belongs to if it is not `kind`; None otherwise."""
-    if action in ACTIONS_OF[kind] or action not in ACTIONS:
+    known = STATEMENT_ACTIONS if kind == "graph" else SERVER_ACTIONS
+    if action in known or action not in KNOWN_ACTIONS:
         return None
     return "server" if kind == "graph" else "graph"
 

@@ -38,15 +38,21 @@ def read_rules(path: Path | str, kind: PolicyKind = "graph") -> PolicyRules:
 def parse_rules(text: str, source: str = "policy.yaml", kind: PolicyKind = "graph") -> PolicyRules:
     """Return the rules of a text; raises `PolicyInvalid` with all problems."""
     log = ProblemLog(source, "policy" if kind == "graph" else "server policy")
-    members = log.expect_root(parse_yaml(text, log), _KEYS[kind])
-    groups = _groups(members.get("groups"), log)
+    return rules_of(parse_yaml(text, log), log, source, kind)
+
+
+def rules_of(root: YamlNode | None, log: ProblemLog, source: str, kind: PolicyKind) -> PolicyRules:
+    """Return the rules of a document of version 1; raises `PolicyInvalid` with all problems."""
+    members = log.expect_root(root, _KEYS[kind])
+    groups = read_groups(members.get("groups"), log)
     protected = _protected(members.get("protected_branches"), log)
     rules = _RuleReader(groups, kind, log).rules(members.get("rules"))
     log.raise_any()
     return PolicyRules(groups, protected, rules, source, kind)
 
 
-def _groups(node: YamlNode | None, log: ProblemLog) -> dict[str, tuple[str, ...]]:
+def read_groups(node: YamlNode | None, log: ProblemLog) -> dict[str, tuple[str, ...]]:
+    """Return the groups of a policy and their actors."""
     if node is None:
         return {}
     if not isinstance(node, YamlMap):

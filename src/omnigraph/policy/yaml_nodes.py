@@ -142,23 +142,33 @@ class ProblemLog:
             return None
         return node.text
 
-    def expect_root(self, root: YamlNode | None, known: Iterable[str]) -> Mapping[str, YamlNode]:
+    def expect_root(self, root: YamlNode | None, known: Iterable[str], *, version: int = 1) -> Mapping[str, YamlNode]:
         """Return the members of a document and check its version; raises `PolicyInvalid` if it has no members."""
         self.raise_any()
         document = root if root is not None else YamlMap(1)
         members = self.expect_map(document, "", known)
         if not isinstance(document, YamlMap):
             self.raise_any()
-        self._check_version(members)
+        self._check_version(members, version)
         return members
 
-    def _check_version(self, members: Mapping[str, YamlNode]) -> None:
+    def _check_version(self, members: Mapping[str, YamlNode], version: int) -> None:
         node = members.get("version")
         if node is None:
-            self.add("version", "is missing; expected 1", hint="add the line: version: 1")
-        elif not isinstance(node, YamlScalar) or (node.kind, node.text) != ("an integer", "1"):
+            self.add("version", "is missing; expected 1 or 2", hint="add the line: version: 1")
+        elif version_of(members) != version:
             found = f"{node.text} ({node.kind})" if isinstance(node, YamlScalar) else describe_node(node)
-            self.add("version", f"unsupported version {found}; expected 1", node.line, hint="write: version: 1")
+            expected = version if version_of(members) is not None else "1 or 2"
+            message = f"unsupported version {found}; expected {expected}"
+            self.add("version", message, node.line, hint=f"write: version: {version}")
+
+
+def version_of(members: Mapping[str, YamlNode]) -> int | None:
+    """Return the version of a document, 1 or 2; None if it has no such version."""
+    node = members.get("version")
+    if isinstance(node, YamlScalar) and node.kind == "an integer" and node.text in ("1", "2"):
+        return int(node.text)
+    return None
 
 
 def describe_node(node: YamlNode | None) -> str:

@@ -171,13 +171,17 @@ def _policy_files(config: Config, name: str | None) -> tuple[Path | None, Path |
     own = config.values.get(f"graphs.{name}.policy.file") if name is not None else None
     if own is not None:
         path = config.resolve(own)
-        return path, path.with_name(f"{path.stem}.tests.yaml")
+        return path, path / TESTS_FILE if path.is_dir() else path.with_name(f"{path.stem}.tests.yaml")
     common = config.get("policy.file")
     if common is None:
         return None, None
     path = config.resolve(common)
     tests = config.get("policy.tests")
-    return path, config.resolve(tests) if tests is not None else path.with_name(TESTS_FILE)
+    return path, config.resolve(tests) if tests is not None else _tests_beside(path)
+
+
+def _tests_beside(path: Path) -> Path:
+    return path / TESTS_FILE if path.is_dir() else path.with_name(TESTS_FILE)
 
 
 def _check_entry(entry: GraphEntry) -> None:

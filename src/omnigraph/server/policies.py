@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import InputError
+from omnigraph.operations.access import row_rules_refused
 from omnigraph.policy.decide import Policy
+from omnigraph.policy.load import cedar_paths, parse_policy, policy_path, read_policy
 from omnigraph.policy.rules import PolicyKind
 from omnigraph.policy.tests import parse_cases, run_cases
-from omnigraph.policy.yaml import parse_rules
 from omnigraph.policy.yaml_nodes import read_policy_text
 from omnigraph.server.graphs import GraphEntry
 from omnigraph.server.watched_files import WatchedFiles
@@ -71,13 +72,19 @@ def _load(
     *,
     kind: PolicyKind = "graph",
 ) -> LoadedPolicy:
-    files.note(path, tests)
-    text = read_policy_text(path)
+    yaml_path = policy_path(path)
+    files.note(yaml_path, tests)
+    if kind == "graph" and read_policy(path, kind).version == 2:
+        # The stamp of a folder changes with the list of its files.
+        files.note(yaml_path.parent, *cedar_paths(path))
+    texts = read_policy(path, kind)
     cases = read_policy_text(tests) if tests is not None and tests.is_file() else ""
-    digest = hashlib.sha256(f"{len(text)} {text}{cases}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{texts.digest_text}{cases}".encode()).hexdigest()
     if running is not None and running.digest == digest:
         return running
-    policy = Policy(parse_rules(text, str(path), kind), name)
+    policy = Policy(parse_policy(texts, kind), name)
+    if policy.has_row_rules:
+        raise row_rules_refused(policy)
     if cases:
         _check_cases(policy, cases, path, str(tests))
     return LoadedPolicy(policy, digest)

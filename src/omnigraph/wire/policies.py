@@ -7,7 +7,7 @@ from typing import Literal
 from omnigraph.wire.document import Document
 
 Verdict = Literal["allow", "deny"]
-Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope"]
+Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope", "denies", "condition"]
 
 
 class ConsideredRuleDocument(Document):

@@ -115,6 +115,45 @@ def test_policies_decide(site: Site):
             access.check(action)
 
 
+STATEMENTS = """version: 2
+groups: { team: [ana] }
+attributes: { declare: { level: Long } }
+rules:
+  - { id: team, allow: { actors: { group: team }, role: editor } }
+  - { id: seniors, allow: { actors: { any: true }, actions: [maintain], when: 'principal.level > 2' } }
+"""
+
+
+def test_policies_of_version_2_decide(site: Site):
+    site.tokens()
+    (site.folder / "rules").mkdir()
+    site.write("rules/policy.yaml", STATEMENTS)
+    site.config(more="policy: {file: rules}")
+    holder = site.holder()
+    state = holder.current
+    kb = state.find_graph(None)
+    assert state.graph_access(kb, ANA).check("change", "draft").matched_rule == "team"
+    assert not state.graph_access(kb, BO).decide("maintain").allowed
+    senior = Principal("bo", attributes={"level": 3})
+    assert state.graph_access(kb, senior).check("maintain").matched_rule == "seniors"
+    freeze = 'forbid (principal, action == Omnigraph::Action::"change", resource);'
+    site.write("rules/freeze.cedar", freeze)
+    assert holder.due() is not None
+    assert holder.reload("test") is not None
+    state = holder.current
+    assert state.graph_access(state.find_graph(None), ANA).decide("change", "draft").denied_by == ("freeze.cedar:1",)
+
+
+def test_a_policy_with_rules_for_rows_is_refused(site: Site):
+    site.tokens()
+    rule = "  - { id: own, allow: { actors: { any: true }, actions: [row_read], types: [Person] } }\n"
+    site.write("policy.yaml", STATEMENTS + rule + "rows: { default: allow }\n")
+    site.config(more="policy: {file: policy.yaml}")
+    with pytest.raises(InputError, match="has rules for rows or properties") as caught:
+        site.holder()
+    assert caught.value.code == "row_rules_unsupported"
+
+
 def test_single_user_mode_accepts_the_generated_token_alone(site: Site):
     site.tokens()
     options = StartOptions((), str(site.folder / "omnigraph.yaml"), {"local": True}, "og_secret", site.environ)

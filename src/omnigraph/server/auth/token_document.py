@@ -20,7 +20,7 @@ from typing import Any
 
 from omnigraph.errors import InputError
 from omnigraph.operations.access import Only
-from omnigraph.policy.rules import ACTIONS
+from omnigraph.policy.rules import KNOWN_ACTIONS
 from omnigraph.server.auth.tokens import Principal, TokenEntry, token_digest
 from omnigraph.suggestions import did_you_mean
 
@@ -169,10 +169,10 @@ def _only(value: Any, place: str) -> Only | None:
     _refuse_unknown(value, ONLY_MEMBERS, f"{place}: only")
     only = Only(*(_names(value.get(key), f"only.{key}", place) for key in ONLY_MEMBERS))
     for action in only.actions or ():
-        if action not in ACTIONS:
+        if action not in KNOWN_ACTIONS:
             raise _invalid(
                 f"{place}: 'only.actions' has the unknown action '{action}'",
-                did_you_mean(action, ACTIONS) or f"the actions are {', '.join(ACTIONS)}",
+                did_you_mean(action, KNOWN_ACTIONS) or f"the actions are {', '.join(KNOWN_ACTIONS)}",
             )
     return only
 

@@ -33,10 +33,10 @@ def test_validate(policy, cli):
 
 
 def test_validate_reports_all_problems(policy, cli):
-    policy.write_text("version: 2\nrules:\n  - id: x\n    allow: { actors: { group: b }, actions: [read] }\n")
+    policy.write_text("version: 3\nrules:\n  - id: x\n    allow: { actors: { group: b }, actions: [read] }\n")
     code, out, err = cli("policy", "validate")
     assert (code, out) == (1, "")
-    assert "line 1, version: unsupported version 2" in err
+    assert "line 1, version: unsupported version 3" in err
     assert "line 4, rules[0].allow.actors.group: rule 'x': there is no group 'b'" in err
     found = document(cli("policy", "validate", "--json"), code=1)
     assert (found["valid"], found["path"]) == (False, "policy.yaml")
@@ -247,3 +247,80 @@ def test_the_command_line_enforces_a_policy_if_the_configuration_says_so(graph, 
     )
     code, _, err = cli("--as", "ola", "commit", "list")
     assert (code, "'policy.file' is not set" in err) == (1, True)
+
+
+# -- version 2 ---------------------------------------------------------------------------------------
+
+TEAM = """\
+version: 2
+groups: { staff: [ana], owners: [olga] }
+protected_branches: [main, "release/*"]
+rules:
+  - id: staff-work
+    allow: { actors: { group: staff }, role: editor }
+  - id: no-export
+    deny: { actors: { any: true }, except: { group: owners }, actions: [export], branches: [main, "release/**"] }
+"""
+
+
+@pytest.fixture
+def team(folder):
+    place = folder / "rules"
+    place.mkdir()
+    (place / "policy.yaml").write_text(TEAM)
+    (place / "more.cedar").write_text('permit (principal, action == Omnigraph::Action::"maintain", resource);\n')
+    (place / "policy.tests.yaml").write_text(
+        "version: 1\ncases:\n  - { id: a, actor: ana, action: maintain, expect: allow }\n"
+    )
+    (folder / "omnigraph.yaml").write_text("policy: { file: rules }\n")
+    return place
+
+
+def test_a_folder_is_a_policy(team, cli):
+    assert cli("policy", "validate")[:2] == (0, "policy ok: rules, 2 actors, 2 rules\n")
+    assert cli("policy", "test")[:2] == (0, "policy tests: 1 passed\n")
+    code, out, _ = cli("policy", "explain", "--actor", "ana", "--action", "export", "--branch", "main")
+    assert code == 0
+    assert "message: rule 'no-export' denies action 'export' on branch 'main' for actor 'ana'\n" in out
+    found = document(cli("policy", "explain", "--actor", "ana", "--action", "export", "--branch", "main", "--json"))
+    assert {one["rule"]: one["why"] for one in found["considered"]} == {
+        "staff-work": "scope",
+        "no-export": "denies",
+        "more.cedar:1": "action_not_listed",
+    }
+
+
+def test_show(team, cli):
+    code, out, _ = cli("policy", "show")
+    assert code == 0
+    assert out.splitlines()[-2:] == [
+        "no-export: deny everyone except group 'owners': export on branches that match 'main', 'release/**'",
+        "more.cedar:1: allow Cedar policy: maintain",
+    ]
+    code, out, _ = cli("policy", "show", "--cedar")
+    assert code == 0
+    assert '@id("no-export")\nforbid (' in out
+    assert 'unless { principal in Omnigraph::Group::"owners" }' in out
+    found = document(cli("policy", "show", "--json"))
+    assert (found["version"], [rule["rule"] for rule in found["rules"]]) == (
+        2,
+        ["staff-work", "staff-work", "no-export", "more.cedar:1"],
+    )
+
+
+def test_show_version_1(policy, cli):
+    code, out, _ = cli("policy", "show")
+    assert code == 0
+    assert "curators-edit-drafts: allow group 'curators': change on unprotected branches\n" in out
+    assert "permit(" in document(cli("policy", "show", "--cedar", "--json"))["cedar"]
+
+
+def test_the_command_line_refuses_to_enforce_rules_for_rows(graph, folder, cli):
+    rule = "{ id: own, allow: { actors: { any: true }, actions: [row_read], types: [Person] } }"
+    (folder / "policy.yaml").write_text(f"version: 2\nrows: {{ default: allow }}\nrules: [{rule}]\n")
+    config = (folder / "omnigraph.yaml").read_text() + "\npolicy: { file: policy.yaml }\n"
+    (folder / "omnigraph.yaml").write_text(config.replace("cli:", "cli:\n  policy: enforce", 1))
+    code, out, err = cli("--as", "ola", "commit", "list")
+    assert (code, out) == (1, "")
+    assert "has rules for rows or properties, which graphs do not enforce yet" in err
+    assert cli("policy", "validate")[0] == 0

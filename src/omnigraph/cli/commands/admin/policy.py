@@ -142,6 +142,38 @@ def explain_command(
         print(f"reason: {reason}")
 
 
+@app.command("show")
+@takes_config
+def show_command(
+    run: Invocation,
+    cedar: Annotated[bool, typer.Option("--cedar", help="Print the Cedar policies that the rules became.")] = False,
+    file: PolicyFile = None,
+    server: Server = False,
+    as_json: Json = False,
+) -> None:
+    """List the rules of a policy, or print them as Cedar policies.
+
+    omnigraph policy show --cedar
+    """
+    from omnigraph.policy.describe import describe_rules
+    from omnigraph.policy.rules import PolicyRules
+
+    policy = _load(run, _policy_path(run, file, server=server), server=server)
+    if cedar:
+        if as_json:
+            print_json({"cedar": policy.cedar_text})
+        else:
+            print(policy.cedar_text.rstrip("\n"))
+        return
+    rules = describe_rules(policy.rules)
+    if as_json:
+        print_json({"version": 1 if isinstance(policy.rules, PolicyRules) else 2, "rules": rules})
+        return
+    for rule in rules:
+        where = f" {rule['limits']}" if rule["limits"] else ""
+        print(f"{rule['rule']}: {rule['effect']} {rule['actors']}: {', '.join(rule['actions'])}{where}")
+
+
 @app.command("init")
 @takes_config
 def init_command(
@@ -204,7 +236,8 @@ def _tests_path(run: Invocation, policy: Path, tests: str | None, *, server: boo
     if server:
         return policy.with_name(f"{policy.stem}.tests.yaml")
     named = run.config.get("policy.tests")
-    return run.config.resolve(named) if named is not None else policy.with_name(TESTS_FILE)
+    beside = policy / TESTS_FILE if policy.is_dir() else policy.with_name(TESTS_FILE)
+    return run.config.resolve(named) if named is not None else beside
 
 
 def _load(run: Invocation, path: Path, *, server: bool = False) -> Policy:

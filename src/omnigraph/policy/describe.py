@@ -1,0 +1,54 @@
+"""The rules of a policy as short texts, for `omnigraph policy show` and `omnigraph policy diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omnigraph.policy.rules import PolicyRule, PolicyRules
+from omnigraph.policy.statements import Grant, PolicyStatements, Statement, actions_of
+
+
+def describe_rules(rules: PolicyRules | PolicyStatements) -> list[dict[str, Any]]:
+    """Return every rule as `{rule, effect, actors, actions, limits}`; a rule with several grants once for each."""
+    if isinstance(rules, PolicyRules):
+        return [_version_1(rule) for rule in rules.rules]
+    found = [_grant(rule, grant) for rule in rules.rules for grant in rule.grants]
+    return [*found, *(_cedar(policy_id, policy) for policy_id, policy in rules.cedar_policies.items())]
+
+
+def _version_1(rule: PolicyRule) -> dict[str, Any]:
+    scope = rule.scope
+    limits = "" if scope is None or scope[1] == "any" else f"on {scope[1]} branches"
+    return _rule(rule.id, "allow", f"group '{rule.group}'", rule.actions, limits)
+
+
+def _grant(rule: Statement, grant: Grant) -> dict[str, Any]:
+    actors = "everyone" if rule.group is None else f"group '{rule.group}'"
+    if rule.except_group is not None:
+        actors += f" except group '{rule.except_group}'"
+    return _rule(rule.id, rule.effect, actors, grant.actions, ", ".join(_limits(rule, grant)))
+
+
+def _limits(rule: Statement, grant: Grant) -> Iterator[str]:
+    if not grant.branches.is_any:
+        yield f"on {grant.branches.describe()}"
+    if rule.types:
+        yield f"of types {', '.join(rule.types)}"
+    if rule.properties:
+        yield f"of properties {', '.join(rule.properties)} (otherwise {rule.otherwise})"
+    if rule.queries:
+        yield f"of queries {', '.join(rule.queries)}"
+    if rule.when is not None:
+        yield f"when {' '.join(rule.when.split())}"
+
+
+def _cedar(policy_id: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    actions = actions_of(policy)
+    effect = "allow" if policy["effect"] == "permit" else "deny"
+    named = tuple(sorted(actions)) if actions is not None else ("every action",)
+    return _rule(policy_id, effect, "Cedar policy", named, "")
+
+
+def _rule(rule: str, effect: str, actors: str, actions: tuple[str, ...], limits: str) -> dict[str, Any]:
+    return {"rule": rule, "effect": effect, "actors": actors, "actions": list(actions), "limits": limits}
