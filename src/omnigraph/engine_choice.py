@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -70,6 +70,8 @@ _REJECTS = pa.schema(
     ]
 )
 
+Finish = Callable[[Runner, LoadResult], LoadResult]
+"""Called with the workers and the result of a load; returns the result, perhaps with notes."""
 Rejects = list[Reject] | str | os.PathLike[str] | None
 """Destination of wrong records: None if they end the load, a list, or a file."""
 
@@ -82,14 +84,16 @@ def load_data(
     bulk: BulkOptions,
     embedder: Embedder,
     samples: Samples | None = None,
+    finish: Finish = lambda _, result: result,
 ) -> LoadResult:
     """Load records, files or DataFrames with the executor that suits their size.
 
-    A load in memory adds samples of large tables to `samples`.
+    A load in memory adds samples of large tables to `samples`. `finish` is called after a load on Spark, while its
+    workers are available.
     """
     request = replace(request, delimiter=check_delimiter(request.delimiter))
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
-        return _load_frames(repository, data, request, bulk)
+        return _load_frames(repository, data, request, bulk, finish)
     paths = paths_of(data)
     how = _choose(paths, request.environ, bulk)
     creates = request.from_branch is not None and repository.state().find_head(request.options.branch) is None
@@ -112,6 +116,8 @@ def load_data(
             delimiter=request.delimiter,
         )
         result = load_source(repository, runner, FileSource(planned), request)
+        if how == "spark":
+            result = finish(runner, result)
     return replace(result, branch_created=creates)
 
 
@@ -129,7 +135,7 @@ def _is_frame(data: Any) -> bool:
 
 
 def _load_frames(
-    repository: Repository, data: Mapping[str, Any], request: LoadRequest, bulk: BulkOptions
+    repository: Repository, data: Mapping[str, Any], request: LoadRequest, bulk: BulkOptions, finish: Finish
 ) -> LoadResult:
     """Load Spark DataFrames on their own session."""
     from omnigraph.spark.dataframe_input import frame_source, is_frame, session_of  # noqa: PLC0415
@@ -140,7 +146,8 @@ def _load_frames(
     if bulk.engine == "memory":
         raise InputError("engine='memory' does not load Spark DataFrames", hint="omit engine, or pass frame.toArrow()")
     runner = SparkRunner(session_of(data), bulk.watch)
-    return load_source(repository, runner, frame_source(data, bulk.watch), request)
+    result = load_source(repository, runner, frame_source(data, bulk.watch), request)
+    return finish(runner, result)
 
 
 def export_data(

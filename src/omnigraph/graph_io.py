@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.diff import DiffRequest, DiffResult
 from omnigraph.pipeline.export import ExportRequest
 from omnigraph.pipeline.runner import Progress
+from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.storage.files.input_files import writing
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import once
@@ -49,7 +51,16 @@ class GraphIO:
         result = once(
             context.repository,
             request.keyed_options.request_key,
-            lambda: load_data(context.repository, context.catalogs, data, request, bulk, context.embedder, samples),
+            lambda: load_data(
+                context.repository,
+                context.catalogs,
+                data,
+                request,
+                bulk,
+                context.embedder,
+                samples,
+                partial(build_segments, context),
+            ),
             lambda earlier: repeated_result(earlier, request),
             lambda loaded: loaded.commit_id is not None,
         )

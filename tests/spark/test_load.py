@@ -18,7 +18,7 @@ from omnigraph.operations.load.load_result import Reject
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
-from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, rows_of, shelf, write_jsonl
+from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, node, rows_of, shelf, write_jsonl
 
 
 @pytest.fixture
@@ -152,3 +152,23 @@ def test_workers_resolve_blob_references(tmp_path, spark):
     outside = spark.createDataFrame([("x", "file:///etc/hostname")], "name string, data string")
     with pytest.raises(RecordError, match=r"'file:///etc/hostname' cannot be followed: it is outside the allowed"):
         load(spark, graph.uri, nodes={"Photo": outside}, blob_sources=[photos], environ={})
+
+
+def test_workers_build_search_structures(tmp_path, spark, tune):
+    tune(segment_rows_min=5, postings_disk_rows_min=1, id_segments_rows_min=20, segment_part_rows_min=10)
+    schema = "node Doc { name: String @key  text: String? @index }"
+    docs = [node("Doc", name=f"d{at}", text=f"river {'stone ' * (at % 5)}") for at in range(60)]
+    for part in range(4):
+        write_jsonl(tmp_path / f"{part}.jsonl", docs[part * 15 : part * 15 + 15])
+    graph, plain = new_graph(tmp_path / "a", schema), new_graph(tmp_path / "b", schema, *docs)
+    told, paths = [], [str(tmp_path / f"{part}.jsonl") for part in range(4)]
+    result = graph.load(paths, mode="append", spark=spark, watch=told.append)
+    assert result.notes == ()
+    assert "index" in {progress.step for progress in told}
+    entries = [
+        json.loads(path.read_text())["entry"]["what"] for path in (tmp_path / "a").glob("*/__cache/*/about.json")
+    ]
+    for kind in ("ids", "postings"):
+        assert {what[-1] for what in entries if what[0] == kind} == {"0", "1"}
+    ranked = 'query q() { match { $d: Doc } return { $d.name } order { bm25($d.text, "stone") } limit 7 }'
+    assert graph.query(ranked).to_rows() == plain.query(ranked).to_rows()

@@ -186,6 +186,8 @@ class Tuning:
     segment_rows_min: int = 5_000
     """More new rows than this form a segment of their own."""
     segments_max: int = 8
+    segment_part_rows_min: int = 100_000
+    """Rows of a segment that a worker builds; more workers would spend their time on starting."""
     segment_live_share_min: float = 0.5
     """Segments are rebuilt if a smaller share of their rows is live."""
     disk_cache_large_bytes: int = 1 << 20

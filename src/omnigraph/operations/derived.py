@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,8 +19,8 @@ from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.cache.id_segments import build_id_segments, uses_segments
-from omnigraph.engine.cache.segments import keep_segments
+from omnigraph.engine.cache.id_segments import IDS, build_id_segments, id_segment_builder, uses_segments
+from omnigraph.engine.cache.segments import SegmentBuilder, keep_segments
 from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.errors import Cancelled, OmniGraphError, QueryTimeout
 from omnigraph.operations.load.load_result import LoadResult
@@ -38,10 +38,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class DerivedStructure:
-    """A structure of a column, and the function that builds what is missing of it."""
+    """A structure of a column, and the function that builds what is missing of it.
+
+    `kind` names the builder of its segments (`segment_builder`); None if it has no segments or builds them in order.
+    """
 
     column: str
     build: Callable[[], object]
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ Builder = Callable[[NodeType | EdgeType, TableData], Iterator[DerivedStructure]]
 
 def _ids(_: NodeType | EdgeType, data: TableData) -> Iterator[DerivedStructure]:
     if uses_segments(data):
-        yield DerivedStructure("id", lambda: build_id_segments(data))
+        yield DerivedStructure("id", lambda: build_id_segments(data), IDS)
 
 
 def _text_indexes(type_: NodeType | EdgeType, data: TableData) -> Iterator[DerivedStructure]:
@@ -68,7 +72,7 @@ def _text_indexes(type_: NodeType | EdgeType, data: TableData) -> Iterator[Deriv
     for name, property_ in type_.properties.items():
         if property_.type.is_text and not property_.type.is_list and _is_searched(type_, data, name):
             builder = text_segments(data, name)
-            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+            yield DerivedStructure(name, partial(keep_segments, data, name, builder), builder.kind)
 
 
 def _is_searched(type_: NodeType | EdgeType, data: TableData, name: str) -> bool:
@@ -88,10 +92,34 @@ def _vector_codes(type_: NodeType | EdgeType, data: TableData) -> Iterator[Deriv
     for name, property_ in type_.properties.items():
         if property_.type.scalar == "Vector" and not property_.type.is_list:
             builder = vector_segments(data, name, property_.type.dim or 0)
-            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+            yield DerivedStructure(name, partial(keep_segments, data, name, builder), builder.kind)
 
 
 BUILDERS: tuple[Builder, ...] = (_ids, _text_indexes, _vector_codes)
+
+
+def segment_builder(kind: str, type_: NodeType | EdgeType, data: TableData, column: str) -> SegmentBuilder[Any]:
+    """Return the builder of the segments of a structure."""
+    from omnigraph.engine.search.inverted_index import WORDS, text_segments  # noqa: PLC0415 (only for searches)
+    from omnigraph.engine.search.vector_scan import vector_segments  # noqa: PLC0415
+
+    if kind == IDS:
+        return id_segment_builder(data)
+    if kind == WORDS:
+        return text_segments(data, column)
+    return vector_segments(data, column, type_.properties[column].type.dim or 0)
+
+
+def segment_structures(
+    context: GraphContext, snapshot: Snapshot, key: str
+) -> Iterator[tuple[TableData, str, SegmentBuilder[Any]]]:
+    """Yield the structures of a table that consist of segments: its data, the column and the builder."""
+    type_ = next(one for one in context.catalogs.of(snapshot).tables() if one.table_key == key)
+    data = context.cache.table(snapshot.table(key))
+    for builder in BUILDERS:
+        for structure in builder(type_, data):
+            if structure.kind is not None:
+                yield data, structure.column, segment_builder(structure.kind, type_, data, structure.column)
 
 
 def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) -> Iterator[DerivedStructure]:
@@ -151,7 +179,7 @@ def build_derived(
             checkpoint()
             structure.build()
         except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
-            failed.append(NotBuilt(key, structure.column, _reason(error)))
+            failed.append(NotBuilt(key, structure.column, reason_of(error)))
     if progress is not None and wanted:
         progress(len(wanted), len(wanted))
     return failed
@@ -173,7 +201,8 @@ def _structures(
         yield from _adjacency(context, snapshot, type_, share)
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Return why a structure could not be built, as a part of a note."""
     if isinstance(error, Cancelled):
         return "cancelled"
     if isinstance(error, QueryTimeout):
@@ -185,15 +214,20 @@ def _reason(error: BaseException) -> str:
     return "out of memory" if isinstance(error, MemoryError) else str(error)
 
 
+def large_tables(result: LoadResult) -> list[str]:
+    """Return the tables to which a load added many rows."""
+    if result.commit_id is None or result.repeated:
+        return []
+    return [key for key, rows in result.tables if rows > tuning.current.segment_rows_min]
+
+
 def build_after_load(context: GraphContext, result: LoadResult, progress: Progress | None = None) -> LoadResult:
     """Build the structures of the tables to which a load added many rows. The next query computes those of few rows.
 
     Returns the result of the load, with a note on each structure that could not be built.
     """
-    if result.commit_id is None or result.repeated:
-        return result
-    large = [key for key, rows in result.tables if rows > tuning.current.segment_rows_min]
-    if not large:
+    large = large_tables(result)
+    if not large or result.commit_id is None:
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
     failed = build_derived(context, snapshot, large, progress, after_load=True)

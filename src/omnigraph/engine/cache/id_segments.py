@@ -134,6 +134,11 @@ def build_id_segments(data: TableData) -> None:
 
 def id_segments(data: TableData) -> IdSegments:
     """Return the id index of a version. Missing segments are built, and kept on disk if the graph can be written."""
+    return data.derived("id_segments", lambda: IdSegments(data, list_segments(data, "id", id_segment_builder(data))))
+
+
+def id_segment_builder(data: TableData) -> SegmentBuilder[PackedIds]:
+    """Return the builder of the segments of the id index."""
 
     def count(fragments: Sequence[int] | None) -> int:
         return sum(map(data.rows_in, range(len(data.fragments)) if fragments is None else fragments))
@@ -163,5 +168,4 @@ def id_segments(data: TableData) -> IdSegments:
             disk_cache.check_within(packed & np.uint64(_LOW), max(row_count, 1), _PACKED)
         return PackedIds(packed)
 
-    builder = SegmentBuilder(IDS, tuning.current.segment_rows_min, make, write, read)
-    return data.derived("id_segments", lambda: IdSegments(data, list_segments(data, "id", builder)))
+    return SegmentBuilder(IDS, tuning.current.segment_rows_min, make, write, read)

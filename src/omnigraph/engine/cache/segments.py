@@ -5,12 +5,14 @@ fragments. A structure computed row by row (an inverted index, vector codes) is 
 fragments. A version uses the segments that contain its fragments, finds their rows through a row mapping, and computes
 only the rows that no segment contains. Many new rows form a new segment, which absorbs segments that are not larger, so
 that there are few; a few new rows are computed again by the next version. A bulk load and `optimize` build the segments
-of large tables in advance (`keep_segments`).
+of large tables in advance (`keep_segments`). A bulk load on several workers divides the missing rows into a few
+segments (`divide_missing`), which the workers build at the same time (`write_segment`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -84,7 +86,7 @@ def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> Se
 def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
     """Return the segments that contain the rows of a version. Missing ones are computed."""
     cache = data.cache
-    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    subject = _subject(data, name, builder)
     segments: list[Segment[Body]] = list(cache.base(subject) or load_segments(cache, subject, builder))
     if cache.turn_folder is None or not _is_large(segments, data, builder):
         return _extended(data, name, builder, segments)
@@ -100,7 +102,7 @@ def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
     cache = data.cache
     if cache.keep_in is None or data.row_count < builder.kept_from:
         return 0
-    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    subject = _subject(data, name, builder)
     with build_turn(cache.turn_folder):
         segments = load_segments(cache, subject, builder)
         plan = _plan(segments, data, builder)
@@ -108,6 +110,57 @@ def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
             return 0
         _extended(data, name, builder, segments, must_keep=True)
     return sum(map(data.rows_in, plan.fragments))
+
+
+@dataclass(frozen=True)
+class SegmentPart:
+    """Fragments of a version, by position, that form a segment, and the number of the segment in the disk cache."""
+
+    number: int
+    fragments: tuple[int, ...]
+
+
+def divide_missing(data: TableData, name: str, builder: SegmentBuilder[Body], parts: int) -> list[SegmentPart]:
+    """Divide the rows that no segment of the disk cache contains into segments for `parts` workers.
+
+    Returns an empty list if there are too few rows for more than one segment. Half of the numbers are left to later
+    commits.
+    """
+    if data.row_count < builder.kept_from:
+        return []
+    plan = _plan(load_segments(data.cache, _subject(data, name, builder), builder), data, builder)
+    if plan.number is None:
+        return []
+    sizes = [data.rows_in(at) for at in plan.fragments]
+    least = max(builder.kept_from, tuning.current.segment_part_rows_min)
+    count = min(parts, tuning.current.segments_max // 2 - plan.number, sum(sizes) // least)
+    if count < 2:
+        return []
+    # A fragment belongs to the part that contains its middle row.
+    middles = np.cumsum(sizes) - np.array(sizes) / 2
+    part_of = np.minimum((middles * count / sum(sizes)).astype(np.int64), count - 1)
+    groups = [tuple(np.array(plan.fragments)[part_of == part].tolist()) for part in range(count)]
+    return [SegmentPart(plan.number + at, group) for at, group in enumerate(filter(None, groups))]
+
+
+def write_segment(data: TableData, name: str, builder: SegmentBuilder[Body], part: SegmentPart) -> None:
+    """Compute one segment and write it to the disk cache. Raises `OSError` if it cannot be written."""
+    assert data.cache.keep_in is not None
+    _write_entry(data, data.cache.keep_in, _subject(data, name, builder), part.number, part.fragments, builder)
+
+
+def use_written_segments(data: TableData, name: str, builder: SegmentBuilder[Body], last: int) -> None:
+    """Use the segments that workers wrote, and remove those with a number above `last`, which they replace."""
+    cache = data.cache
+    assert cache.keep_in is not None
+    subject = _subject(data, name, builder)
+    for later in range(last + 1, tuning.current.segments_max + 1):
+        disk_cache.remove(cache.keep_in, (*subject, str(later)))
+    cache.set_base(subject, tuple(load_segments(cache, subject, builder)))
+
+
+def _subject(data: TableData, name: str, builder: SegmentBuilder[Body]) -> disk_cache.Subject:
+    return (builder.kind, data.folder, str(data.field_id(name)))
 
 
 def _is_large(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilder[Body]) -> bool:
@@ -158,7 +211,7 @@ def _extended(
 ) -> list[Segment[Body]]:
     """Return the segments of a version: existing ones and, as far as they do not suffice, a new one."""
     cache = data.cache
-    subject = (builder.kind, data.folder, str(data.field_id(name)))
+    subject = _subject(data, name, builder)
     plan = _plan(segments, data, builder)
     title = f"{builder.kind} of '{name}'"
     if not plan.fragments and plan.kept:
@@ -247,14 +300,8 @@ def _build(
     version, number = data.version, plan.number
     folder = data.cache.keep_in
     if folder is not None and number is not None and layout.row_count >= builder.kept_from:
-        about: dict[str, Any] = {"version": version}
-        arrays: dict[str, Any] = {}
-        layout.write("rows", about, arrays)
         try:
-            with disk_cache.writing_entry(folder, (*subject, str(number)), about) as writer:
-                builder.write(fragments, writer)
-                for label, array in arrays.items():
-                    writer.put(label, array)
+            _write_entry(data, folder, subject, number, fragments, builder)
         except OSError as error:
             if must_keep:
                 raise
@@ -267,6 +314,23 @@ def _build(
             if segment is not None and segment.layout.fragments == layout.fragments:
                 return segment
     return Segment(layout, version, builder.make(fragments))
+
+
+def _write_entry(
+    data: TableData,
+    folder: Path,
+    subject: disk_cache.Subject,
+    number: int,
+    fragments: Sequence[int] | None,
+    builder: SegmentBuilder[Body],
+) -> None:
+    about: dict[str, Any] = {"version": data.version}
+    arrays: dict[str, Any] = {}
+    FragmentLayout.of(data, fragments).write("rows", about, arrays)
+    with disk_cache.writing_entry(folder, (*subject, str(number)), about) as writer:
+        builder.write(fragments, writer)
+        for label, array in arrays.items():
+            writer.put(label, array)
 
 
 def load_segments(cache: DataCache, subject: disk_cache.Subject, builder: SegmentBuilder[Body]) -> list[Segment[Body]]:
