@@ -103,7 +103,8 @@ class Graph(GraphBranches):
 
     def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
         """Return the catalog (types and properties) of the schema at a point in time."""
-        return self._context.catalogs.of(self.snapshot(branch, at))
+        snapshot = self._context.snapshot(branch or self.branch, at)
+        return self._context.catalogs.of(snapshot, self._context.visibility)
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written."""
@@ -195,7 +196,8 @@ class Graph(GraphBranches):
         at: At = None,
     ) -> PlanText:
         """Return the plan of a query as text: operators, estimated rows, and the indexes and caches they use."""
-        return self._queries.explain(self.snapshot(branch, at), QueryText.of(source, name, params))
+        snapshot = self._context.snapshot(branch or self.branch, at)
+        return self._queries.explain(snapshot, QueryText.of(source, name, params))
 
     def profile(
         self,
@@ -215,7 +217,7 @@ class Graph(GraphBranches):
 
     def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
         """Check every query of a text or file against the branch's schema."""
-        return self._queries.lint(self.snapshot(branch), source)
+        return self._queries.lint(self._context.snapshot(branch or self.branch), source)
 
     def analyze(
         self,

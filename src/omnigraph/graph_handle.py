@@ -51,24 +51,28 @@ class GraphHandle:
 
     @property
     def _io(self) -> GraphIO:
+        self._context.check_whole("this operation")
         from omnigraph.graph_io import GraphIO
 
         return GraphIO(self._context)
 
     @property
     def _history(self) -> GraphHistory:
+        self._context.check_whole("the history")
         from omnigraph.graph_history import GraphHistory
 
         return GraphHistory(self._context)
 
     @property
     def _tables(self) -> GraphTables:
+        self._context.check_whole("a read of stored rows")
         from omnigraph.graph_tables import GraphTables
 
         return GraphTables(self._context)
 
     @property
     def _maintenance(self) -> GraphMaintenance:
+        self._context.check_whole("maintenance")
         from omnigraph.graph_maintenance import GraphMaintenance
 
         return GraphMaintenance(self._context)
@@ -89,10 +93,12 @@ class GraphHandle:
 
         The first eight or more characters of a commit id name the commit if no other id begins with them.
         """
+        self._context.check_whole("a snapshot")
         return self._context.snapshot(branch or self.branch, at)
 
     def _point(self, action: str, branch: str | None, at: At = None) -> Snapshot:
         """Return the graph at a point on which the caller may perform an action."""
+        self._context.check_whole("this operation")
         return self._context.snapshot(branch or self.branch, at, action)
 
     def _branch(self, branch: str | None) -> str:
@@ -121,6 +127,7 @@ class GraphHandle:
         from omnigraph.policy.rules import ACTIONS
         from omnigraph.versioning.write.transaction import WriteOptions
 
+        self._context.check_whole("a write")
         self._check_actor(actor)
         name = self._branch(branch)
         if ACTIONS[action] == "target_branch_scope":
@@ -135,6 +142,7 @@ class GraphHandle:
         from omnigraph.versioning.write.idempotency import RequestKey
         from omnigraph.versioning.write.ref_changes import RefRequest
 
+        self._context.check_whole("a change of a branch or tag")
         self._check_actor(actor)
         author = actor or self.actor
         key_of = RequestKey(key, author) if key is not None else None

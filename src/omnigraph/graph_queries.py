@@ -37,6 +37,7 @@ class GraphQueries:
             return read_page(context, request)
         snapshot = context.snapshot(request.branch, request.at)
         if request.executor == "spark":
+            context.check_whole("the engine 'spark'")
             from omnigraph.spark.reads import read_on_spark
 
             return read_on_spark(context, snapshot, request)
@@ -60,12 +61,16 @@ class GraphQueries:
         from omnigraph.query.plan.explain import explain
         from omnigraph.query.plan.plan_hash import plan_hash
 
-        prepared = self._context.plans.get(snapshot, query)
+        visibility = self._context.visibility
+        prepared = self._context.plans.get(snapshot, query, visibility)
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared
         if query.params is not None:
             bind_params(plan.params, query.params)
         if not isinstance(prepared, PreparedQuery):
             return PlanText(explain(prepared), plan_hash(plan))
+        if visibility is not None:
+            # Estimates come from all rows.
+            return PlanText(explain(prepared.plan), prepared.plan_hash)
         explained = PlanExplainer(prepared, snapshot, self._context.cache, query.params)
         return PlanText(explained.before(), prepared.plan_hash)
 
@@ -78,11 +83,17 @@ class GraphQueries:
         result, _, execution = read(self._context, snapshot, request, profile=True)
         assert execution is not None, "the pipeline ran"
         explained = PlanExplainer(execution.prepared, snapshot, self._context.cache, request.query.params)
-        text = explained.after(execution.profile, rows=len(result), elapsed_ms=result.elapsed_ms)
+        text = explained.after(
+            execution.profile,
+            rows=len(result),
+            elapsed_ms=result.elapsed_ms,
+            estimates=self._context.visibility is None,
+        )
         return PlanText(text, execution.prepared.plan_hash)
 
     def analyze(self, request: AnalysisRequest, snapshot: Snapshot, bulk: BulkOptions) -> Analysis:
         """Run an algorithm on a snapshot."""
+        self._context.check_whole("an analysis")
         from omnigraph.engine_choice import solving
         from omnigraph.operations.analytics import analyze
 
@@ -106,7 +117,8 @@ class GraphQueries:
 
         text, source_name = read_source(source)
         where = {"kind": "graph", "uri": self._context.repository.location.uri}
-        return lint(self._context.catalogs.of(snapshot), text, query_path=source_name, schema_source=where)
+        catalog = self._context.catalogs.of(snapshot, self._context.visibility)
+        return lint(catalog, text, query_path=source_name, schema_source=where)
 
 
 def executor_of(engine: str, spark: Any) -> Executor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,44 +13,14 @@ from omnigraph.engine.optimizer import optimize
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
-from support.agreement import same
+from support.agreement import disagreement
 from support.oracle.groups import Overflow
-from support.oracle.model import Answer
 from support.oracle.paths import NegativeWeight, Unsure
 from support.oracle.reading import answer
 from support.random_reads.generator import RandomRead, ReadGenerator
 from support.random_reads.graphs import Point, Subject, new_subject
-from support.random_reads.values import plain
 
 SEED = 20_240_229
-
-
-def same_row(given: tuple[Any, ...], expected: tuple[Any, ...], doubt: dict[int, float]) -> bool:
-    return all(same(a, b, doubt.get(at, 0.0)) for at, (a, b) in enumerate(zip(given, expected, strict=True)))
-
-
-def disagreement(result: Result, expected: Answer) -> str | None:
-    """The first difference between result and oracle; None if there is none."""
-    if result.columns != expected.columns:
-        return f"columns {result.columns}, expected {expected.columns}"
-    given = list(zip(*(plain(column) for column in result.to_arrow().columns), strict=True))
-    rows = expected.rows
-    count = max(len(rows) - expected.skip, 0)
-    count = count if expected.limit is None else min(count, expected.limit)
-    if len(given) != count or len(result) != count:
-        return f"{len(given)} rows, expected {count}"
-    if expected.ordered:
-        for at, (one, other) in enumerate(zip(given, rows, strict=True)):
-            if not same_row(one, other, expected.doubt):
-                return f"row {at} is {one}, expected {other}"
-        return None
-    left = list(rows)
-    for one in given:
-        at = next((at for at, other in enumerate(left) if same_row(one, other, expected.doubt)), None)
-        if at is None:
-            return f"row {one} is not expected, or not as often; left {left[:1]}"
-        del left[at]
-    return None
 
 
 def in_pages(subject: Subject, asked: RandomRead, point: Point, random: Random) -> Result:

@@ -180,6 +180,10 @@ class Tuning:
     """From this many rows on, ids are found by an index on disk, and the id column is not read."""
     id_lookups_before_index: int = 16
     """Scans of an id column that take about as long as building its index."""
+    visible_steps_min: int = 10_000
+    """Edges that a hop follows and filters one by one, even if they are a large part of all edges."""
+    rows_judged_before_mask: int = 8
+    """Rows that are judged by a row condition on their own; then all rows are judged, if its columns are in memory."""
     mapped_rows_new_max: int = 20_000
     """New rows up to which a structure is updated by a row mapping, if there are more than the share below."""
     mapped_rows_new_share_max: float = 0.25

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.cache.user_folder import graph_folder
-from omnigraph.errors import InputError
+from omnigraph.errors import Denied, InputError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
@@ -25,6 +25,7 @@ from omnigraph.versioning.write.ref_names import check_text
 
 if TYPE_CHECKING:
     from omnigraph.operations.access import Access
+    from omnigraph.query.visibility import Visibility
     from omnigraph.values import Fetch
     from omnigraph.versioning.model.snapshot import Snapshot
     from omnigraph.versioning.write.repository import At, Repository
@@ -54,6 +55,8 @@ class GraphContext:
     """Number of tables that maintenance treats at once."""
     approximate: bool = False
     """True if every vector ranking may be approximate."""
+    visibility: Visibility | None = None
+    """The rows and values that the caller may see; None does not limit them."""
 
     @classmethod
     def of(
@@ -90,6 +93,15 @@ class GraphContext:
     def with_metadata(self, metadata: Mapping[str, Any]) -> GraphContext:
         """Return the context of a handle with other metadata."""
         return self._changed(metadata=metadata)
+
+    def with_visibility(self, visibility: Visibility) -> GraphContext:
+        """Return the context of a handle that sees a part of the graph."""
+        return self._changed(visibility=visibility)
+
+    def check_whole(self, what: str) -> None:
+        """Raise `Denied` if the caller sees a part of the graph and the named operation does not leave out the rest."""
+        if self.visibility is not None:
+            raise Denied(f"{what} applies no rules for rows and properties, and rules limit what you may see")
 
     def _changed(self, **fields: Any) -> GraphContext:
         # A server makes one per request; `dataclasses.replace` takes ten times as long.

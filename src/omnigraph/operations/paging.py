@@ -24,6 +24,7 @@ from omnigraph.operations.read import embedding_at, report_plan, result_of
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.visibility import Visibility
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -78,7 +79,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     snapshot = _snapshot_of(context, request, cursor)
     with watching(watch):
         watch.check()
-        prepared = context.plans.get_read(snapshot, request.query)
+        prepared = context.plans.get_read(snapshot, request.query, context.visibility)
     compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
     plan = prepared.plan
     if not plan.order_by:
@@ -89,14 +90,14 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         )
     with watching(watch):
         bound = bind_params(plan.params, request.query.params)
-    digest = _digest(plan, bound.values)
+    digest = _digest(plan, bound.values, context.visibility)
     if cursor is None:
         cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
     execution = Execution(
         prepared,
-        ExecutionContext(prepared.catalog, snapshot, context.cache, request.limits, watch),
+        ExecutionContext(prepared.catalog, snapshot, context.cache, request.limits, watch, context.visibility),
         bound.values,
         now_ms=cursor.now_ms,
         embed=embedding_at(context, snapshot),
@@ -133,7 +134,9 @@ def _snapshot_at(context: GraphContext, branch: str, commit_id: str) -> Snapshot
         raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
 
 
-def _digest(plan: ir.QueryIR, params: Mapping[str, Any]) -> str:
-    """Return a digest of plan and parameters; the formatting of the query text does not affect it."""
+def _digest(plan: ir.QueryIR, params: Mapping[str, Any], visibility: Visibility | None) -> str:
+    """Return a digest of plan, parameters and visibility; the formatting of the query text does not affect it."""
     canonical = repr((plan, sorted(params.items())))
+    if visibility is not None:
+        canonical += visibility.digest
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -20,6 +20,7 @@ from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax.ast import Param
+from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -32,8 +33,8 @@ _CLASSES_MAX = 16
 """Plans of one query for different classes of parameters."""
 _TEXT_MAX = 65_536
 """Plans of longer texts are not kept. They are usually generated and run once."""
-_Key = tuple[str, str, str | None, tuple[Param, ...]]
-"""Schema hash, text, query name, parameters of a query without a head."""
+_Key = tuple[str, str, str | None, tuple[Param, ...], str | None]
+"""Schema hash, text, query name, parameters of a query without a head, digest of the visibility."""
 
 
 class _Entry:
@@ -93,13 +94,17 @@ class PlanCache:
         self.misses = 0
         """The number of requested plans that were compiled."""
 
-    def get(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery | ir.MutationIR:
+    def get(
+        self, snapshot: Snapshot, query: QueryText, visibility: Visibility | None = None
+    ) -> PreparedQuery | ir.MutationIR:
         """Return the plan of a query against a snapshot's schema; the plan of a read is prepared to run.
 
-        In a query without a head, the values of the parameters determine their types.
+        In a query without a head, the values of the parameters determine their types. With a visibility, only visible
+        types and properties exist.
         """
         declared = inline_params(query.text, query.params)
-        key = (snapshot.schema_hash, query.text, query.name, declared)
+        seen = None if visibility is None else visibility.digest
+        key = (snapshot.schema_hash, query.text, query.name, declared, seen)
         with self._lock:
             known = self._known.get(key)
             fits = known is not None and (known.commit_id == snapshot.commit_id or known.fits(snapshot))
@@ -113,7 +118,7 @@ class PlanCache:
         observer = current()
         if observer is not None:
             observer.missed("plans")
-        catalog = self._catalogs.of(snapshot)
+        catalog = self._catalogs.of(snapshot, visibility)
         entry = self._made(snapshot, catalog, query, declared, known)
         if len(query.text) > _TEXT_MAX:
             return entry.made
@@ -183,9 +188,9 @@ class PlanCache:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get_read(self, snapshot: Snapshot, query: QueryText) -> PreparedQuery:
+    def get_read(self, snapshot: Snapshot, query: QueryText, visibility: Visibility | None = None) -> PreparedQuery:
         """Return the plan of a read; a mutation raises `InputError`."""
-        prepared = self.get(snapshot, query)
+        prepared = self.get(snapshot, query, visibility)
         if not isinstance(prepared, PreparedQuery):
             raise InputError(
                 f"query '{prepared.name}' changes the graph",

@@ -7,12 +7,18 @@ true.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import TypeVar
 
+from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import SYSTEM_FIELDS, Catalog, EdgeType, InterfaceType, NodeType, Property
+from omnigraph.schema.constraints import Constraint, Key, Unique, constraint_columns
+
+TableType = TypeVar("TableType", NodeType, EdgeType)
 
 ROW = "row"
 """The variable of the judged row in a condition."""
@@ -41,3 +47,69 @@ class Visibility:
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
+
+
+def project_catalog(catalog: Catalog, visibility: Visibility) -> Catalog:
+    """Return the catalog of what is visible: hidden properties, types without a visible row and edges at such types do
+    not exist in it.
+
+    Guarantees that hidden rows and values would break are not in it either: a masked property is nullable and belongs
+    to no constraint, and a node may have fewer edges than the minimum of the edge type.
+    """
+    nodes = {
+        name: _projected(node, visibility)
+        for name, node in catalog.nodes.items()
+        if visibility.rows.get(node.table_key, True) is not None
+    }
+    edges = {
+        name: replace(_projected(edge, visibility), cardinality=replace(edge.cardinality, min=0))
+        for name, edge in catalog.edges.items()
+        if visibility.rows.get(edge.table_key, True) is not None and {edge.from_type, edge.to_type} <= nodes.keys()
+    }
+    interfaces = {name: _interface(interface, catalog, nodes) for name, interface in catalog.interfaces.items()}
+    return Catalog(interfaces, nodes, edges)
+
+
+def _projected(type_: TableType, visibility: Visibility) -> TableType:
+    """Return a type without its hidden properties; masked ones are nullable."""
+    guarded = {name: condition for (key, name), condition in visibility.properties.items() if key == type_.table_key}
+    identity = {*SYSTEM_FIELDS[type_.kind], *(type_.key if isinstance(type_, NodeType) else ())}
+    for name in guarded:
+        if name in identity:
+            raise InputError(f"'{type_.name}.{name}' identifies the row: it can be neither hidden nor masked")
+    hidden = {name for name, condition in guarded.items() if condition is None}
+    properties: dict[str, Property] = {}
+    for name, property_ in type_.properties.items():
+        if name in hidden:
+            continue
+        if property_.embed is not None and property_.embed.source in hidden:
+            property_ = replace(property_, embed=replace(property_.embed, source=""))
+        if name in guarded:
+            property_ = replace(property_, type=property_.type.with_nullable(True))
+        properties[name] = property_
+    return replace(
+        type_,
+        properties=properties,
+        constraints=tuple(one for one in type_.constraints if _holds(one, hidden, guarded.keys())),
+    )
+
+
+def _holds(constraint: Constraint, hidden: Set[str], guarded: Set[str]) -> bool:
+    """Return True if a constraint of a type holds for what is visible of it."""
+    broken = guarded if isinstance(constraint, Key | Unique) else hidden
+    return broken.isdisjoint(constraint_columns(constraint))
+
+
+def _interface(interface: InterfaceType, catalog: Catalog, nodes: Mapping[str, NodeType]) -> InterfaceType:
+    """Return an interface with the properties that all its visible implementations have."""
+    own = [nodes[name].properties for name in catalog.implementers[interface.name] if name in nodes]
+    shared = {name: property_ for name, property_ in interface.properties.items() if all(name in one for one in own)}
+    nullable = {name for name in shared for one in own if one[name].type.nullable}
+    return replace(
+        interface,
+        properties={
+            name: replace(property_, type=property_.type.with_nullable(name in nullable or property_.type.nullable))
+            for name, property_ in shared.items()
+        },
+        constraints=tuple(one for one in interface.constraints if {*constraint_columns(one)} <= shared.keys()),
+    )

@@ -24,6 +24,7 @@ from omnigraph.engine.adjacency.csr import (
     I32,
     Csr,
     EdgeRows,
+    Neighbours,
     build,
     build_edge_rows,
     contains,
@@ -71,13 +72,13 @@ class Adjacency(Protocol):
     Edge rows are not part of the protocol: a variable is bound to edges of one type only.
     """
 
-    def neighbours(self, direction: Direction) -> AnyCsr:
+    def neighbours(self, direction: Direction) -> Neighbours:
         """Return the neighbours along outgoing edges, incoming edges, or both."""
 
     def compacted(self, direction: Direction) -> Csr:
         """Return the neighbours as one CSR without overlay, for loops over many nodes."""
 
-    def for_scan(self, direction: Direction) -> AnyCsr:
+    def for_scan(self, direction: Direction) -> Neighbours:
         """Return the neighbours for a scan over all nodes."""
 
     def has_neighbours(self, direction: Direction, nodes: int) -> Mask:
@@ -179,7 +180,7 @@ class EdgeAdjacency:
                 kept = self._write(direction, partial(self._write_neighbours, direction, (src, dst)))
                 if kept is None:
                     self._check_memory(len(src) * (8 if direction == "both" else 4))
-                    near, far = _oriented(src, dst, direction)
+                    near, far = oriented(src, dst, direction)
                     csr = build(near, far, self._near(direction).row_count)
                     kept = self._save(direction, (csr.offsets, csr.targets, loops_of(src, dst)))
         offsets, targets, loops = kept
@@ -187,7 +188,7 @@ class EdgeAdjacency:
 
     def _write_neighbours(self, direction: Direction, ends: Ends, writer: disk_cache.EntryWriter) -> None:
         src, dst = ends
-        pairs = [_oriented(src, dst, one) for one in (("out", "in") if direction == "both" else (direction,))]
+        pairs = [oriented(src, dst, one) for one in (("out", "in") if direction == "both" else (direction,))]
         with writer.streams({"targets": np.dtype(np.int32)}) as files:
             write = files["targets"].write
             offsets = write_targets(
@@ -218,13 +219,13 @@ class EdgeAdjacency:
             gone = found.removed
             if direction == "both":
                 gone = np.concatenate([gone, gone + len(src)])
-            near, far = _oriented(src, dst, direction)
+            near, far = oriented(src, dst, direction)
             removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
             loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
         if found.sources is not None:
             loops = np.sort(found.sources.new_of[loops])
             loops = loops[loops >= 0]
-        gained_near, gained_far = _oriented(found.src, found.dst, direction)
+        gained_near, gained_far = oriented(found.src, found.dst, direction)
         overlay = build_overlay(base, (gained_near, moved[0], count), (gained_far, moved[1]), removed)
         return overlay, np.union1d(loops, found.src[found.src == found.dst])
 
@@ -473,7 +474,7 @@ def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
     return built
 
 
-def _oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
+def oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:
     """Return the (near, far) ends of edges that are followed in a direction."""
     if direction == "both":
         return np.concatenate([src, dst]), np.concatenate([dst, src])

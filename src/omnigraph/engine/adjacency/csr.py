@@ -57,6 +57,16 @@ class Neighbours(Protocol):
         """Return for each pair whether an edge connects it."""
 
 
+class IncidentRows(Protocol):
+    """Incident edges by node number, in every representation."""
+
+    def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the edges of each source: (position in `sources`, edge row, neighbour)."""
+
+    def degrees(self, sources: Numbers) -> Numbers:
+        """Return the number of edges of each source."""
+
+
 @dataclass(frozen=True)
 class Csr:
     """The neighbours of every node as compressed sparse rows."""

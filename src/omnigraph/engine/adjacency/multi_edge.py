@@ -8,8 +8,8 @@ from functools import reduce
 
 import numpy as np
 
-from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, build
+from omnigraph.engine.adjacency.visible_adjacency import TypedAdjacency
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -19,7 +19,7 @@ from omnigraph.query.plan.ir import Direction
 class _CombinedAdjacency(ABC):
     """The union of several adjacencies as one CSR, cached with the first edge table."""
 
-    def __init__(self, parts: Sequence[EdgeAdjacency], tables: Sequence[ColumnSource]) -> None:
+    def __init__(self, parts: Sequence[TypedAdjacency], tables: Sequence[ColumnSource]) -> None:
         self._parts = parts
         # The cache key contains the versions of the edge tables and of the node tables.
         self._of = _versions([*(part.edges for part in parts), *tables])
@@ -45,7 +45,7 @@ class _CombinedAdjacency(ABC):
 class MultiEdgeAdjacency(_CombinedAdjacency):
     """Several edge types between the same node types. A node that two edge types lead to is one neighbour."""
 
-    def __init__(self, parts: Sequence[EdgeAdjacency]) -> None:
+    def __init__(self, parts: Sequence[TypedAdjacency]) -> None:
         super().__init__(parts, parts[0].node_tables)
 
     def _combined_csr(self, direction: Direction) -> Csr:
@@ -67,7 +67,7 @@ class MultiEdgeAdjacency(_CombinedAdjacency):
 class UnionAdjacency(_CombinedAdjacency):
     """Edge types between different node types. Both ends are numbered by the union of all their node tables."""
 
-    def __init__(self, parts: Sequence[EdgeAdjacency], starts: Sequence[tuple[int, int]], space: ColumnSource) -> None:
+    def __init__(self, parts: Sequence[TypedAdjacency], starts: Sequence[tuple[int, int]], space: ColumnSource) -> None:
         super().__init__(parts, [space])
         self._starts = starts
         """For each part, where its source nodes and its target nodes begin in the union."""

@@ -12,7 +12,7 @@ from omnigraph.arrays import one_array
 from omnigraph.engine.cache.column_access import select_rows
 
 if TYPE_CHECKING:
-    from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
+    from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers
     from omnigraph.engine.cache.union_table import UnionTable
 
 Derived = TypeVar("Derived")
@@ -32,6 +32,10 @@ class ColumnSource(Protocol):
     @property
     def union(self) -> UnionTable | None:
         """The union behind the rows, if they are nodes of several types."""
+
+    @property
+    def visible(self) -> Mask | None:
+        """A mask of the visible rows; None if no row is hidden."""
 
     def column(self, name: str) -> pa.Array:
         """Return a whole column as one array."""
@@ -62,6 +66,7 @@ class TransientColumns(ABC):
     """Columns that exist for one query: not dictionary-encoded; derived structures are kept as long as the rows."""
 
     union = None
+    visible = None
 
     def __init__(self) -> None:
         self._derived: dict[str, object] = {}

@@ -21,6 +21,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_segments import HASHED_BYTES, id_segments, uses_segments
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
+from omnigraph.engine.cache.visibility import StoredTable
 from omnigraph.hashing import crc32_texts
 from omnigraph.types import PropertyType
 
@@ -101,6 +102,14 @@ def id_of_key(value: object, type_: PropertyType) -> str | None:
     if type_.is_text and isinstance(value, str):
         return value
     return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def find_visible(data: StoredTable, id_: str) -> int | None:
+    """Return the row with an id; None if it does not exist or is not visible."""
+    if isinstance(data, TableData):
+        return find(data, id_)
+    row = find(data.base, id_)
+    return row if row is not None and data.sees_row(row) else None
 
 
 def find(data: TableData, id_: str) -> int | None:

@@ -21,7 +21,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
-from omnigraph.engine.cache.table_cache import DataCache, Numbers, TableData
+from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.fast_dataclass import dataclass
 
@@ -60,6 +60,14 @@ class SegmentView(Generic[Body]):
     def nbytes(self) -> int:
         """The size of the mappings in memory."""
         return sum(places.nbytes for places in (self.stored_of, self.row_of) if places is not None)
+
+
+def without_rows(view: SegmentView[Body], seen: Mask) -> SegmentView[Body]:
+    """Return the segments with the rows that are not in a mask as deleted ones. They keep their numbers."""
+    stored_of = np.arange(len(seen), dtype=np.int32) if view.stored_of is None else view.stored_of
+    row_of = np.arange(len(seen), dtype=np.int32) if view.row_of is None else view.row_of.copy()
+    row_of[stored_of[~seen]] = -1
+    return SegmentView(view.bodies, view.starts, stored_of, row_of)
 
 
 @dataclass(frozen=True)

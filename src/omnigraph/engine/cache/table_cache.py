@@ -112,6 +112,9 @@ class TableData:
     union: UnionTable | None = None
     """The union this table is, or None."""
 
+    visible: Mask | None = None
+    """A mask of the visible rows; None: all rows are visible."""
+
     version = 0
     """The number of the version; 0 for rows that are not a version of a table."""
 

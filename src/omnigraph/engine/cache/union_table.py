@@ -18,7 +18,8 @@ from omnigraph.arrays import concatenate
 from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
-from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Numbers, TableData, encode
+from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Mask, Numbers, encode
+from omnigraph.engine.cache.visibility import StoredTable, hides_rows
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import UnionType
@@ -29,7 +30,7 @@ Body = TypeVar("Body")
 class UnionTable:
     """The nodes of several types; empty if no type implements the interface."""
 
-    def __init__(self, of: UnionType, members: Sequence[TableData], cache: DataCache) -> None:
+    def __init__(self, of: UnionType, members: Sequence[StoredTable], cache: DataCache) -> None:
         self.of = of
         self.members = members
         self.cache = cache
@@ -43,6 +44,17 @@ class UnionTable:
     def row_count(self) -> int:
         """The number of nodes."""
         return int(self.starts[-1])
+
+    @property
+    def visible(self) -> Mask | None:
+        """A mask of the visible nodes; None if no node is hidden."""
+        if not any(hides_rows(member) for member in self.members):
+            return None
+        return self.derived("visible", self._visible)
+
+    def _visible(self) -> Mask:
+        seen = ((member.visible, member.row_count) for member in self.members)
+        return np.concatenate([np.ones(count, bool) if mask is None else mask for mask, count in seen])
 
     def member_of(self, numbers: Numbers) -> Numbers:
         """Return the member index of each node."""
@@ -125,7 +137,7 @@ def column_of(data: ColumnSource, field: str) -> str:
     return ir.TYPE if field == "type" and data.union is not None else field
 
 
-def joined_segments(views: Sequence[SegmentView[Body]], tables: Sequence[TableData]) -> SegmentView[Body]:
+def joined_segments(views: Sequence[SegmentView[Body]], tables: Sequence[StoredTable]) -> SegmentView[Body]:
     """Combine the segments of several tables into those of their concatenation."""
     bodies = tuple(body for view in views for body in view.bodies)
     sizes = [len(c.row_of) if c.row_of is not None else t.row_count for c, t in zip(views, tables, strict=True)]

@@ -20,7 +20,8 @@ from omnigraph.query.syntax.ast import ANONYMOUS
 class Binding:
     """The column of one variable: a table, and for each row the number of the entity in that table.
 
-    The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers.
+    The rows are the whole table, the rows of the table that a mask selects, or an array of row numbers. Without a mask
+    and numbers they are the rows that are visible.
     """
 
     __slots__ = ("_count", "_expected", "_numbers", "_taken", "data", "mask", "unique")
@@ -30,7 +31,7 @@ class Binding:
     ) -> None:
         self.data = data
         self._numbers = numbers
-        self.mask = mask
+        self.mask = data.visible if numbers is None and mask is None else mask
         """The selected rows of the table; None if the rows are not defined by a mask."""
         self._taken: dict[str, pa.Array] = {}
         """Properties that were read for these rows alone."""
@@ -38,6 +39,13 @@ class Binding:
         self._count: int | None = None
         self.unique = unique or numbers is None
         """True if it is known that no entity occurs twice."""
+
+    @classmethod
+    def every(cls, data: ColumnSource) -> Binding:
+        """Bind all rows, hidden ones included, to evaluate a condition; the caller selects the visible rows."""
+        every = cls(data, mask=_NO_ROWS)
+        every.mask = None
+        return every
 
     @property
     def whole(self) -> bool:
@@ -172,5 +180,6 @@ def weighted_counts(numbers: Numbers, weight: Numbers | None, size: int) -> Numb
     return total
 
 
+_NO_ROWS = np.zeros(0, bool)
 _EXACT = 2**53
 """Float sums of integers are exact below this value."""

@@ -40,7 +40,7 @@ class Cancellation:
 class Watch:
     """The time limit, the cancellation and the notes of one query."""
 
-    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling", "rows")
+    __slots__ = ("_cancellation", "_deadline", "_timeout_s", "notes", "profiling", "rows", "silent")
 
     def __init__(self, timeout_s: float | None = None, cancellation: Cancellation | None = None) -> None:
         self._timeout_s = timeout_s
@@ -48,6 +48,8 @@ class Watch:
         self._cancellation = cancellation
         self.profiling = False
         """True if notes are collected."""
+        self.silent = False
+        """True if no notes are collected: they would tell about rows that are not visible."""
         self.notes: list[str] = []
         self.rows = 0
         """Rows after the last operator; other threads read it."""
@@ -135,5 +137,5 @@ class watching:  # noqa: N801 (used like a function; a generator would take as l
 def add_note(what: str) -> None:
     """Record how an operation ran, for `profile`."""
     watch = current.get()
-    if isinstance(watch, Watch) and watch.profiling:
+    if isinstance(watch, Watch) and watch.profiling and not watch.silent:
         watch.notes.append(what)

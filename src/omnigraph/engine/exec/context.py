@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from dataclasses import field
 
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
+from omnigraph.engine.adjacency.visible_adjacency import TypedAdjacency, VisibleAdjacency
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.cache.union_table import UnionTable
+from omnigraph.engine.cache.visibility import Guard, StoredTable, VisibleTable, base_of
 from omnigraph.engine.exec.cancellation import Cancellation, Watch
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
+from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -36,6 +40,8 @@ class Limits:
 
 
 _NUMBER_BYTES = 8
+_VIEWS_MAX = 256
+"""Visibilities whose tables of a snapshot are kept open."""
 _NARROW = "add a filter or a hop bound that narrows the match"
 
 NO_LIMITS = Limits()
@@ -82,15 +88,32 @@ class SnapshotTables:
 
     def __init__(self) -> None:
         self.tables: dict[str, ColumnSource] = {}
-        self.adjacencies: dict[str, EdgeAdjacency] = {}
+        self.adjacencies: dict[str, TypedAdjacency] = {}
         self.multi_edge: dict[tuple[str, ...], MultiEdgeAdjacency] = {}
+        self.views: OrderedDict[str, SnapshotTables] = OrderedDict()
+        """The same as actors see them, by the digest of their visibility."""
+
+    def seen_by(self, visibility: Visibility) -> SnapshotTables:
+        """Return the tables and adjacencies as an actor sees them."""
+        found = self.views.get(visibility.digest)
+        if found is None:
+            found = self.views.setdefault(visibility.digest, SnapshotTables())
+            while len(self.views) > _VIEWS_MAX:
+                self.views.popitem(last=False)
+        return found
 
 
 class ExecutionContext:
     """The snapshot, limits and profile of one execution."""
 
     def __init__(
-        self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, limits: Limits, watch: Watch | None = None
+        self,
+        catalog: Catalog,
+        snapshot: Snapshot,
+        cache: DataCache,
+        limits: Limits,
+        watch: Watch | None = None,
+        visibility: Visibility | None = None,
     ) -> None:
         self.catalog = catalog
         self.snapshot = snapshot
@@ -101,6 +124,14 @@ class ExecutionContext:
         self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
         self.profile = Profile(self.watch)
+        self.guard: Guard | None = None
+        """Decides what is visible; None if everything is."""
+        if visibility is not None:
+            from omnigraph.engine.expr.judge import judge  # noqa: PLC0415 (only for a visibility)
+
+            self.guard = Guard(visibility, judge)
+            self.watch.silent = True
+            self._opened = self._opened.seen_by(visibility)
 
     def table(self, key: str) -> ColumnSource:
         """Return a table of the snapshot, or the union of several tables."""
@@ -110,26 +141,46 @@ class ExecutionContext:
         return found
 
     def stored_table(self, key: str) -> TableData:
-        """Return a table of the snapshot."""
+        """Return a table of the snapshot that is not guarded."""
         found = self.table(key)
         assert isinstance(found, TableData), key
+        return found
+
+    def type_table(self, key: str) -> StoredTable:
+        """Return the table of one type, or what is visible of it."""
+        found = self.table(key)
+        assert isinstance(found, TableData | VisibleTable), key
         return found
 
     def _open(self, key: str) -> ColumnSource:
         kind, name = TableKey.parse(key).parts
         if kind == "edge" or name in self.catalog.nodes:
-            return self.cache.table(self.snapshot.table(key))
+            data = self.cache.table(self.snapshot.table(key))
+            return data if self.guard is None else self._guarded(self.guard, kind, name, data)
         union = self.catalog.node(name)
         assert isinstance(union, UnionType)
-        return UnionTable(union, [self.stored_table(TableKey.node(member)) for member in union.members], self.cache)
+        return UnionTable(union, [self.type_table(TableKey.node(member)) for member in union.members], self.cache)
 
-    def adjacency(self, edge_type: str) -> EdgeAdjacency:
+    def _guarded(self, guard: Guard, kind: str, name: str, data: TableData) -> StoredTable:
+        """Return what is visible of a table."""
+        if kind == "node":
+            return guard.node_table(TableKey.node(name), data)
+        sources, targets = self._ends(name)
+        every = EdgeAdjacency.of(data, base_of(sources), base_of(targets), self.cache)
+        return guard.edge_table(TableKey.edge(name), data, every.ends, sources, targets)
+
+    def _ends(self, edge_type: str) -> tuple[StoredTable, StoredTable]:
+        edge = self.catalog.edges[edge_type]
+        return self.type_table(TableKey.node(edge.from_type)), self.type_table(TableKey.node(edge.to_type))
+
+    def adjacency(self, edge_type: str) -> TypedAdjacency:
         """Return the adjacency of one edge type."""
         found = self._opened.adjacencies.get(edge_type)
         if found is None:
-            edge = self.catalog.edges[edge_type]
-            sources, targets = (self.stored_table(TableKey.node(name)) for name in (edge.from_type, edge.to_type))
-            found = EdgeAdjacency.of(self.stored_table(edge.table_key), sources, targets, self.cache)
+            edges, (sources, targets) = self.type_table(TableKey.edge(edge_type)), self._ends(edge_type)
+            found = EdgeAdjacency.of(base_of(edges), base_of(sources), base_of(targets), self.cache)
+            if isinstance(edges, VisibleTable) and edges.hides_rows:
+                found = VisibleAdjacency(found, edges, sources, targets)
             self._opened.adjacencies[edge_type] = found
         return found
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.arrays import concatenate
 from omnigraph.engine.adjacency.csr import Room, batched_ranges
 from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Numbers
+from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.query.plan import ir
@@ -30,6 +30,12 @@ class NullExtendedTable:
         self.base = base
         self.key = base.key
         self.union = base.union
+
+    @property
+    def visible(self) -> Mask | None:
+        """A mask of the visible rows and the null row; None if no row is hidden."""
+        seen = self.base.visible
+        return None if seen is None else np.append(seen, True)
 
     @property
     def absent(self) -> int:

@@ -18,9 +18,10 @@ from omnigraph.engine.adjacency.check_pairs import connected_rows
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
 from omnigraph.engine.adjacency.union_expand import expand_union
 from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
-from omnigraph.engine.cache.id_index import find, id_of_key
+from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
+from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.adaptive import MeasuredHop, Replanner, RowsExceeded, RunningPlan, exceeds
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
@@ -227,6 +228,8 @@ class MatchPipeline:
         keyed = self._by_key(op, data)
         bound, filters = keyed if keyed is not None else (Binding(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
+        if bound.mask is not None and filters and not (isinstance(data, VisibleTable) and data.is_few(bound.count)):
+            return self._of_visible(op.var, bound, filters)
         if len(filters) > 1 and isinstance(data, TableData) and data.may_stream:
             # Few rows may be left for the conditions that need a scan.
             filters = tuple(sorted(filters, key=lambda condition: is_streamed(condition, data)))
@@ -234,10 +237,21 @@ class MatchPipeline:
             found = found.keep(self._evaluator.mask(condition, found))
         return found
 
+    def _of_visible(self, var: str, bound: Binding, filters: tuple[ir.Condition, ...]) -> BindingTable:
+        """Return the visible nodes that satisfy all conditions, which are evaluated on complete columns."""
+        passing = bound.mask
+        every = Binding.every(bound.data)
+        for condition in filters:
+            mask = self._evaluator.mask(condition, BindingTable(every.count, {var: every}))
+            passing = mask if passing is None else passing & mask
+        found = Binding(bound.data, mask=passing)
+        return BindingTable(found.count, {var: found})
+
     def _of_members(self, op: ir.NodeScan, data: UnionTable) -> BindingTable:
         """Return the nodes of several types that satisfy all conditions; each type uses its own indexes."""
         own = tuple(condition for condition in op.filters if not depends_on_type(condition))
-        found = BindingTable(data.row_count, {op.var: Binding(data)})
+        every = Binding(data)
+        found = BindingTable(every.count, {op.var: every})
         if own:
             scans = (replace(op, type_name=name, filters=own) for name in data.of.members)
             parts = [self._found(*one) for one in zip(scans, data.members, strict=True)]
@@ -255,8 +269,8 @@ class MatchPipeline:
             id_ = id_of_key(self._evaluator.constant(key), prop.type)
             if id_ is not None:
                 add_note("found by its key")
-                assert isinstance(data, TableData), "a union has no key"
-                row = find(data, id_)
+                assert isinstance(data, TableData | VisibleTable), "a union has no key"
+                row = find_visible(data, id_)
                 numbers = np.array([] if row is None else [row], np.int64)
                 return Binding(data, numbers), op.filters[:position] + op.filters[position + 1 :]
         return None
@@ -320,7 +334,7 @@ class MatchPipeline:
 
     def _arriving(self, op: ir.Expand, far: ColumnSource, targets: Numbers) -> Mask | None:
         """Return a mask of the far nodes that satisfy their conditions; None for all."""
-        if op.dst_filters and isinstance(far, TableData):
+        if op.dst_filters and isinstance(far, TableData | VisibleTable):
             keyed = self._by_key(ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters), far)
             if keyed is not None:
                 # A key gives one node at most, which is compared by its number.
@@ -357,10 +371,10 @@ class MatchPipeline:
             return None
         if len(bindings.bound) != 1 or not bindings.bound[op.src_var].whole or not live <= {op.edge_var}:
             return None
-        edges = self._edge_table(op)
-        mask = self._passing(op.edge_var, Binding(edges), op.edge_filters)
-        bound = Binding(edges, mask=mask)
-        return BindingTable(bound.count, {op.edge_var: bound})
+        every = Binding(self._edge_table(op))
+        mask = self._passing(op.edge_var, every, op.edge_filters)
+        found = BindingTable(every.count, {op.edge_var: every})
+        return found if mask is None else found.keep(mask)
 
     def _edge_table(self, op: ir.Expand) -> ColumnSource:
         """Return the edge table of a hop with an edge variable, which has one edge type."""
@@ -373,9 +387,10 @@ class MatchPipeline:
         assert op.edge_var is not None
         if op.direction != "both" and op.edge_filters and bound.whole:
             # Every node is a source: select the edges first; each edge has its source.
-            mask = self._passing(op.edge_var, Binding(edges), op.edge_filters)
+            every = Binding(edges)
+            mask = self._passing(op.edge_var, every, op.edge_filters)
             assert mask is not None
-            chosen = np.flatnonzero(mask)
+            chosen = np.flatnonzero(mask) if every.whole else every.numbers[mask]
             src, dst = adjacency.ends()
             near, far = (src, dst) if op.direction == "out" else (dst, src)
             return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)

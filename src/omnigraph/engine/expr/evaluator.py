@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import column_of
+from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import paced
 from omnigraph.engine.exec.native_calls import in_batches, interruptible
@@ -68,12 +70,13 @@ class Evaluator:
         if len(variables) == 1:
             bound = bindings.bound[variables[0]]
             data = bound.data
-            if isinstance(data, TableData) and not data.is_few(bound.count) and is_streamed(condition, data):
-                passing = streamed_mask(self, condition, variables[0], data)
+            stored = unmasked(data, condition)
+            if stored is not None and not stored.is_few(bound.count) and is_streamed(condition, stored):
+                passing = streamed_mask(self, condition, variables[0], stored)
                 return passing if bound.whole else passing[bound.numbers]
             if not bound.whole and bindings.count >= bound.data.row_count:
                 # Evaluate every entity once, however often it occurs.
-                every = Binding(bound.data)
+                every = Binding.every(bound.data)
                 return self._mask(condition, BindingTable(every.count, {variables[0]: every}))[bound.numbers]
         return self._mask(condition, bindings)
 
@@ -314,6 +317,14 @@ class Evaluator:
                 ranks = bound.data.derived(f"ranks:{name}", lambda: column_ranks(bound.data, name))
                 return _values_of_rows(ranks, bound)
         return ranks_of(self.value(expr, bindings))
+
+
+def unmasked(data: ColumnSource, condition: ir.Condition) -> TableData | None:
+    """Return the stored table if it has the values of a condition as they are visible; else None."""
+    if isinstance(data, VisibleTable):
+        names = {part.name for part in ir.walk(condition) if isinstance(part, ir.Prop)}
+        return None if any(map(data.is_guarded, names)) else data.base
+    return data if isinstance(data, TableData) else None
 
 
 def _test_of(type_: PropertyType, op: str, value: Any) -> Callable[[pa.Array], pa.Array]:

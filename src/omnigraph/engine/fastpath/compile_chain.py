@@ -18,7 +18,7 @@ from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import distinct_nodes
 from omnigraph.engine.cache.column_access import is_numeric
-from omnigraph.engine.cache.id_index import find, id_of_key
+from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import watching
@@ -70,7 +70,7 @@ class Chain:
             return None
         with watching(context.watch):
             context.check()
-            start = None if id_ is None else find(context.stored_table(self.tables[self.start]), id_)
+            start = None if id_ is None else find_visible(context.type_table(self.tables[self.start]), id_)
             rows = ChainRows(context, params, self.tables, self.types, start)
             try:
                 for step in self.steps:

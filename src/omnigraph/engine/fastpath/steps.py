@@ -16,7 +16,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import bounded_hops, distinct_nodes
 from omnigraph.engine.adjacency.csr import contains
 from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.id_index import find, id_of_key
+from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.context import ExecutionContext
@@ -222,7 +222,7 @@ def _lookup(op: ir.NodeScan, catalog: Catalog, kept: tuple[str, ...], *, arrives
         id_ = id_of_key(value, prop.type)
         if id_ is None and value is not None:
             raise TooManyRows  # the executor compares the value with the column
-        number = None if id_ is None else find(rows.context.stored_table(TableKey.node(op.type_name)), id_)
+        number = None if id_ is None else find_visible(rows.context.type_table(TableKey.node(op.type_name)), id_)
         if number is None:
             rows.count = 0
         rows.columns = {var: rows.columns[var][: rows.count] for var in kept}
@@ -372,7 +372,7 @@ def _key_predicate(op: ir.Filter, types: Mapping[str, str], catalog: Catalog) ->
         id_ = id_of_key(value, prop.type)
         if id_ is None and value is not None:
             raise TooManyRows  # the executor compares the value with the column
-        number = None if id_ is None else find(rows.context.stored_table(TableKey.node(scan.type_name)), id_)
+        number = None if id_ is None else find_visible(rows.context.type_table(TableKey.node(scan.type_name)), id_)
         return np.zeros(rows.count, bool) if number is None else rows.numbers(scan.var) == number
 
     return compare

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.adjacency import AnyEdgeRows
-from omnigraph.engine.adjacency.csr import Neighbours
+from omnigraph.engine.adjacency.csr import IncidentRows, Neighbours
 from omnigraph.engine.adjacency.multi_edge import UnionAdjacency
 from omnigraph.engine.adjacency.union_expand import renumber
-from omnigraph.engine.cache.table_cache import Numbers, TableData
+from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.cache.visibility import StoredTable
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.paths.path_table import Floats, RowSpace
 from omnigraph.errors import InputError
@@ -94,7 +94,7 @@ class PathGraph:
 class _TypedEdges:
     """The edges of one type in one direction."""
 
-    rows: AnyEdgeRows
+    rows: IncidentRows
     edge: int
     """The number of the first edge of the type."""
     near: int
@@ -160,7 +160,7 @@ class Weights:
     @classmethod
     def of(cls, context: ExecutionContext, space: RowSpace, by: str) -> Weights:
         """Return the weights of all edges of a space."""
-        found = [_weights(context.stored_table(type_.table_key), by, type_.name) for type_ in space.types]
+        found = [_weights(context.type_table(type_.table_key), by, type_.name) for type_ in space.types]
         if len(found) == 1:
             return found[0]
         values = np.concatenate([weights.values for weights in found])
@@ -176,14 +176,18 @@ class Weights:
         return self.even and self.largest * edges <= tuning.current.exact_weight_sum_max
 
 
-def _weights(edges: TableData, by: str, type_name: str) -> Weights:
+def _weights(edges: StoredTable, by: str, type_name: str) -> Weights:
     return edges.derived(f"weights:{edges.column_key(by)}", lambda: _read_weights(edges, by, type_name))
 
 
-def _read_weights(edges: TableData, by: str, type_name: str) -> Weights:
+def _read_weights(edges: StoredTable, by: str, type_name: str) -> Weights:
     column = edges.column(by)
     known = column.is_valid().to_numpy(zero_copy_only=False)
     values: Floats = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+    seen = edges.visible
+    if seen is not None:
+        known = known & seen
+        values = np.where(seen, values, 0.0)
     bad = np.flatnonzero(values < 0)
     if len(bad):
         id_ = min(edges.take("id", bad).to_pylist())

@@ -186,15 +186,23 @@ class PlanExplainer:
 
     # -- after -----------------------------------------------------------------------------------
 
-    def after(self, profile: Profile, *, rows: int, elapsed_ms: float) -> str:
-        """Return the plan as it ran, with the rows, time and notes of every operator."""
+    def after(self, profile: Profile, *, rows: int, elapsed_ms: float, estimates: bool = True) -> str:
+        """Return the plan as it ran, with the rows, time and notes of every operator; with `estimates`, also with the
+        estimated rows.
+        """
+        if not estimates:
+            return self._measured(profile, None, rows, elapsed_ms)
+        return self._measured(profile, self._estimates, rows, elapsed_ms)
+
+    def _measured(self, profile: Profile, estimates: CardinalityEstimates | None, rows: int, elapsed_ms: float) -> str:
         steps: dict[object, list[OperatorProfile]] = {}
         for step in profile.steps:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
-        plan, estimates = self._plan, self._estimates
+        plan = self._plan
         if profile.changes:
             plan = replace(plan, pipeline=_executed(plan.pipeline, profile, steps))
-            estimates = CardinalityEstimates(plan, self._statistics, self._values)
+            if estimates is not None:
+                estimates = CardinalityEstimates(plan, self._statistics, self._values)
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
         if "rank" in steps and len(ranks) == len(self._plan.order_by):
             # The order by a rank alone has no line in the plan.
@@ -202,13 +210,15 @@ class PlanExplainer:
 
         def note(part: LineSubject) -> str:
             if part == "":
-                return f"{'rows':>{_ROWS}}{'expected':>{_GUESS}}{'ms':>{_MS}}"
+                expected = "" if estimates is None else "expected"
+                return f"{'rows':>{_ROWS}}{expected:>{_GUESS}}{'ms':>{_MS}}"
             done = steps.get(part if isinstance(part, str) else id(part))
             if done is None:
                 return ""
-            guess = "" if isinstance(part, str) else format_estimate(estimates.after(part))
+            estimate = None if isinstance(part, str) or estimates is None else estimates.after(part)
+            guess = "" if estimate is None else format_estimate(estimate)
             notes = dict.fromkeys(what for step in done for what in step.how)
-            if not isinstance(part, str) and (error := self._error(estimates.after(part), done[-1].rows)):
+            if estimate is not None and (error := self._error(estimate, done[-1].rows)):
                 notes[error] = None
             how = " · ".join(notes)
             ms = sum(step.ms for step in done)

@@ -22,9 +22,10 @@ from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.row_mapping import RowPositions
-from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
+from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of, without_rows
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, is_mapped
 from omnigraph.engine.cache.union_table import joined_segments
+from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.search.analyzer import Scores, all_within
@@ -528,7 +529,24 @@ def index_of(data: ColumnSource, name: str) -> TextIndex:
         return data.derived(
             f"words:{data.field_id(name)}", lambda: TextIndex(segments_of(data, name, text_segments(data, name)))
         )
-    return data.derived(f"words:{name}", lambda: build_index(data.column(name)))
+    if isinstance(data, VisibleTable):
+        return _visible_index(data, name)
+    return data.derived(f"words:{name}", lambda: build_index(_visible_texts(data, name)))
+
+
+def _visible_index(data: VisibleTable, name: str) -> TextIndex:
+    """Return the index of the visible texts of a column: the others are not there, in no statistics either."""
+    every = index_of(data.base, name)
+    seen = data.value_mask(name)
+    if seen is None:
+        return every
+    return data.derived(f"words:{data.field_id(name)}", lambda: TextIndex(without_rows(every.view, seen)))
+
+
+def _visible_texts(data: ColumnSource, name: str) -> pa.Array:
+    """Return a column with null in place of the values of hidden rows."""
+    column, seen = data.column(name), data.visible
+    return column if seen is None else pc.if_else(pa.array(seen), column, pa.scalar(None, column.type))
 
 
 def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:

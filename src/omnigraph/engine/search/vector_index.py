@@ -254,7 +254,9 @@ def _sine(cosines: Matrix) -> Matrix:
 def index_of(data: ColumnSource, name: str, dim: int) -> VectorIndex | None:
     """Return the clusters of a vector column; missing ones are computed. None if the table is small or not stored."""
     if data.union is not None:
-        members = data.union.members
+        members = [member for member in data.union.members if isinstance(member, TableData)]
+        if len(members) < len(data.union.members):
+            return None  # the search is exact where rows or values are hidden
         if sum(member.row_count for member in members) < tuning.current.vector_index_rows_min:
             return None
         views = [_stored_index(member, name, dim).view for member in members]

@@ -25,6 +25,7 @@ from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmapped_bytes
 from omnigraph.engine.cache.union_table import joined_segments
+from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import Damaged
@@ -306,6 +307,8 @@ def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
         )
     if isinstance(data, TableData):
         return _stored_vectors(data, name, dim)
+    if isinstance(data, VisibleTable):
+        return _visible_vectors(data, name, dim)
     return data.derived(
         f"vectors:{name}", lambda: VectorColumn(SegmentView((_memory_block([data.column(name)], dim),), (0,)))
     )
@@ -345,6 +348,31 @@ def _stored_vectors(data: TableData, name: str, dim: int) -> VectorColumn:
         f"vectors:{data.field_id(name)}",
         lambda: VectorColumn(segments_of(data, name, builder), partial(data.take, name)),
     )
+
+
+def _visible_vectors(data: VisibleTable, name: str, dim: int) -> VectorColumn:
+    """Return the vectors of a table without those that are masked. Hidden rows are in no binding."""
+    every = vectors_of(data.base, name, dim)
+    if not data.is_guarded(name):
+        return every
+    return data.derived(f"vectors:{data.field_id(name)}", lambda: _without_masked(every, data, name))
+
+
+def _without_masked(every: VectorColumn, data: VisibleTable, name: str) -> VectorColumn:
+    seen = data.value_mask(name)
+    if seen is None:
+        return every
+    view = every.view
+    gone = np.ones(sum(len(block.norms) for block in view.bodies), bool)
+    gone[np.flatnonzero(seen) if view.stored_of is None else view.stored_of[seen]] = False
+    blocks = tuple(
+        replace(
+            block.without(gone[start : start + len(block.norms)]),
+            norms=np.where(gone[start : start + len(block.norms)], np.nan, block.norms),
+        )
+        for block, start in zip(view.bodies, view.starts, strict=True)
+    )
+    return VectorColumn(replace(view, bodies=blocks), every.read)
 
 
 def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:

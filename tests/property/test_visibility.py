@@ -1,0 +1,151 @@
+"""A query under a visibility returns what it returns on a graph that holds only what is visible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from omnigraph.engine import kernels
+from omnigraph.engine.optimizer import optimize
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import CompileError, InputError
+from omnigraph.query.syntax.parser import parse_queries
+from support.agreement import disagreement
+from support.oracle.groups import Overflow
+from support.oracle.paths import NegativeWeight, Unsure
+from support.oracle.reading import answer
+from support.random_reads.generator import ReadGenerator
+from support.random_reads.graphs import Point, Subject, new_subject
+from support.visible import SHAPES, Rules, projected, random_rules, seen_by
+
+SEED = 20_261_116
+NOW = 1_750_000_000_123_456
+
+
+def ask(subject: Subject, random: Random, rules: Rules, point: Point) -> str | None:
+    """Run a generated read under the rules; return the difference to the oracle on the projected world, or None."""
+    world = projected(point.world, rules)
+    asked = ReadGenerator(random, world.catalog, subject.values).query()
+    tree = parse_queries(asked.text).queries[0]
+    subject.clock.at = NOW
+    result: Result | None = None
+    code: str | None = None
+    try:
+        result = seen_by(subject.graph, rules).query(asked.text, params=asked.params, **point.where)
+    except InputError as error:
+        if error.code not in ("negative_weight", "overflow"):
+            raise
+        code = error.code
+    finally:
+        subject.clock.at = None
+    wrong: str | None
+    try:
+        expected = answer(tree, world, asked.params, NOW // 1000)
+        wrong = disagreement(result, expected) if result is not None else f"there is no {code}"
+    except NegativeWeight:
+        wrong = None if code == "negative_weight" else "a weight is negative"
+    except Overflow:
+        wrong = None if code == "overflow" else "a sum overflows"
+    except Unsure:
+        wrong = None
+    if wrong is None:
+        return None
+    return f"{wrong}\n{subject.graph.schema}\n{asked.text}\nparams {asked.params}\nat {point.where}\n{rules.visibility}"
+
+
+def check(root: Path, seed: int, questions: int, shapes: tuple[str, ...] = SHAPES) -> None:
+    """Run a number of valid reads on one graph under rules of every shape."""
+    random = Random(seed)
+    subject = new_subject(root, random)
+    asked = refused = 0
+    while asked < questions:
+        shape = shapes[(asked + refused) % len(shapes)]
+        state = random.random()
+        of = Random(state)
+        point = subject.somewhere()
+        # Rules that were written for the head apply to earlier commits as well.
+        catalog = (point if of.random() < 0.8 else Point({}, subject.heads["main"])).world.catalog
+        rules = random_rules(of, catalog, shape)
+        left = projected(point.world, rules).catalog
+        if not left.nodes or not left.edges:
+            refused += 1
+            continue
+        try:
+            # Several reads under the same rules use what the first one judged.
+            wrong = next(filter(None, (ask(subject, Random(state + at), rules, point) for at in range(2))), None)
+        except CompileError:
+            refused += 1
+            continue
+        assert wrong is None, f"seed {seed}, {shape}, question {state}: {wrong}"
+        asked += 1
+    assert refused < 2 * asked, "most questions should be sound"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_query_sees_the_projected_graph(tmp_path, number):
+    check(tmp_path / "graph", SEED + number, 24)
+
+
+@pytest.fixture
+def as_if_large(tune):
+    """Enable what only large tables use, and judge rows one by one before there is a mask."""
+    tune(
+        complete_column_rows=0,
+        take_row_cost=1,
+        rows_judged_before_mask=1_000,
+        visible_steps_min=0,
+        vector_exact_rows_max=1,
+        vector_disk_bytes_min=0,
+        postings_disk_rows_min=0,
+        segment_rows_min=2,
+        ranked_candidates_min=1,
+        ranked_overfetch=2,
+        lazy_result_rows=3,
+        shortest_batch_keys=9,
+        bidirectional_pairs_max=0,
+        exact_weight_sum_max=-1.0,
+        chain_rows_max=2,
+        chain_steps_max=4,
+    )
+    assert kernels.load()
+
+
+@pytest.mark.usefixtures("as_if_large")
+@pytest.mark.parametrize("number", range(3))
+def test_query_sees_the_projected_graph_with_large_table_settings(tmp_path, number):
+    check(tmp_path / "graph", SEED + 500 + number, 24)
+
+
+@pytest.fixture
+def plans_change(tune, monkeypatch):
+    """Plan the rest of every match again after each operator, and join a part of it wherever that is possible."""
+    tune(replan_rows_min=0, replan_factor=0.0, chain_rows_max=0)
+    monkeypatch.setattr(optimize, "_JOIN_SHARE", float("inf"))
+
+
+@pytest.mark.usefixtures("plans_change")
+@pytest.mark.parametrize("number", range(2))
+def test_query_sees_the_projected_graph_if_plans_change(tmp_path, number):
+    check(tmp_path / "graph", SEED + 700 + number, 24)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(100))
+def test_query_sees_the_projected_graph_long(tmp_path, number):
+    check(tmp_path / "graph", SEED + 1_000 + number, 96)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("as_if_large")
+@pytest.mark.parametrize("number", range(60))
+def test_query_sees_the_projected_graph_with_large_table_settings_long(tmp_path, number):
+    check(tmp_path / "graph", SEED + 5_000 + number, 96)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("plans_change")
+@pytest.mark.parametrize("number", range(40))
+def test_query_sees_the_projected_graph_if_plans_change_long(tmp_path, number):
+    check(tmp_path / "graph", SEED + 7_000 + number, 96)

@@ -1,0 +1,275 @@
+"""Random visibilities, and what a simple reading of them leaves of a graph: the projected copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from omnigraph.graph import Graph
+from omnigraph.query.plan import ir
+from omnigraph.query.visibility import ROW, Visibility, project_catalog
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.types import PropertyType
+from support.oracle.model import Props, World
+from support.random_reads.values import POOLS, stored
+
+Truth = bool | None
+Predicate = Callable[[Mapping[str, Any]], Truth]
+"""A row with its id and ends → whether the condition is true, false or unknown."""
+
+_COMPARED = ("String", "Bool", "I64", "I32")
+SHAPES = (
+    "all", "none", "tenant", "level", "set", "edge rule", "both ends", "mask", "hide", "forbid", "null-heavy", "mixed",
+)  # fmt: skip
+"""Kinds of visibilities."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition, and the same as a Python function."""
+
+    condition: ir.Condition
+    test: Predicate
+
+    def passes(self, row: Mapping[str, Any], type_: NodeType | EdgeType) -> bool:
+        """True if the condition is true; a property that had another type at the time is null."""
+        known = dict(row)
+        for part in ir.walk(self.condition):
+            if isinstance(part, ir.Prop) and part.name in type_.properties:
+                now = type_.properties[part.name].type
+                if arrow_type(now) != arrow_type(part.type):
+                    known[part.name] = None
+        return self.test(known) is True
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a visibility; None hides all rows, or the property."""
+
+    rows: dict[str, Rule | None]
+    properties: dict[tuple[str, str], Rule | None]
+
+    @property
+    def visibility(self) -> Visibility:
+        """The visibility of the rules."""
+        return Visibility(
+            {key: None if rule is None else rule.condition for key, rule in self.rows.items()},
+            {key: None if rule is None else rule.condition for key, rule in self.properties.items()},
+        )
+
+
+def seen_by(graph: Graph, rules: Rules) -> Graph:
+    """A handle that sees the visible part."""
+    return Graph(graph._context.with_visibility(rules.visibility), branch=graph.branch)
+
+
+# -- projection ----------------------------------------------------------------------------------
+
+
+def projected(world: World, rules: Rules) -> World:
+    """The world that holds only what is visible."""
+    catalog = project_catalog(world.catalog, rules.visibility)
+    nodes = {
+        name: {
+            id: _values(world.catalog.nodes[name], {"id": id, **row}, row, rules)
+            for id, row in world.nodes[name].items()
+            if _is_visible(world.catalog.nodes[name], {"id": id, **row}, rules)
+        }
+        for name in catalog.nodes
+    }
+    edges: dict[str, dict[str, Props]] = {}
+    for name, edge in catalog.edges.items():
+        edges[name] = {
+            id: _values(world.catalog.edges[name], {"id": id, **row}, row, rules)
+            for id, row in world.edges[name].items()
+            if row["src"] in nodes[edge.from_type]
+            and row["dst"] in nodes[edge.to_type]
+            and _is_visible(world.catalog.edges[name], {"id": id, **row}, rules)
+        }
+    return World(catalog, nodes, edges)
+
+
+def _is_visible(type_: NodeType | EdgeType, row: Mapping[str, Any], rules: Rules) -> bool:
+    rule = rules.rows.get(type_.table_key)
+    return rule is None or rule.passes(row, type_)
+
+
+def _values(type_: NodeType | EdgeType, whole: Mapping[str, Any], row: Props, rules: Rules) -> Props:
+    values = deepcopy(row)
+    for name in row:
+        if (type_.table_key, name) in rules.properties:
+            rule = rules.properties[type_.table_key, name]
+            if rule is None:
+                del values[name]
+            elif not rule.passes(whole, type_):
+                values[name] = None
+    return values
+
+
+# -- random rules --------------------------------------------------------------------------------
+
+
+def random_rules(random: Random, catalog: Catalog, shape: str) -> Rules:
+    """Rules of one shape for the types of a catalog."""
+    rules = Rules({}, {})
+    nodes, edges = list(catalog.nodes.values()), list(catalog.edges.values())
+    match shape:
+        case "all":
+            rules.rows.update({type_.table_key: _always(True) for type_ in nodes})
+        case "none":
+            gone = random.choice([*nodes, *edges])
+            rules.rows[gone.table_key] = random.choice((None, _always(False)))
+        case "tenant":
+            rules.rows.update({type_.table_key: _equal(random, type_, ("=",)) for type_ in nodes})
+        case "level":
+            rules.rows.update({type_.table_key: _equal(random, type_, ("<=", ">", "<", ">=")) for type_ in nodes})
+        case "set":
+            rules.rows.update({type_.table_key: _among(random, type_) for type_ in nodes})
+        case "edge rule":
+            rules.rows.update({type_.table_key: random_rule(random, type_) for type_ in edges})
+        case "both ends":
+            rules.rows.update({type_.table_key: random_rule(random, type_) for type_ in (random.choice(nodes), *edges)})
+        case "mask":
+            _guard(random, rules, [*nodes, *edges], lambda type_: random_rule(random, type_))
+        case "hide":
+            _guard(random, rules, [*nodes, *edges], lambda _: None)
+        case "forbid":
+            rules.rows.update({type_.table_key: _negated(random_rule(random, type_)) for type_ in nodes})
+        case "null-heavy":
+            rules.rows.update({type_.table_key: _known(random, type_) for type_ in [*nodes, *edges]})
+        case _:
+            for type_ in [*nodes, *edges]:
+                if random.random() < 0.6:
+                    rules.rows[type_.table_key] = None if random.random() < 0.1 else random_rule(random, type_)
+            _guard(random, rules, [*nodes, *edges], lambda type_: random.choice((None, random_rule(random, type_))))
+    return rules
+
+
+def _guard(
+    random: Random, rules: Rules, types: list[NodeType | EdgeType], rule: Callable[[NodeType | EdgeType], Rule | None]
+) -> None:
+    for type_ in types:
+        free = [name for name in type_.properties if not isinstance(type_, NodeType) or name not in type_.key]
+        for name in random.sample(free, min(len(free), random.randint(0, 3))):
+            rules.properties[type_.table_key, name] = rule(type_)
+
+
+def random_rule(random: Random, type_: NodeType | EdgeType, depth: int = 0) -> Rule:
+    """A random condition on the rows of a type."""
+    chance = random.random()
+    if depth < 2 and chance < 0.3:
+        parts = [random_rule(random, type_, depth + 1) for _ in range(random.randint(1, 3))]
+        op = random.choice(("and", "or"))
+        tests = [part.test for part in parts]
+        logic = ir.Logic(op, tuple(part.condition for part in parts))
+        return Rule(logic, lambda row: _combined(op, [test(row) for test in tests]))
+    if depth < 2 and chance < 0.4:
+        return _negated(random_rule(random, type_, depth + 1))
+    if chance < 0.5:
+        return _known(random, type_)
+    if chance < 0.65:
+        return _among(random, type_)
+    if chance < 0.75:
+        return _listed(random, type_)
+    return _equal(random, type_, ("=", "!=", "<", "<=", ">", ">="))
+
+
+def _combined(op: str, truths: list[Truth]) -> Truth:
+    decisive = op == "or"
+    if decisive in truths:
+        return decisive
+    return None if None in truths else not decisive
+
+
+def _always(value: bool) -> Rule:
+    return Rule(ir.Const(value, ir.BOOL), lambda _: value)
+
+
+def _negated(rule: Rule) -> Rule:
+    def test(row: Mapping[str, Any]) -> Truth:
+        truth = rule.test(row)
+        return None if truth is None else not truth
+
+    return Rule(ir.Not(rule.condition), test)
+
+
+def _properties(random: Random, type_: NodeType | EdgeType) -> list[tuple[str, PropertyType]]:
+    found = [
+        (p.name, p.type)
+        for p in type_.properties.values()
+        if p.type.scalar in _COMPARED and not p.type.is_list and not p.type.enum_values
+    ]
+    fixed = [("id", ir.STRING), ("src", ir.STRING)] if isinstance(type_, EdgeType) else [("id", ir.STRING)]
+    return found if found and random.random() < 0.8 else fixed
+
+
+def _some_value(random: Random, name: str, type_: PropertyType) -> Any:
+    if name == "id":
+        return random.choice((f"n{random.randrange(20)}", f"e{random.randrange(99)}"))
+    if name in ("src", "name"):
+        return f"n{random.randrange(20)}"
+    return stored(random.choice(POOLS[type_.scalar]), type_)
+
+
+def _equal(random: Random, type_: NodeType | EdgeType, ops: tuple[str, ...]) -> Rule:
+    name, of = random.choice(_properties(random, type_))
+    op = "=" if of.scalar == "Bool" else random.choice(ops)
+    value = _some_value(random, name, of)
+    condition = ir.Compare(op, ir.Prop(ROW, name, of), ir.Const(value, of.with_nullable(False)))
+
+    def test(row: Mapping[str, Any]) -> Truth:
+        left, right = row.get(name), value
+        if left is None:
+            return None
+        if isinstance(left, str):
+            left, right = left.encode(), right.encode()
+        match op:
+            case "=":
+                return bool(left == right)
+            case "!=":
+                return bool(left != right)
+            case "<":
+                return bool(left < right)
+            case "<=":
+                return bool(left <= right)
+            case ">":
+                return bool(left > right)
+            case _:
+                return bool(left >= right)
+
+    return Rule(condition, test)
+
+
+def _among(random: Random, type_: NodeType | EdgeType) -> Rule:
+    name, of = random.choice(_properties(random, type_))
+    values = [_some_value(random, name, of) for _ in range(random.randint(1, 6))]
+    listed = ir.Const(values, replace(of, is_list=True, nullable=False))
+
+    def test(row: Mapping[str, Any]) -> Truth:
+        return None if row.get(name) is None else row[name] in values
+
+    return Rule(ir.Compare("contains_item", listed, ir.Prop(ROW, name, of)), test)
+
+
+def _listed(random: Random, type_: NodeType | EdgeType) -> Rule:
+    lists = [p for p in type_.properties.values() if p.type.is_list and p.type.scalar in ("String", "I64")]
+    if not lists:
+        return _known(random, type_)
+    prop = random.choice(lists)
+    value = stored(random.choice(POOLS[prop.type.scalar]), prop.type.item)
+    condition = ir.Compare("contains_item", ir.Prop(ROW, prop.name, prop.type), ir.Const(value, prop.type.item))
+
+    def test(row: Mapping[str, Any]) -> Truth:
+        return None if row.get(prop.name) is None else value in row[prop.name]
+
+    return Rule(condition, test)
+
+
+def _known(random: Random, type_: NodeType | EdgeType) -> Rule:
+    name, of = random.choice([(p.name, p.type) for p in type_.properties.values()] or [("id", ir.STRING)])
+    missing = Rule(ir.IsNull(ir.Prop(ROW, name, of)), lambda row: row.get(name) is None)
+    return missing if random.random() < 0.3 else _negated(missing)

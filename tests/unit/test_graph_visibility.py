@@ -1,0 +1,210 @@
+"""A handle that sees a part of a graph: what it reads, and what it refuses."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import CompileError, Denied, PageCursorRejected
+from omnigraph.graph import Graph
+from omnigraph.graph_open import init
+from omnigraph.query.plan import ir
+from omnigraph.query.visibility import ROW, Visibility
+from omnigraph.types import PropertyType
+
+SCHEMA = """
+node Note {
+  name: String @key
+  tenant: String
+  text: String? @index
+  pay: I64?
+  vec: Vector(2)?
+}
+node Sealed {
+  name: String @key
+}
+edge Cites: Note -> Note {
+  weight: I64?
+}
+edge Holds: Sealed -> Note {
+}
+"""
+CANARY = "zebraword"
+CANARY_NUMBER = 918273645
+
+
+def equals(name: str, value: Any, type_: PropertyType = ir.STRING) -> ir.Condition:
+    return ir.Compare("=", ir.Prop(ROW, name, type_), ir.Const(value, type_))
+
+
+ACME = Visibility(
+    {"node:Note": equals("tenant", "acme"), "node:Sealed": None},
+    {("node:Note", "pay"): equals("name", "a"), ("edge:Cites", "weight"): None},
+)
+OTHER = Visibility({"node:Note": equals("tenant", "other")})
+
+
+def note(name: str, tenant: str, text: str, pay: int) -> dict[str, Any]:
+    data = {"name": name, "tenant": tenant, "text": text, "pay": pay, "vec": [1.0, float(len(name))]}
+    return {"type": "Note", "data": data}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    graph = init(tmp_path / "graph", SCHEMA, sync=False, environ={})
+    graph.load(
+        [
+            note("a", "acme", "red apple", 10),
+            note("b", "acme", "green apple", CANARY_NUMBER),
+            note("c", "acme", "blue", CANARY_NUMBER),
+            note("x", "other", f"{CANARY} apple", CANARY_NUMBER),
+            {"type": "Sealed", "data": {"name": CANARY}},
+            *({"edge": "Cites", "from": a, "to": b, "data": {"weight": CANARY_NUMBER}} for a, b in ("ab", "bx", "xc")),
+            {"edge": "Holds", "from": CANARY, "to": "a"},
+        ],
+        mode="merge",
+    )
+    return graph
+
+
+def seen(graph: Graph, visibility: Visibility = ACME) -> Graph:
+    return Graph(graph._context.with_visibility(visibility))
+
+
+def rows(graph: Graph, text: str, **params: Any) -> list[dict[str, Any]]:
+    return graph.query(text, params=params or None).to_pylist()
+
+
+QUERIES = [
+    "match { $n: Note } return { $n.name as name, $n.text as text, $n.pay as pay } order { $n.name }",
+    'match { $n: Note { name: "x" } } return { $n.text as text }',
+    'match { $n: Note { name: "b" } } return { $n.text as text, $n.pay as pay }',
+    'match { $n: Note { name: "b" } $n cites $m } return { $m.name as name }',
+    "match { $n: Note $n cites $m } return { $n.name as n, $m.name as m }",
+    "match { $n: Note $n cites{1,4} $m } return { $n.name as n, $m.name as m }",
+    "match { $n: Note not { $n cites $m } } return { $n.name as name } order { $n.name }",
+    "match { $n: Note } return { count($n) as n, sum($n.pay) as pay }",
+    'match { $n: Note search($n.text, "apple") } return { $n.name as name } order { bm25($n.text, "apple") } limit 5',
+    f'match {{ $n: Note fuzzy($n.text, "{CANARY[:-1]}x", 2) }} return {{ $n.name as name }}',
+    "match { $n: Note } return { $n.name as name, why() } order { nearest($n.vec, $v) } limit 9",
+    "match { $n: Note } return { $n } order { $n.name }",
+]
+"""Reads that all rows would answer differently."""
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_no_hidden_value_is_in_an_answer(graph, text):
+    params = {"v": [1.0, 1.0]} if "$v" in text else None
+    for handle in (seen(graph), seen(graph)):
+        answers = [str(handle.query(text, params).to_pylist()), str(handle.explain(text, params))]
+        answers.append(str(handle.profile(text, params)))
+        for found in answers:
+            assert CANARY not in found
+            assert str(CANARY_NUMBER) not in found
+
+
+def test_rows_and_values_of_the_projected_copy(graph):
+    handle = seen(graph)
+    assert rows(handle, QUERIES[0]) == [
+        {"name": "a", "text": "red apple", "pay": 10},
+        {"name": "b", "text": "green apple", "pay": None},
+        {"name": "c", "text": "blue", "pay": None},
+    ]
+    assert rows(handle, QUERIES[1]) == []
+    assert rows(handle, QUERIES[2]) == [{"text": "green apple", "pay": None}]
+    assert rows(handle, QUERIES[3]) == []
+    assert rows(handle, QUERIES[4]) == rows(handle, QUERIES[5]) == [{"n": "a", "m": "b"}]
+    assert rows(handle, QUERIES[6]) == [{"name": "b"}, {"name": "c"}]
+    assert rows(handle, QUERIES[7]) == [{"n": 3, "pay": 10}]
+    assert [row["name"] for row in rows(handle, QUERIES[8])] == ["a", "b"]
+    assert rows(handle, QUERIES[9]) == []
+    assert len(rows(graph, QUERIES[0])) == 4
+    assert len(rows(graph, QUERIES[9])) == 1
+
+
+def test_two_visibilities_share_nothing(graph):
+    text = "match { $n: Note } return { $n.name as name } order { $n.name }"
+    for _ in range(3):
+        assert [row["name"] for row in rows(seen(graph), text)] == ["a", "b", "c"]
+        assert [row["name"] for row in rows(seen(graph, OTHER), text)] == ["x"]
+        assert [row["name"] for row in rows(graph, text)] == ["a", "b", "c", "x"]
+
+
+def test_rows_move_in_and_out_of_sight(graph):
+    text = "match { $n: Note } return { $n.name as name } order { $n.name }"
+    handle = seen(graph)
+    assert [row["name"] for row in rows(handle, text)] == ["a", "b", "c"]
+    graph.mutate('update Note set { tenant: "acme" } where name = "x"')
+    graph.mutate('update Note set { tenant: "other" } where name = "a"')
+    graph.load([note("d", "acme", "new", 1), note("y", "other", "new", 1)], mode="merge")
+    assert [row["name"] for row in rows(handle, text)] == ["b", "c", "d", "x"]
+    assert rows(handle, 'match { $n: Note { name: "x" } $n cites $m } return { $m.name as name }') == [{"name": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("match { $s: Sealed } return { $s.name }", "Sealed"),
+        ("match { $s: Note $x holds $s } return { $s.name }", "holds"),
+        ("match { $n: Note $n $e:cites $m } return { $e.weight }", "weight"),
+    ],
+)
+def test_hidden_names_do_not_exist(graph, text, unknown):
+    graph.query(text)
+    with pytest.raises(CompileError) as hidden:
+        seen(graph).query(text)
+    with pytest.raises(CompileError) as absent:
+        seen(graph).query(text.replace(unknown, "Qwertyuiop" if unknown[0].isupper() else "qwertyuiop"))
+    assert hidden.value.code == absent.value.code
+    assert unknown not in seen(graph).catalog().nodes
+    assert "Holds" not in seen(graph).catalog().edges
+
+
+def test_page_cursor_is_bound_to_the_visibility(graph):
+    text = "match { $n: Note } return { $n.name as name } order { $n.name }"
+    first = seen(graph).query(text, page=1)
+    assert first.next is not None
+    assert [row["name"] for row in seen(graph).query(text, page=1, after=first.next).to_pylist()] == ["b"]
+    for other in (seen(graph, OTHER), graph):
+        with pytest.raises(PageCursorRejected):
+            other.query(text, page=1, after=first.next)
+
+
+def test_plans_show_no_figures_of_hidden_rows(graph):
+    text = "match { $n: Note $n cites $m } return { $n.name, $m.name }"
+    assert "rows" not in str(seen(graph).explain(text))
+    assert "expected" not in str(seen(graph).profile(text))
+
+
+APPLIES = {"query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata"}
+"""Methods that apply the visibility, or return a handle that does."""
+FREE = {"uri", "branch", "actor", "newest_version"}
+"""Attributes that hold no rows."""
+
+
+def test_all_other_methods_refuse(graph):
+    handle = seen(graph)
+    names = {name for name, _ in inspect.getmembers(Graph) if not name.startswith("_")}
+    for name in sorted(names - APPLIES - FREE):
+        with pytest.raises(Denied, match="rules"):
+            _call(handle, name)
+    with pytest.raises(Denied, match="rules"):
+        handle.query("match { $n: Note } return { $n.name }", engine="spark")
+    with pytest.raises(Denied, match="rules"):
+        handle.analyze("degrees")
+    with pytest.raises(Denied, match="rules"):
+        handle._repr_html_()
+
+
+def _call(handle: Graph, name: str) -> None:
+    """Call a method with a text for each required argument; read a property."""
+    method = getattr(handle, name)
+    required = [one for one in inspect.signature(method).parameters.values() if one.default is one.empty]
+    given = {one.name: "x" for one in required if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    if name in ("load", "ingest"):
+        given["mode"] = "merge"
+    found = method(**given)
+    if inspect.isgenerator(found) or hasattr(found, "__next__"):
+        next(found)
