@@ -11,6 +11,8 @@
     cedar_schema      the Cedar schema of a graph
     cedar             version 1 → Cedar policies, and their evaluation
     statements_cedar  version 2 → Cedar policies, and the decisions on branches
+    rows              Cedar policies for rows → conditions
+    row_policies      the rules for rows and properties of one graph
     decide            decisions: cache, denial reasons, explanations
     describe          rules as short texts
     tests             the file of test cases

@@ -331,12 +331,21 @@ def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], sche
 
 
 def judge(
-    request: CedarJson, policies: Any, entities: list[CedarJson], schema: Any, rule_of: Mapping[str, str]
+    request: CedarJson,
+    policies: Any,
+    entities: list[CedarJson],
+    schema: Any,
+    rule_of: Mapping[str, str],
+    *,
+    complete: bool = True,
 ) -> Judgement:
-    """Return the decision of Cedar on a request; raises `policy_failed` if a policy cannot be evaluated."""
+    """Return the decision of Cedar on a request; raises `policy_failed` if a policy cannot be evaluated.
+
+    With `complete`, the entities must have all required attributes.
+    """
     cedarpy = load_cedarpy()
     try:
-        parsed = cedarpy.Entities.from_json_str(json.dumps(entities), schema)
+        parsed = cedarpy.Entities.from_json_str(json.dumps(entities), schema if complete else None)
         result = cedarpy.is_authorized(request, policies, parsed, schema)
         failures, allowed, reasons = result.diagnostics.errors, result.allowed, result.diagnostics.reasons
     except Exception as error:

@@ -50,8 +50,8 @@ def _digest(text: str) -> str:
 
 
 def project_catalog(catalog: Catalog, visibility: Visibility) -> Catalog:
-    """Return the catalog of what is visible: hidden properties, types without a visible row and edges at such types do
-    not exist in it.
+    """Return the catalog of what is visible: hidden properties, types without a visible row, edges at such types and
+    interfaces that only such types implement do not exist in it.
 
     Guarantees that hidden rows and values would break are not in it either: a masked property is nullable and belongs
     to no constraint, and a node may have fewer edges than the minimum of the edge type.
@@ -66,7 +66,11 @@ def project_catalog(catalog: Catalog, visibility: Visibility) -> Catalog:
         for name, edge in catalog.edges.items()
         if visibility.rows.get(edge.table_key, True) is not None and {edge.from_type, edge.to_type} <= nodes.keys()
     }
-    interfaces = {name: _interface(interface, catalog, nodes) for name, interface in catalog.interfaces.items()}
+    interfaces = {
+        name: _interface(interface, catalog, nodes)
+        for name, interface in catalog.interfaces.items()
+        if not catalog.implementers[name] or not nodes.keys().isdisjoint(catalog.implementers[name])
+    }
     return Catalog(interfaces, nodes, edges)
 
 
