@@ -31,16 +31,16 @@ class GraphQueries:
     def read(self, request: ReadRequest) -> Result:
         """Run a read by the executor that the request names."""
         context = self._context
+        if request.executor == "spark":
+            context.check_whole("the engine 'spark'")
+            from omnigraph.spark.reads import read_on_spark
+
+            return read_on_spark(context, request)
         if request.page is not None:
             from omnigraph.operations.paging import read_page
 
             return read_page(context, request)
         snapshot = context.snapshot(request.branch, request.at)
-        if request.executor == "spark":
-            context.check_whole("the engine 'spark'")
-            from omnigraph.spark.reads import read_on_spark
-
-            return read_on_spark(context, snapshot, request)
         return read(context, snapshot, request).result
 
     def pages(self, request: ReadRequest) -> Iterator[Result]:

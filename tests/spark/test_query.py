@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,12 +17,12 @@ from omnigraph.query.scalars import SCALARS
 from omnigraph.query.syntax.parser import parse_queries
 from property.test_read_oracle import disagreement
 from support.oracle.groups import Overflow
+from support.oracle.paths import NegativeWeight, Unsure
 from support.oracle.reading import answer
 from support.random_reads.generator import ReadGenerator
 from support.random_reads.graphs import new_subject
 from test_examples_read import EXAMPLES, GRAPHS, READS, build, same
 
-RANKS = ("nearest(", "bm25(", "rrf(")
 SEED = 20_260_101
 
 
@@ -31,17 +32,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: build(root, name) for name in GRAPHS}
 
 
-def is_ranked(graph: str, query: str) -> bool:
-    text = (EXAMPLES / f"{graph}.gq").read_text()
-    tree = next(q for q in parse_queries(text).queries if q.name.text == query)
-    return any(rank in text[tree.span.start : tree.span.end] for rank in RANKS)
-
-
-UNRANKED = {id_: case for id_, case in READS.items() if not is_ranked(case[0], case[1])}
-RANKED = {id_: case for id_, case in READS.items() if id_ not in UNRANKED}
-
-
-@pytest.mark.parametrize(("name", "query", "case"), UNRANKED.values(), ids=UNRANKED)
+@pytest.mark.parametrize(("name", "query", "case"), READS.values(), ids=READS)
 def test_example_queries(spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]) -> None:
     graph, source = graphs[name], EXAMPLES / f"{name}.gq"
     result = graph.query(source, query, case["params"], engine="spark", spark=spark)
@@ -49,24 +40,6 @@ def test_example_queries(spark: Any, graphs: dict[str, Any], name: str, query: s
     local = graph.query(source, query, case["params"])
     assert result.to_arrow().schema.types == local.to_arrow().schema.types
     assert (result.columns, result.commit_id) == (local.columns, local.commit_id)
-
-
-@pytest.mark.parametrize(("name", "query", "case"), RANKED.values(), ids=RANKED)
-def test_ranked_search_is_not_supported(
-    spark: Any, graphs: dict[str, Any], name: str, query: str, case: dict[str, Any]
-) -> None:
-    with pytest.raises(InputError) as caught:
-        graphs[name].query(EXAMPLES / f"{name}.gq", query, case["params"], engine="spark", spark=spark)
-    assert caught.value.code == "not_on_spark"
-    assert caught.value.hint is not None
-
-
-@pytest.mark.parametrize("kind", ["path", "shortest", "all shortest"])
-def test_paths_are_not_supported(spark: Any, graphs: dict[str, Any], kind: str) -> None:
-    match = f"$a: Package not {{ $p: {kind} {{ $a dependsOn{{1,3}} $b }} }}"
-    with pytest.raises(InputError, match="searches paths") as caught:
-        graphs["deps"].query(f"query q() {{ match {{ {match} }} return {{ $a.name }} }}", engine="spark", spark=spark)
-    assert caught.value.code == "not_on_spark"
 
 
 LONG = {
@@ -104,24 +77,55 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return graph
 
 
+PAGED = {
+    "groups": """query q() {
+        match { $a: Stop { line: "red" }  $a next|skips $b }
+        return { $a.name, count($b) as n } order { n, $a.name } skip 1 limit 4
+    }""",
+    "fusion": """query q() {
+        match { $a: Stop  $a.name starts_with "s19" }
+        return { $a.name } order { rrf(bm25($a.name, "s19 s190"), bm25($a.line, "red blue")) } limit 3
+    }""",
+}
+
+
+@pytest.mark.parametrize("text", PAGED.values(), ids=PAGED)
+def test_pages_continue_on_either_engine(spark: Any, line: Any, text: str) -> None:
+    whole = line.query(text).to_rows()
+    after: str | None = None
+    rows: list[dict[str, Any]] = []
+    for _ in range(len(whole)):
+        local = line.query(text, page=2, after=after)
+        found = line.query(text, page=2, after=after, engine="spark", spark=spark)
+        assert found.to_rows() == local.to_rows()
+        assert (found.next is None) == (local.next is None)
+        rows += found.to_rows()
+        after = found.next if len(rows) % 4 else local.next
+        if after is None:
+            break
+    assert rows == whole
+    assert len(rows) > 2
+
+
 def test_unknown_engine_is_rejected(graphs: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="there is no engine 'flink'"):
         graphs["library"].query("query q() { match { $b: Book } return { $b.isbn } }", engine="flink")
 
 
-def check(root: Path, spark: Any, seed: int, questions: int) -> None:
-    """Run random queries on one graph, generated as for the in-process engine."""
+def check(root: Path, spark: Any, seed: int, questions: int, shape: str = "") -> None:
+    """Run random queries on one graph, generated as for the in-process engine; with `shape`, only those that match."""
     random = Random(seed)
     subject = new_subject(root, random)
     asked = 0
-    for _ in range(20 * questions):
+    for _ in range(1_000 * questions):
         state = random.random()
         point = subject.somewhere()
         question = ReadGenerator(Random(state), point.world.catalog, subject.values).query()
-        if any(rank in question.text for rank in RANKS):
+        if not re.search(shape, question.text):
             continue
         subject.clock.at = 1_750_000_000_123_456
         result: Result | None = None
+        code: str | None = None
         try:
             result = subject.graph.query(
                 question.text, params=question.params, engine="spark", spark=spark, **point.where
@@ -129,20 +133,23 @@ def check(root: Path, spark: Any, seed: int, questions: int) -> None:
         except CompileError:
             continue
         except InputError as error:
-            if error.code not in ("not_on_spark", "overflow"):
+            if error.code not in ("negative_weight", "overflow"):
                 raise
-            if error.code == "not_on_spark":
-                continue
+            code = error.code
         finally:
             subject.clock.at = None
         tree = parse_queries(question.text).queries[0]
         wrong: str | None
         try:
             expected = answer(tree, point.world, question.params, 1_750_000_000_123)
-            wrong = disagreement(result, expected) if result is not None else "no sum overflows"
+            wrong = disagreement(result, expected) if result is not None else f"there is no {code}"
+        except NegativeWeight:
+            wrong = None if code == "negative_weight" else "a weight is negative"
         except Overflow:
             # A limit without an order selects arbitrary groups.
             wrong = None if result is None or tree.body.limit is not None else "a sum overflows"
+        except Unsure:
+            wrong = None
         assert wrong is None, f"seed {seed}, question {state}: {wrong}\n{subject.graph.schema}\n{question}"
         asked += 1
         if asked == questions:
@@ -152,6 +159,24 @@ def check(root: Path, spark: Any, seed: int, questions: int) -> None:
 
 def test_random_reads_agree_with_the_oracle(spark: Any, tmp_path: Path) -> None:
     check(tmp_path / "graph", spark, SEED, 10)
+
+
+SHAPES = {
+    "several types": r": [A-Z]\w*\|",
+    "any edge": r" <?->",
+    "all paths": r": path ",
+    "shortest path": r": shortest (?!.*\} by )",
+    "all shortest paths": r": all shortest (?!.*\} by )",
+    "lightest path": r"\} by ",
+    "vectors": r"order \{ nearest",
+    "texts": r"order \{ bm25",
+    "fusion": r"order \{ rrf",
+}
+
+
+@pytest.mark.parametrize(("number", "shape"), list(enumerate(SHAPES.values())), ids=SHAPES)
+def test_random_reads_of_each_shape(spark: Any, tmp_path: Path, number: int, shape: str) -> None:
+    check(tmp_path / "graph", spark, SEED + 100 + number, 2, shape)
 
 
 @pytest.mark.long
@@ -282,23 +307,13 @@ def test_scalar_functions(spark: Any, tmp_path: Path) -> None:
         assert local.num_rows > 1
 
 
-LANGUAGE = [
-    case
-    for case in language.CASES
-    if not language.writes(case) and case.error is None and not any(rank in case.query for rank in RANKS)
-]
-LEFT_TO_MEMORY = ("unions", "paths")
+LANGUAGE = [case for case in language.CASES if not language.writes(case) and case.error is None]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", LANGUAGE, ids=str)
 def test_language_cases(spark: Any, worked: dict[str, Any], case: Any) -> None:
-    try:
-        rows = worked[case.graph].query(case.query, params=case.params, engine="spark", spark=spark).to_rows()
-    except InputError as error:
-        if error.code != "not_on_spark" or case.file not in LEFT_TO_MEMORY:
-            raise
-        return
+    rows = worked[case.graph].query(case.query, params=case.params, engine="spark", spark=spark).to_rows()
     found = language.Case(case.file, case.name, case.graph, case.query, case.params, ordered=case.ordered, rows=rows)
     assert language.in_order(found) == language.in_order(case)
 

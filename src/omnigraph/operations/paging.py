@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.exec.cancellation import watching
+from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.executor import Execution
 from omnigraph.engine.plan.limit_offset import Page
+from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.engine.result.result import Result
-from omnigraph.errors import CommitNotFound, Damaged, Hint, InputError, PageCursorRejected, PageGone
+from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.observer import current
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.read import embedding_at, report_plan, result_of
@@ -27,6 +29,11 @@ from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.engine.exec.projection import Projection
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,69 @@ class _Cursor:
         return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"])
 
 
+@dataclass(frozen=True)
+class OpenedPage:
+    """A page whose cursor and query are valid, before it is read."""
+
+    snapshot: Snapshot
+    prepared: PreparedQuery
+    params: Mapping[str, Any]
+    cursor: _Cursor
+    rows: int
+    started: float
+
+    @property
+    def page(self) -> Page:
+        """The rows of the page."""
+        return Page(self.cursor.offset, self.rows)
+
+    @property
+    def now_ms(self) -> int:
+        """The value of `now()`, equal for all pages."""
+        return self.cursor.now_ms
+
+    def result(self, found: pa.Table | Projection, *, more: bool) -> Result:
+        """Return the rows of the page; with `more`, with the cursor of the next one."""
+        next_page = replace(self.cursor, offset=self.cursor.offset + self.rows).write() if more else None
+        elapsed_ms = (time.perf_counter() - self.started) * 1000
+        return result_of(found, self.prepared.plan, self.snapshot, elapsed_ms, next=next_page)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Raise `PageGone` if the snapshot of a later page was reclaimed."""
+        try:
+            yield
+        except Damaged as error:
+            if error.code != "version_reclaimed" or not self.cursor.offset:
+                raise
+            raise PageGone(self.snapshot.commit_id) from error
+
+
 def read_page(context: GraphContext, request: ReadRequest) -> Result:
-    """Return one page of a read query: its first rows, or those after a cursor of the same branch.
+    """Return one page of a read query in memory: its first rows, or those after a cursor of the same branch."""
+    watch = request.limits.watch()
+    opened = open_page(context, request, watch)
+    compiled = time.perf_counter()
+    execution = Execution(
+        opened.prepared,
+        ExecutionContext(
+            opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, context.visibility
+        ),
+        opened.params,
+        now_ms=opened.now_ms,
+        embed=embedding_at(context, opened.snapshot),
+        page=opened.page,
+    )
+    with opened.reading():
+        found = execution.run()
+    observer = current()
+    if observer is not None:
+        observer.phase("run", compiled, time.perf_counter())
+    return opened.result(found, more=execution.more)
+
+
+def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> OpenedPage:
+    """Find the snapshot, plan and cursor of a page.
 
     The first page reads the requested snapshot. If the request names a point in time, a cursor must be of its commit.
     """
@@ -68,19 +136,13 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     observer = current()
     page = request.page
     assert page is not None, "a request for a page"
-    if request.executor == "spark":
-        raise InputError(
-            "pages are not read on Spark",
-            code="not_on_spark",
-            hint=Hint('leave engine="spark" out', cli="leave --engine spark out"),
-        )
-    watch = request.limits.watch()
     cursor = _Cursor.read(page.after, request.branch) if page.after is not None else None
     snapshot = _snapshot_of(context, request, cursor)
     with watching(watch):
         watch.check()
         prepared = context.plans.get_read(snapshot, request.query, context.visibility)
-    compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
+    if observer is not None:
+        report_plan(observer, prepared, watch, started)
     plan = prepared.plan
     if not plan.order_by:
         raise InputError(
@@ -95,24 +157,7 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
         cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
-    execution = Execution(
-        prepared,
-        ExecutionContext(prepared.catalog, snapshot, context.cache, request.limits, watch, context.visibility),
-        bound.values,
-        now_ms=cursor.now_ms,
-        embed=embedding_at(context, snapshot),
-        page=Page(cursor.offset, page.rows),
-    )
-    try:
-        found = execution.run()
-    except Damaged as error:
-        if error.code != "version_reclaimed" or page.after is None:
-            raise
-        raise PageGone(snapshot.commit_id) from error
-    if observer is not None:
-        observer.phase("run", compiled, time.perf_counter())
-    next_page = replace(cursor, offset=cursor.offset + page.rows).write() if execution.more else None
-    return result_of(found, plan, snapshot, (time.perf_counter() - started) * 1000, next=next_page)
+    return OpenedPage(snapshot, prepared, bound.values, cursor, page.rows, started)
 
 
 def _snapshot_of(context: GraphContext, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:

@@ -10,8 +10,18 @@
     arrow_interop       stored types ↔ Spark types
     scans               tables as DataFrames, read by the workers
     arrow_udfs          query expressions, evaluated by the workers
-    hops                expansion as pairs of ids
+    bindings            the rows of a match as a DataFrame
+    lowering_context    what the operators of a query share
+    node_tables         the entities of a variable as a DataFrame
+    worker_steps        conditions and values that the workers compute
+    hops                expansion as pairs of nodes
+    path_search         searches of paths as loops of joins
+    path_columns        lengths, weights, nodes and edges of paths
+    match_lowering      the operators of a match as joins
+    rank_values         distances and scores, computed by the workers
+    rank_lowering       order by a search, and the fusion of rankings
     aggregates          aggregates as Spark expressions
+    result_lowering     columns, groups, order and limit
     dataframe_lowering  a read query as joins of DataFrames
     analytics           whole-graph algorithms on DataFrames
     reads               `Graph.query` and `Graph.to_spark` on Spark

@@ -71,22 +71,43 @@ def returned_entities(expr: ir.Expr) -> Iterator[ir.Entity]:
             yield from returned_entities(part)
 
 
+def entity_fields(entity: ir.Entity, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a node with the property of each; the field `type` of a union is its `ir.TYPE`."""
+    union = entity.type_name not in catalog.nodes
+    for name, _ in entity.type.fields:
+        yield name, ir.TYPE if union and name == "type" else name
+
+
+_WHOLE = "#node"
+"""Suffix of a variable whose columns are the fields of a whole node."""
+
+
 def for_workers(expr: ir.Expr) -> ir.Expr:
     """Return the expression that workers evaluate: returned entities stay, all others become ids."""
     if isinstance(expr, ir.Object | ir.ListOf):
         return ir.with_parts(expr, for_workers)
-    return expr if isinstance(expr, ir.Entity) else entities_as_ids(expr)
+    if isinstance(expr, ir.Entity):
+        return dataclasses.replace(expr, var=expr.var + _WHOLE)
+    if isinstance(expr, ir.PathPart):
+        return cast(ir.Expr, ir.Prop(expr.var, path_part_column(expr.part), cast(Any, expr.type)))
+    return entities_as_ids(expr)
 
 
-def columns_in(expr: ir.Expr) -> Iterator[tuple[str, str]]:
-    """Yield the variable and property of every column that an expression reads."""
+def path_part_column(part: str) -> str:
+    """Return the property of a path that is the whole path, its nodes or its edges, as objects."""
+    return f"#part:{part}"
+
+
+def columns_in(expr: ir.Expr, catalog: Catalog) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield every column that the expression of a worker reads: (its name there, variable and property)."""
     for node in walk_tree(expr):
         if isinstance(node, ir.Prop):
-            yield node.var, node.name
+            yield (node.var, node.name), (node.var, node.name)
         elif isinstance(node, ir.Entity):
-            yield from ((node.var, name) for name, _ in node.type.fields)
+            var = node.var.removesuffix(_WHOLE)
+            yield from (((node.var, name), (var, prop)) for name, prop in entity_fields(node, catalog))
         elif isinstance(node, ir.GroupValue):
-            yield ir.GROUP, str(node.index)
+            yield (ir.GROUP, str(node.index)), (ir.GROUP, str(node.index))
 
 
 @dataclass(frozen=True)
@@ -96,15 +117,21 @@ class ScanPredicates:
     var: str
     conditions: tuple[ir.Condition, ...]
     params: Mapping[str, Any]
+    type_name: str | None = None
+    """The type of the nodes, if the variable has several."""
 
     @cached_property
     def columns(self) -> list[str]:
         """The stored columns that the predicates read."""
-        return list(dict.fromkeys(prop.name for prop in properties_in(self.conditions)))
+        names = dict.fromkeys(prop.name for prop in properties_in(self.conditions))
+        return [name for name in names if name != ir.TYPE]
 
     def mask(self, batch: pa.RecordBatch, job: Job) -> Mask:
         """Return the mask of rows that satisfy all predicates."""
-        rows = MemoryTable({name: batch.column(name) for name in self.columns}, batch.num_rows)
+        columns = {name: batch.column(name) for name in self.columns}
+        if self.type_name is not None:
+            columns[ir.TYPE] = pa.repeat(pa.scalar(self.type_name), batch.num_rows)
+        rows = MemoryTable(columns, batch.num_rows)
         frame = BindingTable(batch.num_rows, {self.var: Binding(rows)})
         evaluator = _evaluator(job.catalog, self.params)
         mask: Mask = np.ones(batch.num_rows, bool)

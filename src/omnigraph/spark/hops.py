@@ -1,33 +1,35 @@
-"""Expansion on Spark: DataFrames of distinct pairs of node ids, connected by one hop or several."""
+"""Expansion on Spark: DataFrames of distinct pairs of nodes, connected by one hop or several.
+
+A node is its id, or its id and type if the ends of the edges have several types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.pipeline.job import Job
-from omnigraph.query.plan.ir import Direction
-from omnigraph.spark.cancellable_action import Actions
+from omnigraph.query.plan import ir
+from omnigraph.spark.bindings import all_of
+from omnigraph.spark.lowering_context import LoweringContext
 from omnigraph.spark.scans import Scan
 from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-
-NewName = Callable[[], str]
-"""Returns a new column name."""
+Node = tuple[str, ...]
+"""The columns of a node: its id, and its type if it varies."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A DataFrame with two columns of node ids."""
+    """A DataFrame of pairs of nodes."""
 
     frame: DataFrame
-    near: str
-    far: str
+    near: Node
+    far: Node
 
 
 @dataclass(frozen=True)
@@ -39,36 +41,46 @@ class HopRange:
     backward: bool
 
 
-def edge_pairs(
-    spark: SparkSession, job: Job, edge_types: Sequence[str], direction: Direction, new_name: NewName
-) -> Pairs:
-    """Return the ends of all edges of some types, in a direction."""
-    near, far = new_name(), new_name()
-    ends = {"src": far, "dst": near} if direction == "in" else {"src": near, "dst": far}
-    frames = [Scan(job, TableKey.edge(name), ends).frame(spark).select(near, far) for name in edge_types]
+def edge_pairs(context: LoweringContext, edge_types: Sequence[str], direction: ir.Direction, *, typed: bool) -> Pairs:
+    """Return the ends of all edges of some types, in a direction; with `typed`, each end with its type."""
+    near, far = (tuple(context.new_name() for _ in range(2 if typed else 1)) for _ in range(2))
+    lit = context.f.lit
+    frames = []
+    for name in edge_types:
+        edge = context.catalog.edges[name]
+        from_, to = (far, near) if direction == "in" else (near, far)
+        frame = Scan(context.job, TableKey.edge(name), {"src": from_[0], "dst": to[0]}).frame(context.spark)
+        if typed:
+            frame = frame.withColumn(from_[1], lit(edge.from_type)).withColumn(to[1], lit(edge.to_type))
+        frames.append(frame.select(*near, *far))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     if direction == "both":
-        frame = frame.unionAll(frame.select(far, near))
+        frame = frame.unionAll(frame.select(*far, *near))
     return Pairs(frame.distinct(), near, far)
 
 
-def reachable_pairs(pairs: Pairs, sources: DataFrame, hops: HopRange, new_name: NewName, actions: Actions) -> Pairs:
+def same(context: LoweringContext, one: Sequence[str], other: Sequence[str]) -> Any:
+    """Return the condition that two nodes are equal."""
+    col = context.f.col
+    return all_of([col(a) == col(b) for a, b in zip(one, other, strict=True)])
+
+
+def reachable_pairs(context: LoweringContext, pairs: Pairs, sources: DataFrame, hops: HopRange) -> Pairs:
     """Return the nodes at the distances of `hops` from each source, as `engine.adjacency.bfs` does.
 
     A node counts only at its shortest distance, and a source is not reached again by a cycle. A node with a loop counts
     once more, at its distance plus one; for a backward expansion, a source with a loop does. Each level is
     checkpointed, and the search ends at an empty level.
     """
-    from pyspark.sql import functions as f  # noqa: PLC0415
-
+    col, actions = context.f.col, context.actions
     edges = actions.checkpoint(pairs.frame)
-    looped = new_name()
+    looped, source, node = (tuple(context.new_name() for _ in pairs.near) for _ in range(3))
     loops = actions.checkpoint(
-        edges.filter(f.col(pairs.near) == f.col(pairs.far)).select(f.col(pairs.near).alias(looped))
+        edges.filter(same(context, pairs.near, pairs.far)).select(*_renamed(context, pairs.near, looped))
     )
-    source, node = new_name(), new_name()
-    start = sources.columns[0]
-    frontier = actions.checkpoint(sources.select(f.col(start).alias(source), f.col(start).alias(node)))
+    frontier = actions.checkpoint(
+        sources.select(*_renamed(context, sources.columns, source), *_renamed(context, sources.columns, node))
+    )
     seen = frontier
     found = frontier.limit(0)
     for distance in range(hops.most + 1):
@@ -76,11 +88,15 @@ def reachable_pairs(pairs: Pairs, sources: DataFrame, hops: HopRange, new_name: 
             found = found.unionAll(frontier)
         if hops.least <= distance + 1 <= hops.most:
             at = source if hops.backward else node
-            found = found.unionAll(frontier.join(loops, f.col(at) == f.col(looped), "left_semi"))
+            found = found.unionAll(frontier.join(loops, same(context, at, looped), "left_semi"))
         if distance == hops.most or actions.is_empty(frontier):
             break
-        stepped = frontier.join(edges, f.col(node) == f.col(pairs.near))
-        new = stepped.select(source, f.col(pairs.far).alias(node)).distinct()
-        frontier = actions.checkpoint(new.join(seen, [source, node], "left_anti"))
+        stepped = frontier.join(edges, same(context, node, pairs.near))
+        new = stepped.select(*map(col, source), *_renamed(context, pairs.far, node)).distinct()
+        frontier = actions.checkpoint(new.join(seen, [*source, *node], "left_anti"))
         seen = seen.unionAll(frontier)
     return Pairs(found.distinct(), source, node)
+
+
+def _renamed(context: LoweringContext, names: Sequence[str], new: Sequence[str]) -> list[Any]:
+    return [context.f.col(a).alias(b) for a, b in zip(names, new, strict=True)]

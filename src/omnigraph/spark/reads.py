@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.exec.cancellation import watching
+import pyarrow as pa
+
+from omnigraph.engine.exec.cancellation import Watch, watching
+from omnigraph.engine.plan.limit_offset import Page
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.read import result_of
+from omnigraph.operations.paging import open_page
+from omnigraph.operations.read import embedding_at, result_of
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
+from omnigraph.query.plan import ir
 from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.spark.session import find_active, session_for
@@ -24,25 +30,50 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_on_spark(context: GraphContext, snapshot: Snapshot, request: ReadRequest) -> Result:
-    """Run one read query on a snapshot; of its limits, only time and cancellation apply."""
+def read_on_spark(context: GraphContext, request: ReadRequest) -> Result:
+    """Run one read query, or one page of it; of its limits, only time and cancellation apply."""
     started = time.perf_counter()
     watch = request.limits.watch()
+    if request.page is not None:
+        opened = open_page(context, request, watch)
+        run = _SparkRead(opened.snapshot, opened.prepared.logical, opened.params, opened.now_ms, opened.page)
+        with opened.reading():
+            table, more = run.table(context, request, watch)
+        return opened.result(table, more=more)
+    snapshot = context.snapshot(request.branch, request.at)
     with watching(watch):
         watch.check()
         plan = context.plans.get_read(snapshot, request.query).logical
         bound = bind_params(plan.params, request.query.params)
-    with session_for(request.spark, context.environ) as session, watching(watch):
-        table = run_on_spark(
-            session,
-            plan,
-            context.catalogs.of(snapshot),
-            job_of(context.repository, snapshot),
-            bound.values,
-            now_ms=context.repository.clock() // 1000,
-            watch=request.watch,
-        )
+    run = _SparkRead(snapshot, plan, bound.values, context.repository.clock() // 1000)
+    table, _ = run.table(context, request, watch)
     return result_of(table, plan, snapshot, (time.perf_counter() - started) * 1000)
+
+
+@dataclass(frozen=True)
+class _SparkRead:
+    """A read whose snapshot, plan and parameters are known."""
+
+    snapshot: Snapshot
+    plan: ir.QueryIR
+    params: Mapping[str, Any]
+    now_ms: int
+    page: Page | None = None
+
+    def table(self, context: GraphContext, request: ReadRequest, watch: Watch) -> tuple[pa.Table, bool]:
+        """Return the rows, and whether there are rows after the requested page."""
+        with session_for(request.spark, context.environ) as session, watching(watch):
+            return run_on_spark(
+                session,
+                self.plan,
+                context.catalogs.of(self.snapshot),
+                job_of(context.repository, self.snapshot),
+                self.params,
+                now_ms=self.now_ms,
+                embed=embedding_at(context, self.snapshot),
+                page=self.page,
+                watch=request.watch,
+            )
 
 
 def table_dataframe(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 
 FragmentRefs = tuple[tuple[int, int], ...]
 """Fragments of a table, each with the number of its first row."""
+
+
+class ScanValue(Protocol):
+    """A float that the workers compute from a stored column."""
+
+    @property
+    def prop(self) -> str:
+        """The stored column."""
+
+    def compute(self, column: pa.Array) -> pa.Array:
+        """Return the value of every row."""
 
 
 def job_of(repository: Repository, snapshot: Snapshot) -> Job:
@@ -52,17 +63,20 @@ class Scan:
     conditions: ScanPredicates | None = None
     numbers: tuple[str, int] | None = None
     """Name of a column of row numbers, and the number of the first row of the table."""
+    values: Mapping[str, ScanValue] = field(default_factory=dict)
+    """Name and value of columns that are computed from stored ones."""
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the DataFrame in their stored types."""
         stored = self.job.table(self.key).schema
         fields = [stored.field(name).with_name(given) for name, given in self.columns.items()]
+        fields += [pa.field(name, pa.float64()) for name in self.values]
         return pa.schema([*fields, *([pa.field(self.numbers[0], pa.int64())] if self.numbers else [])])
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a DataFrame, in no particular order."""
-        inputs = _task_inputs(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
+        inputs = task_inputs(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
         tasks = _ScanTasks(pickle.dumps(self), inputs)
         numbers = spark.range(0, len(inputs), 1, max(len(inputs), 1))
         return numbers.mapInArrow(tasks, spark_ddl(self.schema))
@@ -70,7 +84,8 @@ class Scan:
     def read(self, fragments: FragmentRefs) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some fragments in their Spark representation."""
         table = self.job.table(self.key)
-        wanted = list(dict.fromkeys([*self.columns, *(self.conditions.columns if self.conditions else ())]))
+        tested = self.conditions.columns if self.conditions else ()
+        wanted = list(dict.fromkeys([*self.columns, *tested, *(value.prop for value in self.values.values())]))
         for fragment, first in fragments:
             for batch in read_fragment(table, fragment, wanted, filter=self.filter):
                 kept = batch
@@ -79,6 +94,7 @@ class Scan:
                     kept = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
                 if kept.num_rows:
                     columns = [to_wire(kept.column(name)) for name in self.columns]
+                    columns += [value.compute(kept.column(value.prop)) for value in self.values.values()]
                     if self.numbers is not None:
                         columns.append(pa.array(np.arange(first, first + kept.num_rows)))
                         first += kept.num_rows
@@ -101,7 +117,7 @@ class _ScanTasks:
                 yield from scan.read(self._inputs[number])
 
 
-def _task_inputs(fragments: Sequence[tuple[int, int]], first: int) -> list[FragmentRefs]:
+def task_inputs(fragments: Sequence[tuple[int, int]], first: int) -> list[FragmentRefs]:
     """Group fragments until each group has enough rows for a task."""
     inputs: list[FragmentRefs] = []
     held: list[tuple[int, int]] = []

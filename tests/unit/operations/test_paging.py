@@ -119,7 +119,6 @@ def test_cursor_is_bound_to_query_parameters_and_commit(graph, tmp_path):
         ({"page": 5, "after": b"abc"}, "page_cursor_rejected"),
         ({"page": 5, "after": write_token("query-page", {"branch": "main"})}, "page_cursor_rejected"),
         ({"page": 5, "after": write_token("query-page", {"branch": "main", **FORGED})}, "page_cursor_rejected"),
-        ({"page": 5, "engine": "spark"}, "not_on_spark"),
     ],
 )
 def test_invalid_page_arguments_are_rejected(graph, how, code):

@@ -190,13 +190,17 @@ def _read_weights(edges: StoredTable, by: str, type_name: str) -> Weights:
         values = np.where(seen, values, 0.0)
     bad = np.flatnonzero(values < 0)
     if len(bad):
-        id_ = min(edges.take("id", bad).to_pylist())
-        raise InputError(
-            f"edge '{id_}' of {type_name} has a negative weight '{by}'",
-            code="negative_weight",
-            hint="correct the edge, or use another property as weight",
-        )
+        raise negative_weight(min(edges.take("id", bad).to_pylist()), type_name, by)
     steps = values * _STEP
     even = bool((steps == np.floor(steps)).all())
     values[~known] = np.nan
     return Weights(values, float(np.nanmax(values)) if known.any() else 0.0, even)
+
+
+def negative_weight(id_: str, type_name: str, by: str) -> InputError:
+    """Return the error of an edge with a negative weight."""
+    return InputError(
+        f"edge '{id_}' of {type_name} has a negative weight '{by}'",
+        code="negative_weight",
+        hint="correct the edge, or use another property as weight",
+    )

@@ -9,7 +9,7 @@ its rows and skips deleted ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -224,10 +224,24 @@ class _Term:
 
 
 @dataclass(frozen=True)
+class TextStatistics:
+    """The statistics of a text column on which scores depend."""
+
+    texts: int
+    """The number of rows that are not null."""
+    terms: int
+    """The number of their terms."""
+    holding: Mapping[str, int]
+    """Term → the number of rows that contain it."""
+
+
+@dataclass(frozen=True)
 class TextIndex:
     """The inverted index of a text column at one version."""
 
     view: SegmentView[InvertedIndex]
+    given: TextStatistics | None = None
+    """The statistics of the whole column, if the index covers only a part of it."""
 
     @property
     def nbytes(self) -> int:
@@ -251,6 +265,8 @@ class TextIndex:
     @cached_property
     def _totals(self) -> tuple[int, int]:
         """The number of rows that are not null, and the number of their terms."""
+        if self.given is not None:
+            return self.given.texts, self.given.terms
         texts = terms = 0
         for part in self._parts:
             if part.row_map is None:
@@ -265,6 +281,13 @@ class TextIndex:
     def texts(self) -> int:
         """The number of rows that are not null."""
         return self._totals[0]
+
+    def statistics(self, words: Iterable[str]) -> TextStatistics:
+        """Return the statistics of some terms."""
+        holding = {
+            word: sum(self._holding(part, place) for part, place in self._find(word)) for word in dict.fromkeys(words)
+        }
+        return TextStatistics(*self._totals, holding)
 
     @cached_property
     def _norms(self) -> Scores:
@@ -445,6 +468,8 @@ class TextIndex:
         return part.index.count(place) if part.row_map is None else len(part.live(part.index.postings(place)[0]))
 
     def _weight(self, word: str, holding: int) -> float:
+        if self.given is not None:
+            holding = self.given.holding[word]
         if holding:
             add_note(f"'{word}' in {holding:,} rows")
         return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5)) * (_K1 + 1)
@@ -565,9 +590,9 @@ def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
     )
 
 
-def build_index(column: pa.Array) -> TextIndex:
-    """Build the index of a text column."""
-    return TextIndex(SegmentView((build_inverted_index([column]),), (0,)))
+def build_index(column: pa.Array, given: TextStatistics | None = None) -> TextIndex:
+    """Build the index of a text column; with `given`, of a part of a column with these statistics."""
+    return TextIndex(SegmentView((build_inverted_index([column]),), (0,)), given)
 
 
 def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:

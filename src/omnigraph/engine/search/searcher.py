@@ -94,7 +94,7 @@ class Searcher:
             key = self._text_key(rank, bound.data)
             if self._scored is not None and self._scored[0] == key:
                 return self._scored[1].best(limit)
-            rows, scores = index_of(bound.data, rank.prop.name).best(self._terms(rank), limit)
+            rows, scores = index_of(bound.data, rank.prop.name).best(self.terms(rank), limit)
             self._best = key, TermScores(bound.data.row_count, rows, scores)
             return rows, scores
         scored = self._scores(rank, bound.data)
@@ -107,7 +107,8 @@ class Searcher:
         found, scores = scored.best_of(numbers, wanted)
         return (found if positions is None else positions[found]), scores
 
-    def _terms(self, rank: ir.Bm25) -> list[str]:
+    def terms(self, rank: ir.Bm25) -> list[str]:
+        """Return the terms of a query text."""
         from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
 
         text = self.constant(rank.query)
@@ -122,7 +123,7 @@ class Searcher:
 
         key = self._text_key(rank, data)
         if self._scored is None or self._scored[0] != key:
-            self._scored = key, index_of(data, rank.prop.name).scored(self._terms(rank))
+            self._scored = key, index_of(data, rank.prop.name).scored(self.terms(rank))
         return self._scored[1]
 
     # -- vectors ---------------------------------------------------------------------------------
@@ -143,6 +144,10 @@ class Searcher:
             if found is not None:
                 return found
         return vectors.candidates(query, numbers, limit)
+
+    def query_vector(self, rank: ir.Nearest) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the vector of a query, which can be the embedding of a text."""
+        return self._query(rank).vector
 
     def _vectors(self, rank: ir.Nearest, data: ColumnSource) -> VectorColumn:
         from omnigraph.engine.search.vector_scan import vectors_of  # noqa: PLC0415 (only for searches)

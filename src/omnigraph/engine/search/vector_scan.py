@@ -200,13 +200,9 @@ class VectorColumn:
             checkpoint()
             for block, positions, rows in self._by_block(numbers[some]):
                 norms[some][positions] = block.norms[rows]
-                # Row by row: a matrix product rounds a row differently depending on its position.
                 vectors = self._full(block, numbers[some][positions], rows)
-                dots[some][positions] = (vectors.astype(np.float64) * query.vector).sum(axis=1)
-        scale = norms * query.length
-        with np.errstate(invalid="ignore", divide="ignore"):
-            distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
-        return distances, ~np.isnan(norms)
+                dots[some][positions] = _dot_products(vectors, query)
+        return _cosine_distances(dots, norms, query)
 
     def _full(self, block: VectorBlock, numbers: Numbers, rows: Numbers) -> Matrix:
         """Return the vectors of some rows, by their numbers in the column and in the block."""
@@ -292,6 +288,36 @@ class VectorColumn:
             positions = np.flatnonzero(part == at)
             if len(positions):
                 yield block, positions, known[positions] - start
+
+
+def distances_of(vectors: pa.Array, dim: int, query: VectorQuery) -> tuple[Floats, Mask]:
+    """Return the cosine distances of vectors, as `VectorColumn.distances` does, and a mask of those present."""
+    dots, norms = np.empty(len(vectors)), np.empty(len(vectors))
+    for start in range(0, len(vectors), tuning.current.vector_batch_rows):
+        some = slice(start, start + tuning.current.vector_batch_rows)
+        matrix, known = _matrix(vectors[some], dim)
+        norms[some] = np.where(known, _lengths(matrix.astype(np.float64)), np.nan)
+        dots[some] = _dot_products(matrix, query)
+    return _cosine_distances(dots, norms, query)
+
+
+def _dot_products(vectors: Matrix, query: VectorQuery) -> Floats:
+    # Row by row: a matrix product rounds a row differently depending on its position.
+    products: Floats = (vectors.astype(np.float64) * query.vector).sum(axis=1)
+    return products
+
+
+def _lengths(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return lengths
+
+
+def _cosine_distances(dots: Floats, norms: Floats, query: VectorQuery) -> tuple[Floats, Mask]:
+    """Return the distances of dot products, and a mask of the rows with a vector."""
+    scale = norms * query.length
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distances = np.where(scale > 0, 1.0 - dots / scale, 1.0)
+    return distances, ~np.isnan(norms)
 
 
 def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
@@ -414,7 +440,7 @@ def _matrix(vectors: pa.Array, dim: int) -> tuple[Matrix, Mask]:
 def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> VectorBlock:
     """Compute the lengths and codes of vectors."""
     wide = matrix.astype(np.float64)
-    norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    norms = _lengths(wide)
     wide /= np.where(norms > 0, norms, 1.0)[:, None]
     scales = (np.abs(wide).max(axis=1, initial=0) / _CODE_MAX).astype(np.float32)
     codes = np.rint(wide / np.where(scales > 0, scales, 1)[:, None].astype(np.float64))
