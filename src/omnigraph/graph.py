@@ -147,7 +147,7 @@ class Graph(GraphBranches):
         timeout: float | None = None,
         cancel: Cancellation | None = None,
         limits: Limits | None = None,
-        engine: str = "memory",
+        engine: str = "auto",
         spark: Any = None,
         watch: Watch | None = None,
         page: int | None = None,
@@ -159,7 +159,8 @@ class Graph(GraphBranches):
         values. A mapping in second position is `params`.
         `timeout` is in seconds; `cancel` lets another thread stop the query; `limits` bounds its rows and memory.
         With `engine="spark"` the query runs as joins on Spark, for graphs larger than this machine: on `spark`, a
-        session or `omnigraph.spark.SessionOptions`, else on the active session, else on a new one.
+        session or `omnigraph.spark.SessionOptions`, else on the active session, else on a new one. With `auto` it does
+        so if its rows exceed the memory budget and Spark is configured; `memory` never uses Spark.
         With `page` the result holds at most that many rows, and `next` holds the cursor of the following page, if any.
         Passed as `after`, the cursor continues at the same commit, regardless of later writes.
         """
@@ -183,7 +184,7 @@ class Graph(GraphBranches):
     ) -> Iterator[Result]:
         """Yield the pages of a query, all at the commit of the first; `timeout` applies to each page."""
         query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
-        request = ReadRequest(query, self._branch(branch), at, bounds, PageRequest.of(page, after))
+        request = ReadRequest(query, self._branch(branch), at, bounds, PageRequest.of(page, after), "auto")
         yield from self._queries.pages(request)
 
     def explain(

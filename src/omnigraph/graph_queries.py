@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.engine.exec.context import NO_LIMITS, MatchTooLarge, bytes_limit
 from omnigraph.engine.plan.prepared_query import PreparedQuery
 from omnigraph.operations.read import read
-from omnigraph.operations.requests import Executor, PageRequest, QueryText, ReadRequest
+from omnigraph.operations.requests import ExceedsBudget, Executor, PageRequest, QueryText, ReadRequest
 from omnigraph.query.params import bind_params
 
 if TYPE_CHECKING:
@@ -30,12 +33,42 @@ class GraphQueries:
 
     def read(self, request: ReadRequest) -> Result:
         """Run a read by the executor that the request names."""
-        context = self._context
         if request.executor == "spark":
-            context.check_whole("the engine 'spark'")
+            self._context.check_whole("the engine 'spark'")
             from omnigraph.spark.reads import read_on_spark
 
-            return read_on_spark(context, request)
+            return read_on_spark(self._context, request)
+        if request.executor == "auto" and self._context.visibility is not None:
+            # Spark applies no rules for rows and properties.
+            request = request._replace(executor="memory")
+        if request.executor != "auto":
+            return self._in_process(request)
+        started = time.monotonic()
+        try:
+            return self._in_process(request)
+        except (ExceedsBudget, MatchTooLarge) as reason:
+            return self._hand_over(request, reason, started)
+
+    def _hand_over(self, request: ReadRequest, reason: ExceedsBudget | MatchTooLarge, started: float) -> Result:
+        """Run a read on Spark that exceeds the memory budget; in process if Spark is not configured."""
+        from omnigraph.hand_over import find_spark, with_spark_hint
+
+        spark = find_spark(self._context.environ)
+        if spark is not None:
+            limits = request.limits
+            if limits.timeout_s is not None:
+                limits = replace(limits, timeout_s=max(limits.timeout_s - (time.monotonic() - started), 0.0))
+            return self.read(request._replace(executor="spark", spark=spark, limits=limits))
+        if isinstance(reason, MatchTooLarge):
+            raise with_spark_hint(reason)
+        try:
+            # The estimate can be too high; the executor tests the actual sizes.
+            return self._in_process(request._replace(executor="memory"))
+        except MatchTooLarge as error:
+            raise with_spark_hint(error) from None
+
+    def _in_process(self, request: ReadRequest) -> Result:
+        context = self._context
         if request.page is not None:
             from omnigraph.operations.paging import read_page
 
@@ -57,6 +90,7 @@ class GraphQueries:
     def explain(self, snapshot: Snapshot, query: QueryText) -> PlanText:
         """Return the plan of a query with estimated row counts; parameters are checked if there are any."""
         from omnigraph.engine.plan.explain import PlanExplainer
+        from omnigraph.hand_over import engine_line
         from omnigraph.notebook.tables import PlanText
         from omnigraph.query.plan.explain import explain
         from omnigraph.query.plan.plan_hash import plan_hash
@@ -72,7 +106,9 @@ class GraphQueries:
             # Estimates come from all rows.
             return PlanText(explain(prepared.plan), prepared.plan_hash)
         explained = PlanExplainer(prepared, snapshot, self._context.cache, query.params)
-        return PlanText(explained.before(), prepared.plan_hash)
+        limit = bytes_limit(NO_LIMITS, self._context.cache)
+        engine = engine_line(prepared.estimated_bytes, limit, self._context.environ)
+        return PlanText(explained.before() + engine, prepared.plan_hash)
 
     def profile(self, request: ReadRequest) -> PlanText:
         """Run a read by the pipeline and return its plan with actual row counts and times."""
@@ -122,9 +158,10 @@ class GraphQueries:
 
 
 def executor_of(engine: str, spark: Any) -> Executor:
-    """Return the executor that the arguments `engine` and `spark` of a query name."""
-    if engine == "memory" and spark is None:
-        return "memory"
+    """Return the executor that the arguments `engine` and `spark` of a query name; a given session selects Spark."""
+    if engine == "auto" and spark is None:
+        return "auto"
     from omnigraph.bulk_options import BulkOptions
 
-    return "spark" if BulkOptions(engine, spark).engine == "spark" else "memory"
+    chosen = BulkOptions(engine, spark)
+    return "spark" if chosen.engine == "spark" or spark is not None else "memory"

@@ -23,7 +23,7 @@ from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorReje
 from omnigraph.observer import current
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.read import embedding_at, report_plan, result_of
-from omnigraph.operations.requests import ReadRequest
+from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
@@ -109,11 +109,14 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     watch = request.limits.watch()
     opened = open_page(context, request, watch)
     compiled = time.perf_counter()
+    execution_context = ExecutionContext(
+        opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, context.visibility
+    )
+    if request.executor == "auto" and opened.prepared.estimated_bytes > execution_context.bytes_max:
+        raise ExceedsBudget
     execution = Execution(
         opened.prepared,
-        ExecutionContext(
-            opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, context.visibility
-        ),
+        execution_context,
         opened.params,
         now_ms=opened.now_ms,
         embed=embedding_at(context, opened.snapshot),

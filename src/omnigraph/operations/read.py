@@ -21,7 +21,7 @@ from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.engine.search.searcher import EmbedQuery
 from omnigraph.observer import Observer, Step, current
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.requests import ReadRequest
+from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, UnionType
@@ -68,6 +68,8 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
                 if observer is not None:
                     observer.phase("run", compiled, ended)
                 return ReadOutcome(result_of(found, plan, snapshot, (ended - started) * 1000), "fastpath")
+    if request.executor == "auto" and prepared.estimated_bytes > execution_context.bytes_max:
+        raise ExceedsBudget
     execution = Execution(
         prepared,
         execution_context,
@@ -97,7 +99,7 @@ def report_plan(observer: Observer, prepared: PreparedQuery, watch: Watch, start
 
 def _permits_fast_path(request: ReadRequest) -> bool:
     """True if the fast path may run: it checks only its own bound of bytes, so the pipeline enforces a lower one."""
-    return request.executor == "memory" and request.limits.bytes_max > tuning.current.chain_bytes
+    return request.executor != "pipeline" and request.limits.bytes_max > tuning.current.chain_bytes
 
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:

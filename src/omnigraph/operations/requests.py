@@ -23,9 +23,13 @@ Params = Mapping[str, Any]
 _MAPPING = (dict, Mapping)
 """A `dict` is tested first: the test of an abstract class takes five times as long."""
 
-Executor = Literal["memory", "pipeline", "spark"]
+Executor = Literal["memory", "pipeline", "spark", "auto"]
 """`memory` takes the fast path for a plan that has one, else the pipeline; `pipeline` never takes the fast path;
-`spark` runs the plan as joins of DataFrames."""
+`spark` runs the plan as joins of DataFrames; `auto` is `memory` if the match fits the memory budget."""
+
+
+class ExceedsBudget(Exception):
+    """Raised by the executor `auto` if the estimated size of a match exceeds the memory budget."""
 
 
 class QueryText(NamedTuple):

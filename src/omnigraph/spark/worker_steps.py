@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.query.plan import ir
-from omnigraph.spark.arrow_interop import spark_name
+from omnigraph.spark.arrow_interop import quoted, spark_name
 from omnigraph.spark.arrow_udfs import (
     BatchStep,
     BatchStepTask,
@@ -68,5 +68,17 @@ def _step(
     seen = {there: rows.columns[key] for expr in exprs for there, key in columns_in(expr, context.catalog)}
     step = BatchStep(context.job, context.params, seen, conditions, values)
     added = [(name, spark_name(type_of(expr))) for name, expr in values]
-    fields = [*((f.name, f.dataType.simpleString()) for f in frame.schema.fields), *added]
+    fields = [*((f.name, _type_name(f.dataType)) for f in frame.schema.fields), *added]
     return frame.mapInArrow(BatchStepTask(step), ", ".join(f"`{name}` {kind}" for name, kind in fields))
+
+
+def _type_name(type_: Any) -> str:
+    """Return the Spark SQL name of a type; the names of fields are quoted."""
+    match type_.typeName():
+        case "array":
+            return f"array<{_type_name(type_.elementType)}>"
+        case "struct":
+            return f"struct<{', '.join(f'{quoted(one.name)}: {_type_name(one.dataType)}' for one in type_.fields)}>"
+        case _:
+            name: str = type_.simpleString()
+            return name

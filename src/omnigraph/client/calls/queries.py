@@ -44,7 +44,7 @@ class QueryCalls(SchemaCalls):
         timeout: float | None = None,
         cancel: Cancellation | None = None,
         limits: Limits | None = None,
-        engine: str = "memory",
+        engine: str = "auto",
         spark: Any = None,
         watch: Watch | None = None,  # noqa: ARG002 (the progress of Spark)
         page: int | None = None,

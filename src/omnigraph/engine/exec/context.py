@@ -39,6 +39,10 @@ class Limits:
         return Watch(self.timeout_s, self.cancellation)
 
 
+class MatchTooLarge(LimitReached):
+    """Raised before an operator produces more rows or bytes than permitted; another engine can run the query."""
+
+
 _NUMBER_BYTES = 8
 _VIEWS_MAX = 256
 """Visibilities whose tables of a snapshot are kept open."""
@@ -83,6 +87,11 @@ class Profile:
             self.changes[id(replaced)] = by
 
 
+def bytes_limit(limits: Limits, cache: DataCache) -> int:
+    """Return the largest size of the rows of an operator: that of the limits or of the memory budget."""
+    return limits.bytes_max if cache.memory is None else min(limits.bytes_max, cache.memory.query_bytes)
+
+
 class SnapshotTables:
     """Tables and adjacencies of a snapshot that were opened through one cache."""
 
@@ -119,7 +128,7 @@ class ExecutionContext:
         self.snapshot = snapshot
         self.limits = limits
         self.cache = cache
-        self.bytes_max = limits.bytes_max if cache.memory is None else min(limits.bytes_max, cache.memory.query_bytes)
+        self.bytes_max = bytes_limit(limits, cache)
         """The largest size of the rows of an operator: that of the limits or of the memory budget."""
         self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
@@ -203,7 +212,7 @@ class ExecutionContext:
             cancellation.held_bytes = size
         if size > self.bytes_max:
             setting = "Limits(bytes_max=…)" if self.bytes_max == self.limits.bytes_max else "og.open(uri, memory=…)"
-            raise LimitReached(
+            raise MatchTooLarge(
                 f"the match would hold {size:,} bytes; the limit is {self.bytes_max:,}",
                 resource="bytes",
                 limit=self.bytes_max,
@@ -211,7 +220,7 @@ class ExecutionContext:
                 hint=Hint(f"{_NARROW}, or raise {setting}", cli=_NARROW),
             )
         if rows > self.limits.rows_max:
-            raise LimitReached(
+            raise MatchTooLarge(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
                 resource="rows",
                 limit=self.limits.rows_max,

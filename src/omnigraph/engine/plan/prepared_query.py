@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
+from omnigraph.engine.plan.estimated_size import estimated_bytes
 from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.plan.liveness import ignores_duplicates, live_after, required_variables
 from omnigraph.engine.plan.variable_types import node_types
@@ -39,6 +40,11 @@ class PreparedQuery:
     def trivial(self) -> bool:
         """True if the plan does not depend on the sizes of tables: it is one scan with conditions."""
         return all(isinstance(op, ir.NodeScan | ir.Filter) for op in self.plan.pipeline) and len(self.types) <= 1
+
+    @cached_property
+    def estimated_bytes(self) -> float:
+        """The estimated size of the largest set of rows of the match; 0 without an estimate."""
+        return estimated_bytes(self.plan, self.expected, self.live)
 
     @cached_property
     def plan_hash(self) -> str:

@@ -25,7 +25,8 @@ from omnigraph.cli.io.query_input import (
     parameter_hints,
 )
 from omnigraph.cli.io.result_output import Format, Out, choose_format, write_rows
-from omnigraph.cli.io.spark_options import Master, Remote, spark_options
+from omnigraph.cli.io.spark_options import Master, Remote, check_engine, spark_options
+from omnigraph.hand_over import SPARK
 
 
 @takes_graph_by_option
@@ -44,8 +45,8 @@ def read_command(
     format_: Format = None,
     out: Out = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="ENGINE", help="memory, or spark for graphs larger than this machine.")
-    ] = "memory",
+        str, typer.Option("--engine", metavar="ENGINE", help="auto (by the size of the match), memory or spark.")
+    ] = "auto",
     master: Master = None,
     remote: Remote = None,
     timeout: Annotated[
@@ -66,15 +67,15 @@ def read_command(
     check_branch_or_at(branch, snapshot)
     if after is not None and page is None:
         raise UsageFault("--after requires --page")
-    if engine not in ("memory", "spark"):
-        raise UsageFault(f"there is no engine '{engine}'; the engines are memory and spark")
+    check_engine(engine)
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
     request = find_query(run, options, words, changes=False)
     chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
-    where: dict[str, Any] = {"engine": engine, "spark": spark_options(engine, master, remote)}
-    where |= {"page": page, "after": after}
-    graph = run.open_for_queries(request.address, branch=None if snapshot else on, spark=engine == "spark")
+    session = spark_options(engine, master, remote)
+    where: dict[str, Any] = {"engine": engine, "spark": session, "page": page, "after": after}
+    may_use_spark = engine == "spark" or session is not None or (engine == "auto" and SPARK in run.environ)
+    graph = run.open_for_queries(request.address, branch=None if snapshot else on, spark=may_use_spark)
     with parameter_hints():
         result = graph.query(request.source, request.name, request.params, at=point(snapshot), timeout=timeout, **where)
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
