@@ -197,6 +197,8 @@ class Tuning:
     disk_cache_large_bytes: int = 1 << 20
     """A smaller array of the disk cache is verified whenever its entry is opened."""
     disk_cache_tries: int = 3
+    remote_cache_list_s: float = 60.0
+    """Age up to which a listing of the cache of a bucket is used again."""
     build_wait_s: float = 30.0
     """Seconds that a process waits for another one that builds a large structure."""
     disk_cache_orphan_s: float = 24 * 3600.0

@@ -8,7 +8,7 @@ along each edge type. Tables of few rows have none. A query builds what no one h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ import pyarrow as pa
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
-from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.id_segments import IDS, build_id_segments, id_segment_builder, uses_segments
 from omnigraph.engine.cache.segments import SegmentBuilder, keep_segments
 from omnigraph.engine.cache.table_cache import TableData
@@ -57,6 +56,8 @@ class NotBuilt:
     reason: str
 
 
+_LAYOUTS = ("rows", "edges", "sources", "targets")
+"""The lists of fragments in the description of a structure."""
 Builder = Callable[[NodeType | EdgeType, TableData], Iterator[DerivedStructure]]
 """Yields the structures that one table needs."""
 
@@ -79,7 +80,7 @@ def _is_searched(type_: NodeType | EdgeType, data: TableData, name: str) -> bool
     """Return True if a text column was searched before, or is declared with `@index` and does not identify the rows."""
     from omnigraph.engine.search.inverted_index import WORDS  # noqa: PLC0415 (only for searches)
 
-    if disk_cache.exists(data.cache.keep_in, (WORDS, data.folder, str(data.field_id(name)), "0")):
+    if data.cache.is_kept((WORDS, data.folder, str(data.field_id(name)), "0")):
         return True
     if not isinstance(type_, NodeType) or type_.properties[name].type.enum_values is not None:
         return False
@@ -129,7 +130,7 @@ def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) ->
         if property_.type.scalar != "Vector" or property_.type.is_list:
             continue
         subject = (CLUSTERS, data.folder, str(data.field_id(name)), "0")
-        if context.approximate or disk_cache.exists(data.cache.keep_in, subject):
+        if context.approximate or data.cache.is_kept(subject):
             builder = cluster_segments(data, name, property_.type.dim or 0)
             yield DerivedStructure(name, partial(keep_segments, data, name, builder))
 
@@ -182,7 +183,23 @@ def build_derived(
             failed.append(NotBuilt(key, structure.column, reason_of(error)))
     if progress is not None and wanted:
         progress(len(wanted), len(wanted))
+    _upload(context, snapshot, sweep=not after_load)
     return failed
+
+
+def _upload(context: GraphContext, snapshot: Snapshot, *, sweep: bool) -> None:
+    """Upload the structures of a snapshot on an object store, for other machines."""
+    remote = context.cache.remote
+    if remote is None or context.repository.read_only:
+        return
+    rows_of = [context.cache.table(snapshot.table(key)).rows_by_file for key in snapshot.tables]
+    files = {file for some in rows_of for file in some}
+
+    def is_current(about: Mapping[str, Any]) -> bool:
+        layouts = [about[name]["pieces"] for name in _LAYOUTS if name in about]
+        return bool(layouts) and all(fragment[0] in files for pieces in layouts for fragment in pieces)
+
+    remote.upload(is_current, sweep=sweep)
 
 
 def _structures(

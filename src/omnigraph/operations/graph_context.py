@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
+from omnigraph.engine.cache.remote_cache import RemoteCache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.cache.user_folder import graph_folder
 from omnigraph.errors import Denied, InputError
@@ -73,7 +74,11 @@ class GraphContext:
         folder = path / CACHE_FOLDER if path is not None else graph_folder(environ, repository.location.uri)
         catalogs = CatalogCache()
         budget = MemoryBudget.of(memory, environ)
-        cache = DataCache(folder=folder, keep=path is None or not repository.read_only, memory=budget)
+        remote = None
+        if path is None and folder is not None:
+            remote = RemoteCache(repository.objects, folder, read_only=repository.read_only)
+        keep = path is None or not repository.read_only
+        cache = DataCache(folder=folder, keep=keep, memory=budget, remote=remote)
         return cls(
             repository,
             cache,

@@ -50,6 +50,7 @@ from omnigraph.engine.adjacency.incremental import (
 )
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
+from omnigraph.engine.cache.remote_cache import covered_rows
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -158,6 +159,8 @@ class EdgeAdjacency:
     def is_missing(self, direction: Direction, share: float) -> bool:
         """Return True if no structure on disk contains the neighbours of all edges except at most this share."""
         built = self._load(direction)
+        if built is None or changed_edges(built, self.edges, share) is None:
+            built = self._fetch(direction)
         return built is None or changed_edges(built, self.edges, share) is None
 
     # -- building --------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ class EdgeAdjacency:
 
     def _neighbours(self, direction: Direction) -> tuple[AnyCsr, Numbers]:
         """Update the last structure, of this process or an earlier one; build a new one if too much changed."""
-        found = self._updated(self._base(direction), direction)
+        found = self._updated(self._base(direction), direction) or self._updated(self._fetch(direction), direction)
         if found is not None:
             return found
         # A thread with the turn must not wait for one without it.
@@ -230,7 +233,7 @@ class EdgeAdjacency:
         return overlay, np.union1d(loops, found.src[found.src == found.dst])
 
     def _ends(self) -> Ends:
-        ends = self._updated_ends(self._base("ends"))
+        ends = self._updated_ends(self._base("ends")) or self._updated_ends(self._fetch("ends"))
         if ends is not None:
             return ends
         # A thread with the turn must not wait for one without it: it may read a column.
@@ -275,10 +278,10 @@ class EdgeAdjacency:
     def _edge_rows(self, direction: Direction) -> AnyEdgeRows:
         """Update the last structure, of this process or an earlier one; build a new one if too much changed."""
         kind = f"edges_{direction}"
-        built = self._base(kind)
-        found = self._overlaid_edge_rows(built, direction) if built is not None else None
-        if found is not None:
-            return found
+        for built in (self._base(kind), self._fetch(kind)):
+            found = self._overlaid_edge_rows(built, direction) if built is not None else None
+            if found is not None:
+                return found
         src, dst = self.ends()
         near, far, rows = oriented_edges(src, dst, np.arange(len(src), dtype=np.int32), direction)
         count = self._near(direction).row_count
@@ -327,7 +330,22 @@ class EdgeAdjacency:
 
     def _base(self, kind: str) -> BuiltAdjacency | None:
         built: BuiltAdjacency | None = self._cache.base(self._subject(kind))
-        return built if built is not None else self._load(kind)
+        built = built if built is not None else self._load(kind)
+        return built if built is not None else self._fetch(kind)
+
+    def _fetch(self, kind: str) -> BuiltAdjacency | None:
+        """Read a structure from the object store if it contains more edges than the local one; None if it does not."""
+        remote = self._cache.remote
+        if remote is None or self.edges.row_count < tuning.current.adjacency_disk_edges_min:
+            return None
+        local = self._load(kind)
+        rows_of = self.edges.rows_by_file
+        covered = 0 if local is None else covered_rows([local.edges.fragments], rows_of)
+        found = remote.fetch(
+            [self._subject(kind)],
+            lambda abouts: covered_rows((about["edges"]["pieces"] for about in abouts), rows_of) > covered,
+        )
+        return self._load(kind) if found else None
 
     def _load(self, kind: str) -> BuiltAdjacency | None:
         """Read the last structure from the disk cache; None if there is none."""

@@ -37,7 +37,8 @@ from omnigraph.engine import tuning
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
-_GENERATION = 5
+GENERATION = 5
+"""The format of the entries."""
 _ABOUT = "about.json"
 _SCRATCH = ".scratch"
 _WORDS_PER_BLOCK = 131_072
@@ -53,7 +54,8 @@ class BadEntry(ValueError):
     """Raised for an entry whose content is inconsistent."""
 
 
-_BAD = (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
+BAD = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What reading a damaged entry can raise."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,12 @@ def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T],
         for path in paths:
             try:
                 entry = _open(path)
-                if entry.about.get("generation") == _GENERATION and entry.about.get("what") == list(subject):
+                if entry.about.get("generation") == GENERATION and entry.about.get("what") == list(subject):
                     found = read(entry)
                     if discard and entry.times:
                         _record_times(path, entry)
                     return found
-            except _BAD as error:
+            except BAD as error:
                 if not path.exists():
                     continue  # removed by the process that replaced it
                 _log.warning("the cache entry %s is damaged and is built again: %s", path.name, _reason(error))
@@ -109,7 +111,7 @@ def find_damaged(folder: Path | None) -> list[tuple[str, str]]:
             continue  # written by an earlier release and never read
         try:
             _open(path, verify_all=True)
-        except _BAD as error:
+        except BAD as error:
             if path.exists():
                 found.append((path.name, _reason(error)))
     return found
@@ -210,19 +212,83 @@ def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> I
         writer = EntryWriter(temporary)
         yield writer
         shutil.rmtree(temporary / _SCRATCH, ignore_errors=True)
-        entry = {**about, "generation": _GENERATION, "what": list(subject), "arrays": writer.described()}
+        entry = {**about, "generation": GENERATION, "what": list(subject), "arrays": writer.described()}
         (temporary / _ABOUT).write_text(_document(entry))
-        path = folder / f"{_prefix(subject)}{_digest(json.dumps(about, sort_keys=True))}"
-        older = [one for one in _entries(folder, subject) if one != path]
-        if path.exists():
-            # Another process built the same content, or the existing entry is damaged.
-            _remove(path)
-        os.replace(temporary, path)  # noqa: PTH105
-        for one in older:
-            _remove(one)
+        _place(folder, temporary, f"{prefix_of(subject)}{_digest(json.dumps(about, sort_keys=True))}", subject)
         _sweep(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _place(folder: Path, temporary: Path, name: str, subject: Subject) -> None:
+    """Make a complete entry visible and remove the earlier entries of its subject."""
+    path = folder / name
+    older = [one for one in _entries(folder, subject) if one != path]
+    if path.exists():
+        # Another process built the same content, or the existing entry is damaged.
+        _remove(path)
+    os.replace(temporary, path)  # noqa: PTH105
+    for one in older:
+        _remove(one)
+
+
+@contextmanager
+def placing_entry(folder: Path, name: str, entry: Mapping[str, Any]) -> Iterator[Path]:
+    """Fill a temporary folder with the arrays of an entry from elsewhere; verify and rename it when it is complete.
+
+    Raises `BadEntry` if an array does not match its checksum. The values are checked when the entry is opened first.
+    """
+    folder.mkdir(exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".making-"))
+    try:
+        yield temporary
+        (temporary / _ABOUT).write_text(portable(entry))
+        try:
+            _open(temporary, verify_all=True)
+            subject = tuple(map(str, entry["what"]))
+            check(name.startswith(prefix_of(subject)), "its name is that of another subject")
+        except BAD as error:
+            raise BadEntry(_reason(error)) from error
+        _place(folder, temporary, name, subject)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def descriptions(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the entries of the current format and their descriptions; damaged ones are skipped."""
+    for path in sorted(_visible(folder)):
+        try:
+            document = json.loads((path / _ABOUT).read_bytes())
+            check_document(document)
+        except BAD:
+            continue
+        if document["entry"]["generation"] == GENERATION:
+            yield path, document["entry"]
+
+
+def portable(entry: Mapping[str, Any]) -> str:
+    """Return the description of an entry without modification times, so that a copy is verified."""
+    arrays = {
+        name: {key: value for key, value in facts.items() if key != "time"} for name, facts in entry["arrays"].items()
+    }
+    return _document({**entry, "arrays": arrays})
+
+
+def check_document(document: Any) -> None:
+    """Raise `BadEntry` if a description does not match its checksum."""
+    text = json.dumps(document["entry"], sort_keys=True)
+    check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has a wrong checksum")
+
+
+def bytes_of(name: str, facts: Mapping[str, Any]) -> int:
+    """Return the size of an array of a description; raise `BadEntry` if the description is malformed."""
+    try:
+        kind, shape = np.dtype(facts["type"]), tuple(facts["shape"])
+        check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
+        check(kind.kind in "iuf" and all(int(size) == size >= 0 for size in shape), f"'{name}' is malformed")
+    except BAD as error:
+        raise BadEntry(_reason(error)) from error
+    return int(np.prod(shape, dtype=object) * kind.itemsize)
 
 
 def fragments_of(written: Any) -> tuple[FragmentKey, ...]:
@@ -270,14 +336,13 @@ def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
 def _open(path: Path, *, verify_all: bool = False) -> CacheEntry:
     """Open an entry. Large arrays are verified if their files changed, or with `verify_all`."""
     document = json.loads((path / _ABOUT).read_bytes())
+    check_document(document)
     entry = document["entry"]
-    text = json.dumps(entry, sort_keys=True)
-    check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has a wrong checksum")
     arrays: dict[str, AnyArray] = {}
     times: dict[str, int] = {}
     large: list[str] = []
     for name, facts in entry["arrays"].items():
-        check("/" not in name and not name.startswith("."), f"'{name}' is not the name of an array")
+        bytes_of(name, facts)
         times[name] = (path / name).stat().st_mtime_ns
         arrays[name] = array = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
         if array.nbytes < tuning.current.disk_cache_large_bytes:
@@ -315,7 +380,6 @@ def _document(entry: Mapping[str, Any]) -> str:
 
 
 def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
-    check(kind.kind in "iuf" and all(int(size) == size >= 0 for size in shape), f"'{path.name}' is malformed")
     wanted = int(np.prod(shape, dtype=object)) * kind.itemsize
     check(path.stat().st_size == wanted, f"'{path.name}' does not have {wanted} bytes")
     if not wanted:
@@ -326,7 +390,7 @@ def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
 
 def _entries(folder: Path, subject: Subject) -> list[Path]:
     """Return the entries of a subject, newest first."""
-    prefix = _prefix(subject)
+    prefix = prefix_of(subject)
     found: list[tuple[int, Path]] = []
     for path in _visible(folder):
         if path.name.startswith(prefix):
@@ -376,8 +440,8 @@ def _is_of_earlier_release(path: Path) -> bool:
     """Return True if the format of an entry is older than the one that is read."""
     try:
         entry = json.loads((path / _ABOUT).read_bytes())["entry"]
-        return int(entry["generation"]) < _GENERATION
-    except _BAD:
+        return int(entry["generation"]) < GENERATION
+    except BAD:
         return False
 
 
@@ -387,7 +451,8 @@ def _reason(error: BaseException) -> str:
     return "a file is missing" if isinstance(error, FileNotFoundError) else "it cannot be read"
 
 
-def _prefix(subject: Subject) -> str:
+def prefix_of(subject: Subject) -> str:
+    """Return the beginning of the names of all entries of a subject."""
     return _digest("|".join(subject)) + "-"
 
 

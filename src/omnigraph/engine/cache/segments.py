@@ -20,6 +20,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
+from omnigraph.engine.cache.remote_cache import covered_rows
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
 from omnigraph.engine.exec.cancellation import add_note
@@ -96,6 +97,7 @@ def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
     cache = data.cache
     subject = _subject(data, name, builder)
     segments: list[Segment[Body]] = list(cache.base(subject) or load_segments(cache, subject, builder))
+    segments = _fetched(segments, data, subject, builder)
     if cache.turn_folder is None or not _is_large(segments, data, builder):
         return _extended(data, name, builder, segments)
     with build_turn(cache.turn_folder) as shared:
@@ -112,7 +114,7 @@ def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
         return 0
     subject = _subject(data, name, builder)
     with build_turn(cache.turn_folder):
-        segments = load_segments(cache, subject, builder)
+        segments = _fetched(load_segments(cache, subject, builder), data, subject, builder)
         plan = _plan(segments, data, builder)
         if plan.number is None or not plan.fragments:
             return 0
@@ -169,6 +171,22 @@ def use_written_segments(data: TableData, name: str, builder: SegmentBuilder[Bod
 
 def _subject(data: TableData, name: str, builder: SegmentBuilder[Body]) -> disk_cache.Subject:
     return (builder.kind, data.folder, str(data.field_id(name)))
+
+
+def _fetched(
+    segments: list[Segment[Body]], data: TableData, subject: disk_cache.Subject, builder: SegmentBuilder[Body]
+) -> list[Segment[Body]]:
+    """Return the segments of the object store if they contain more rows than the local ones, else the local ones."""
+    remote = data.cache.remote
+    if remote is None or not _is_large(segments, data, builder):
+        return segments
+    rows_of = data.rows_by_file
+    covered = covered_rows((segment.layout.fragments for segment in segments), rows_of)
+    subjects = [(*subject, str(number)) for number in range(tuning.current.segments_max)]
+    found = remote.fetch(
+        subjects, lambda abouts: covered_rows((about["rows"]["pieces"] for about in abouts), rows_of) > covered
+    )
+    return load_segments(data.cache, subject, builder) if found else segments
 
 
 def _is_large(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilder[Body]) -> bool:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
+from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import Hint, LimitReached
@@ -32,6 +33,7 @@ from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
 if TYPE_CHECKING:
+    from omnigraph.engine.cache.remote_cache import RemoteCache
     from omnigraph.engine.cache.union_table import UnionTable
     from omnigraph.engine.exec.context import SnapshotTables
     from omnigraph.versioning.model.snapshot import Snapshot
@@ -159,6 +161,11 @@ class TableData:
     def live_offsets(self, fragment: int) -> Numbers:
         """Return the offsets of the live rows of a fragment."""
         return self.derived(f"live:{fragment}", lambda: live_offsets(self._table, fragment))
+
+    @property
+    def rows_by_file(self) -> dict[str, int]:
+        """The number of live rows of each fragment, by its data files."""
+        return {files: self.rows_in(at) for at, (files, _, _) in enumerate(self.fragments)}
 
     def stream(self, name: str, fragments: Sequence[int] | None = None) -> Iterator[pa.Array]:
         """Yield a column in row order, of all fragments or of some, chunk by chunk, without caching it."""
@@ -396,6 +403,7 @@ class DataCache:
         *,
         keep: bool = True,
         memory: MemoryBudget | None = None,
+        remote: RemoteCache | None = None,
     ) -> None:
         share = memory.cache_bytes if memory is not None else tuning.current.cache_bytes_max
         self.bytes_max = share if bytes_max is None else bytes_max
@@ -410,6 +418,8 @@ class DataCache:
         """The disk cache to read from; None if there is none."""
         self.keep_in = folder if keep else None
         """The disk cache to write to; None writes nothing."""
+        self.remote = remote
+        """The entries of the disk cache beside the tables on an object store; None if there are none."""
         self.takes_turns = False
         """True if only one process of the machine builds a large structure at a time."""
         self._bytes = 0
@@ -425,6 +435,12 @@ class DataCache:
     def turn_folder(self) -> Path | None:
         """The disk cache whose writers take turns; None if they do not."""
         return self.keep_in if self.takes_turns else None
+
+    def is_kept(self, subject: disk_cache.Subject) -> bool:
+        """Return True if a structure is kept, locally or on the object store, possibly of another version."""
+        if disk_cache.exists(self.keep_in, subject):
+            return True
+        return self.remote is not None and self.remote.exists(subject)
 
     def table(self, table: Table) -> TableData:
         """Return the data of a table version."""

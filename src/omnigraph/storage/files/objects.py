@@ -55,6 +55,14 @@ class ObjectStore(ABC):
         """Yield the content of an object in parts, by one request; raise `FileNotFoundError` if it does not exist."""
 
     @abstractmethod
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Return a range of bytes, fewer if the object is shorter; raise `FileNotFoundError` if it does not exist."""
+
+    @abstractmethod
+    def write_file(self, name: str, path: Path) -> None:
+        """Create or replace an object with the content of a local file, which may be larger than memory."""
+
+    @abstractmethod
     def write(self, name: str, data: bytes) -> None:
         """Create or replace an object atomically."""
 
@@ -197,6 +205,31 @@ class LocalObjects(ObjectStore):
         with (self.root / name).open("rb") as stream:
             while chunk := stream.read(_CHUNK_BYTES):
                 yield chunk
+
+    @timed("storage", "read")
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Return a range of bytes of a file."""
+        try:
+            with (self.root / name).open("rb") as file:
+                file.seek(start)
+                return file.read(end - start)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
+    @timed("storage", "write")
+    def write_file(self, name: str, path: Path) -> None:
+        """Create or replace a file with the content of another file."""
+        target = self.root / name
+        try:
+            temporary = self._temporary(target, b"")
+            shutil.copyfile(path, temporary)
+            temporary.replace(target)
+            if self._sync:
+                sync_folders_of([target])
+        except OSError as error:
+            raise _local_error(error, target) from error
 
     @timed("storage", "write")
     def write(self, name: str, data: bytes) -> None:
@@ -424,6 +457,28 @@ class S3Objects(ObjectStore):
                 yield bytes(chunk)
         except FileNotFoundError:
             raise
+        except store_errors() as error:
+            raise self._error(error) from error
+
+    @timed("storage", "read")
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Return a range of bytes of an object by one request."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return bytes(obstore.get_range(self._store, self._key(name), start=start, end=end))
+        except FileNotFoundError:
+            raise
+        except store_errors() as error:
+            raise self._error(error) from error
+
+    @timed("storage", "write")
+    def write_file(self, name: str, path: Path) -> None:
+        """Create or replace an object with the content of a file; a large one is sent in parts."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            obstore.put(self._store, self._key(name), path)
         except store_errors() as error:
             raise self._error(error) from error
 

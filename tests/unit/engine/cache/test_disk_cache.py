@@ -101,14 +101,14 @@ def test_a_read_only_copy_is_verified_every_time(tmp_path):
 
 def test_a_write_removes_entries_of_an_earlier_format(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
-    current = disk_cache._GENERATION
-    monkeypatch.setattr(disk_cache, "_GENERATION", current - 1)
+    current = disk_cache.GENERATION
+    monkeypatch.setattr(disk_cache, "GENERATION", current - 1)
     disk_cache.save(folder, ("earlier kind", "table", "1"), {}, {"small": SMALL})
-    monkeypatch.setattr(disk_cache, "_GENERATION", current + 1)
+    monkeypatch.setattr(disk_cache, "GENERATION", current + 1)
     disk_cache.save(tmp_path / "later", ("later kind", "table", "1"), {}, {"small": SMALL})
     (later,) = (tmp_path / "later").iterdir()
     later.rename(folder / later.name)
-    monkeypatch.setattr(disk_cache, "_GENERATION", current)
+    monkeypatch.setattr(disk_cache, "GENERATION", current)
     disk_cache.save(folder, SUBJECT, {}, {"small": SMALL})
     assert len(list(folder.iterdir())) == 2
     assert (folder / later.name).exists()
