@@ -15,6 +15,7 @@
     row_policies      the rules for rows and properties of one graph
     decide            decisions: cache, denial reasons, explanations
     describe          rules as short texts
+    differences       the differences between two policies
     tests             the file of test cases
     advice            warnings about valid policies
     starter           the files that `omnigraph policy init` writes

@@ -37,7 +37,7 @@ from omnigraph.policy.statements import (
     typed_attribute,
 )
 from omnigraph.policy.yaml import read_groups
-from omnigraph.policy.yaml_nodes import ProblemLog, YamlList, YamlMap, YamlNode, YamlScalar, join
+from omnigraph.policy.yaml_nodes import ProblemLog, YamlList, YamlMap, YamlNode, YamlScalar, join, plain_value
 from omnigraph.suggestions import did_you_mean, listing
 
 _KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
@@ -138,28 +138,10 @@ def _values_of(
         if name not in declared:
             continue
         try:
-            found[name] = typed_attribute(name, _plain(value), declared[name], f"actor '{actor}'")
+            found[name] = typed_attribute(name, plain_value(value), declared[name], f"actor '{actor}'")
         except InputError as error:
             log.add(join(path, name), error.message, value.line, hint=error.hint)
     return found
-
-
-def _plain(node: YamlNode) -> Any:
-    """Return the value of a scalar or a list of scalars."""
-    match node:
-        case YamlScalar(kind="an integer"):
-            try:
-                return int(node.text)
-            except ValueError:
-                return node.text
-        case YamlScalar(kind="a Boolean"):
-            return node.text.lower() in ("true", "yes", "on")
-        case YamlScalar():
-            return node.text
-        case YamlList():
-            return [_plain(item) for item in node.items]
-        case YamlMap():
-            return None
 
 
 def _rows_default(node: YamlNode | None, log: ProblemLog) -> Effect | None:
@@ -294,7 +276,7 @@ class _StatementReader:
             return ""
         if "any" in members:
             value = members["any"]
-            if _plain(value) is not True:
+            if plain_value(value) is not True:
                 self.log.add(f"{path}.any", "must be true", value.line, rule=rule, hint=hint)
             return None
         return self._group(node, rule, path)

@@ -1,21 +1,43 @@
-"""The file of test cases of a policy, `policy.tests.yaml`."""
+"""The file of test cases of a policy, `policy.tests.yaml`.
+
+Version 2 has cases on rows, too: `type` and `data` instead of a branch alone, and the expected view of properties.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.errors import InputError
 from omnigraph.policy.decide import Policy
-from omnigraph.policy.rules import ACTIONS
-from omnigraph.policy.yaml_nodes import ProblemLog, YamlMap, YamlNode, join, parse_yaml, read_policy_text
+from omnigraph.policy.rules import ACTIONS, KNOWN_ACTIONS, ROW_ACTIONS
+from omnigraph.policy.statements import attributes_key
+from omnigraph.policy.yaml_nodes import (
+    ProblemLog,
+    YamlMap,
+    YamlNode,
+    join,
+    parse_yaml,
+    plain_value,
+    read_policy_text,
+    version_of,
+)
 from omnigraph.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from omnigraph.policy.row_policies import PropertyView, RowPolicies
 
 Verdict = Literal["allow", "deny"]
 _KEYS = ("version", "cases")
-_REQUIRED = ("id", "actor", "action", "expect")
-_CASE_KEYS = ("id", "actor", "action", "branch", "target_branch", "expect")
+_TEXTS = ("id", "actor", "action", "branch", "target_branch", "expect")
+_CASE_KEYS: Mapping[int, tuple[str, ...]] = {
+    1: _TEXTS,
+    2: (*_TEXTS, "type", "query", "data", "groups", "attributes", "properties"),
+}
+_ACTIONS: Mapping[int, tuple[str, ...]] = {1: tuple(ACTIONS), 2: (*KNOWN_ACTIONS, *ROW_ACTIONS)}
+_VIEWS: tuple[PropertyView, ...] = ("show", "mask", "hide")
 
 
 @dataclass(frozen=True)
@@ -28,6 +50,17 @@ class PolicyCase:
     branch: str | None
     target_branch: str | None
     expect: Verdict
+    type: str | None = None
+    """The type of the row of a case on a row."""
+    data: Mapping[str, Any] | None = None
+    properties: Mapping[str, str] | None = None
+    """Property → its expected view: show, mask or hide."""
+    groups: tuple[str, ...] = ()
+    """Groups of the token of the actor."""
+    attributes: Mapping[str, Any] | None = None
+    """Attributes of the token of the actor."""
+    query: str | None = None
+    """The name of a stored query."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +70,32 @@ class CaseOutcome:
     case: PolicyCase
     actual: Verdict
     matched_rule: str | None
+    properties: Mapping[str, str] | None = None
+    """The actual views of the properties that the case lists."""
 
     @property
     def ok(self) -> bool:
-        """True if the decision is the expected one."""
-        return self.case.expect == self.actual
+        """True if the decision and the views of properties are the expected ones."""
+        return self.case.expect == self.actual and self.case.properties == self.properties
+
+    def describe(self) -> str:
+        """Return the difference between the expected and the actual decision as one line."""
+        if self.case.expect != self.actual:
+            return f"{self.case.id}: want {self.case.expect}, got {self.actual}"
+        wanted, found = self.case.properties or {}, self.properties or {}
+        wrong = [f"{name}: want {view}, got {found[name]}" for name, view in wanted.items() if found[name] != view]
+        return f"{self.case.id}: {'; '.join(wrong)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as a JSON object."""
-        return {
+        members = {
             "id": self.case.id,
             "expect": self.case.expect,
             "actual": self.actual,
             "ok": self.ok,
             "matched_rule": self.matched_rule,
         }
+        return members if self.properties is None else {**members, "properties": dict(self.properties)}
 
 
 def read_cases(path: Path | str) -> tuple[PolicyCase, ...]:
@@ -62,10 +106,12 @@ def read_cases(path: Path | str) -> tuple[PolicyCase, ...]:
 def parse_cases(text: str, source: str = "policy.tests.yaml") -> tuple[PolicyCase, ...]:
     """Return the cases of a text; raises `PolicyInvalid` with all problems."""
     log = ProblemLog(source, "policy tests file")
-    members = log.expect_root(parse_yaml(text, log), _KEYS)
+    root = parse_yaml(text, log)
+    version = 2 if isinstance(root, YamlMap) and version_of(root.members) == 2 else 1
+    members = log.expect_root(root, _KEYS, version=version)
     node = members.get("cases")
     items = log.expect_list(node, "cases") if node is not None else []
-    found = [_case(item, f"cases[{index}]", log) for index, item in enumerate(items)]
+    found = [_case(item, f"cases[{index}]", log, version) for index, item in enumerate(items)]
     lines: dict[str, int] = {}
     for index, (item, case) in enumerate(zip(items, found, strict=True)):
         if case is not None and case.id in lines:
@@ -77,21 +123,70 @@ def parse_cases(text: str, source: str = "policy.tests.yaml") -> tuple[PolicyCas
     return tuple(case for case in found if case is not None)
 
 
-def _case(node: YamlNode, path: str, log: ProblemLog) -> PolicyCase | None:
-    members = log.expect_map(node, path, _CASE_KEYS)
+def _case(node: YamlNode, path: str, log: ProblemLog, version: int) -> PolicyCase | None:
+    members = log.expect_map(node, path, _CASE_KEYS[version])
     if not isinstance(node, YamlMap):
         return None
-    for key in _REQUIRED:
+    on_row = version == 2 and "type" in members
+    for key in ("id", "actor", "expect") if on_row else ("id", "actor", "action", "expect"):
         if key not in members:
             log.add(join(path, key), "is missing", node.line)
-    texts = {key: log.expect_text(members[key], join(path, key)) for key in _CASE_KEYS if key in members}
-    action = _one_of(texts, "action", ACTIONS, path, node, log)
+    known = (*_TEXTS, "type", "query")
+    texts = {key: log.expect_text(members[key], join(path, key)) for key in known if key in members}
+    action = _one_of(texts, "action", ROW_ACTIONS if on_row else _ACTIONS[version], path, node, log)
     expect = _one_of(texts, "expect", ("allow", "deny"), path, node, log)
     case_id, actor = texts.get("id"), texts.get("actor")
+    if action is None and on_row and "action" not in members:
+        action = "row_read"
     if case_id is None or actor is None or action is None or expect is None:
         return None
+    if action in ROW_ACTIONS and not on_row:
+        log.add(join(path, "type"), f"is missing: action '{action}' is an action on rows", node.line)
     verdict: Verdict = "allow" if expect == "allow" else "deny"
-    return PolicyCase(case_id, actor, action, texts.get("branch"), texts.get("target_branch"), verdict)
+    return PolicyCase(
+        case_id,
+        actor,
+        action,
+        texts.get("branch"),
+        texts.get("target_branch"),
+        verdict,
+        texts.get("type"),
+        _mapping(members.get("data"), join(path, "data"), log),
+        _views(members.get("properties"), join(path, "properties"), log, on_row=on_row),
+        tuple(_names(members.get("groups"), join(path, "groups"), log)),
+        _mapping(members.get("attributes"), join(path, "attributes"), log),
+        texts.get("query"),
+    )
+
+
+def _mapping(node: YamlNode | None, path: str, log: ProblemLog) -> Mapping[str, Any] | None:
+    if node is None:
+        return None
+    if not isinstance(node, YamlMap):
+        log.expect_map(node, path, ())
+        return None
+    return {name: plain_value(value) for name, value in node.members.items()}
+
+
+def _names(node: YamlNode | None, path: str, log: ProblemLog) -> list[str]:
+    items = log.expect_list(node, path) if node is not None else []
+    texts = [log.expect_text(item, f"{path}[{index}]") for index, item in enumerate(items)]
+    return [text for text in texts if text is not None]
+
+
+def _views(node: YamlNode | None, path: str, log: ProblemLog, *, on_row: bool) -> Mapping[str, str] | None:
+    if node is None:
+        return None
+    if not isinstance(node, YamlMap) or not on_row:
+        log.add(path, "must be a map of properties, in a case with a type", node.line)
+        return None
+    found = {}
+    for name, value in node.members.items():
+        text = log.expect_text(value, join(path, name))
+        if text is not None and text not in _VIEWS:
+            log.add(join(path, name), f"must be one of {', '.join(_VIEWS)} (got '{text}')", value.line)
+        found[name] = text or "show"
+    return found
 
 
 def _one_of(
@@ -106,10 +201,44 @@ def _one_of(
     return None
 
 
-def run_cases(policy: Policy, cases: Iterable[PolicyCase]) -> list[CaseOutcome]:
-    """Return the decision on every case."""
+def run_cases(policy: Policy, cases: Iterable[PolicyCase], rows: RowPolicies | None = None) -> list[CaseOutcome]:
+    """Return the decision on every case; cases on rows need the rules for rows of a graph."""
     outcomes = []
     for case in cases:
-        decision = policy.decide(case.actor, case.action, case.branch, case.target_branch)
+        if case.type is not None:
+            outcomes.append(_run_row_case(case, rows))
+            continue
+        decision = policy.decide(
+            case.actor,
+            case.action,
+            case.branch,
+            case.target_branch,
+            groups=case.groups,
+            attributes=attributes_key(case.attributes),
+            name=case.query,
+        )
         outcomes.append(CaseOutcome(case, "allow" if decision.allowed else "deny", decision.matched_rule))
     return outcomes
+
+
+def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
+    if rows is None:
+        raise InputError(
+            f"case '{case.id}' is about rows of '{case.type}': it needs the schema of the graph",
+            code="schema_needed",
+            hint="give --schema FILE or --graph URI",
+        )
+    assert case.type is not None
+    key = rows.table_key(case.type)
+    actor = rows.actor(case.actor, case.groups, case.attributes)
+    data, branch = case.data or {}, case.branch or "main"
+    judged = rows.judge_row(actor, case.action, key, data, branch)
+    views = None
+    if case.properties is not None:
+        actual = rows.property_views(actor, key, data, branch)
+        missing = [name for name in case.properties if name not in actual]
+        if missing:
+            raise InputError(f"case '{case.id}': '{case.type}' has no property '{missing[0]}'")
+        views = {name: actual[name] for name in case.properties}
+    verdict: Verdict = "allow" if judged.allowed else "deny"
+    return CaseOutcome(case, verdict, judged.allowing[0] if judged.allowing else None, views)

@@ -184,6 +184,19 @@ def describe_node(node: YamlNode | None) -> str:
             return "a map"
 
 
+def plain_value(node: YamlNode) -> Any:
+    """Return the value of a node: integers, numbers, Booleans and null by their YAML type, everything else as text."""
+    match node:
+        case YamlMap():
+            return {key: plain_value(value) for key, value in node.members.items()}
+        case YamlList():
+            return [plain_value(item) for item in node.items]
+        case YamlScalar(kind="an integer" | "a number" | "a Boolean" | "null"):
+            return yaml.safe_load(node.text)
+        case YamlScalar():
+            return node.text
+
+
 def join(path: str, key: str) -> str:
     """Return the path of a member of a map."""
     return f"{path}.{key}" if path else key

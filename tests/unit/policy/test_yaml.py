@@ -221,7 +221,7 @@ def test_cases_of_the_specification(tmp_path):
 @pytest.mark.parametrize(
     ("text", "path", "words"),
     [
-        ("version: 2\ncases: []", "version", "expected 1"),
+        ("version: 3\ncases: []", "version", "expected 1 or 2"),
         ("version: 1\ncase: []", "case", "did you mean 'cases'?"),
         ("version: 1\ncases: [{id: a, actor: b, action: reed, expect: allow}]", "cases[0].action", "'read'"),
         ("version: 1\ncases: [{id: a, actor: b, action: read, expect: yes}]", "cases[0].expect", "in quotes"),

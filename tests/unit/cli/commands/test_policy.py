@@ -324,3 +324,192 @@ def test_the_command_line_refuses_to_enforce_rules_for_rows(graph, folder, cli):
     assert (code, out) == (1, "")
     assert "has rules for rows or properties, which graphs do not enforce yet" in err
     assert cli("policy", "validate")[0] == 0
+
+
+# -- rows and properties -----------------------------------------------------------------------------
+
+NOTES = """\
+version: 2
+groups: { staff: [ana], hr: [cleo] }
+attributes: { declare: { tenant: String }, ana: { tenant: acme } }
+protected_branches: [main]
+rows: { default: allow }
+rules:
+  - id: staff-read
+    allow: { actors: { group: staff }, role: viewer }
+  - id: own-tenant
+    allow: { actors: { group: staff }, actions: [row_read], types: [Note], when: 'resource.tenant == principal.tenant' }
+  - id: sealed
+    deny: { actors: { any: true }, except: { group: hr }, actions: [row_read], types: [Note], when: 'resource.sealed' }
+  - id: salary
+    allow: { actors: { group: hr }, actions: [property_read], types: [Person], properties: [salary], otherwise: mask }
+"""
+NOTES_SCHEMA = """\
+node Note { slug: String @key  tenant: String?  sealed: Bool }
+node Person { name: String @key  salary: I64 }
+"""
+ROW_CASES = """\
+version: 2
+cases:
+  - { id: own, actor: ana, type: Note, data: { tenant: acme, sealed: false }, expect: allow }
+  - { id: other, actor: ana, type: Note, data: { tenant: beta, sealed: false }, expect: deny }
+  - { id: token, actor: bo, groups: [staff], attributes: { tenant: beta }, type: Note,
+      data: { tenant: beta, sealed: false }, expect: allow }
+  - { id: pay, actor: ana, type: Person, data: { salary: 3 }, expect: allow, properties: { salary: mask, name: show } }
+  - { id: branch, actor: ana, action: read, branch: main, expect: allow }
+"""
+
+
+@pytest.fixture
+def notes(folder):
+    (folder / "policy.yaml").write_text(NOTES)
+    (folder / "notes.pg").write_text(NOTES_SCHEMA)
+    (folder / "policy.tests.yaml").write_text(ROW_CASES)
+    (folder / "omnigraph.yaml").write_text("policy: { file: policy.yaml }\n")
+    return folder
+
+
+def test_validate_with_a_schema(notes, cli):
+    code, out, err = cli("policy", "validate")
+    assert (code, out) == (0, "policy ok: policy.yaml, 2 actors, 4 rules\n")
+    assert "are validated with --schema or --graph" in err
+    assert cli("policy", "validate", "--schema", "notes.pg")[0] == 0
+    (notes / "notes.pg").write_text(NOTES_SCHEMA.replace("tenant", "owner"))
+    code, _, err = cli("policy", "validate", "--schema", "notes.pg")
+    assert code == 1
+    assert "rule 'own-tenant': 'Note' has no property 'tenant'" in err
+    found = document(cli("policy", "validate", "--schema", "notes.pg", "--json"), code=1)
+    assert [problem["rule"] for problem in found["errors"]] == ["own-tenant"]
+
+
+def test_validate_with_a_graph(notes, cli):
+    assert cli("init", "g.omni", "--schema", "notes.pg")[0] == 0
+    (notes / "omnigraph.yaml").write_text(
+        "policy: { file: policy.yaml }\ngraphs: { notes: { uri: ./g.omni } }\ncli: { policy: enforce }\n"
+    )
+    # The schema is read without the policy, which the graph would refuse.
+    assert cli("policy", "validate", "--graph", "./g.omni")[:2] == (0, "policy ok: policy.yaml, 2 actors, 4 rules\n")
+    assert cli("policy", "validate", "--graph", "notes")[0] == 0
+
+
+def test_cases_on_rows(notes, cli):
+    assert cli("policy", "test", "--schema", "notes.pg")[:2] == (0, "policy tests: 5 passed\n")
+    code, _, err = cli("policy", "test")
+    assert code == 1
+    assert "case 'own' is about rows of 'Note': it needs the schema of the graph" in err
+    changed = ROW_CASES.replace("beta, sealed: false }, expect: deny", "beta, sealed: false }, expect: allow")
+    changed = changed.replace("salary: mask", "salary: show")
+    (notes / "policy.tests.yaml").write_text(changed)
+    code, out, _ = cli("policy", "test", "--schema", "notes.pg")
+    assert (code, out) == (
+        1,
+        "other: want allow, got deny\npay: salary: want show, got mask\npolicy tests: 3 passed, 2 failed\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [
+        (
+            "{ id: a, actor: ana, type: Note, expect: allow, properties: { x: gone } }",
+            "must be one of show, mask",
+        ),
+        ("{ id: a, actor: ana, action: read, expect: allow, properties: { x: show } }", "in a case with a type"),
+        ("{ id: a, actor: ana, action: read, type: Note, expect: allow }", "must be one of row_read"),
+        ("{ id: a, actor: ana, action: row_read, expect: allow }", "type: is missing"),
+        ("{ id: a, actor: ana, action: read, expect: allow, data: [1] }", "must be a map"),
+    ],
+)
+def test_problems_of_cases_on_rows(notes, cli, case, wanted):
+    (notes / "policy.tests.yaml").write_text(f"version: 2\ncases:\n  - {case}\n")
+    code, _, err = cli("policy", "test", "--schema", "notes.pg")
+    assert code == 1
+    assert wanted in err
+
+
+def test_version_1_of_the_tests_has_no_rows(notes, cli):
+    (notes / "policy.tests.yaml").write_text(ROW_CASES.replace("version: 2", "version: 1"))
+    code, _, err = cli("policy", "test", "--schema", "notes.pg")
+    assert code == 1
+    assert "unknown key 'type'" in err
+
+
+def test_explain_a_row(notes, cli):
+    given = ("policy", "explain", "--actor", "ana", "--schema", "notes.pg")
+    code, out, _ = cli(*given, "--type", "Note", "--data", '{"tenant": "acme", "sealed": false}')
+    assert code == 0
+    assert out.splitlines() == [
+        "decision: allow",
+        "actor: ana",
+        "action: row_read",
+        "type: Note",
+        "branch: main",
+        'condition: (not row."sealed" and row."tenant" = String:"acme")',
+        "rule own-tenant: allows",
+        "rule sealed: its condition does not hold",
+    ]
+    code, out, _ = cli(*given, "--type", "Note", "--data", '{"sealed": true}')
+    assert "decision: deny\n" in out
+    assert "rule own-tenant: its condition does not hold (missing: resource.tenant)\n" in out
+    assert "rule sealed: denies\n" in out
+    found = document(cli(*given, "--type", "Person", "--data", '{"salary": 3}', "--json"))
+    assert (found["decision"], found["rules"], found["properties"]["salary"]) == ("allow", ["rows.default"], "mask")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("--actor", "ana"), "give --action, or --type and --data"),
+        (("--actor", "ana", "--type", "Note", "--action", "read"), "'read' is not an action on rows"),
+        (("--actor", "ana", "--type", "Note", "--data", "["), "--data is not JSON"),
+        (("--actor", "ana", "--type", "Note", "--data", "[]"), "--data must be a JSON object"),
+        (("--actor", "ana", "--type", "Nte", "--schema", "notes.pg"), "there is no type 'Nte'"),
+        (("--actor", "ana", "--type", "Note"), "rules for rows need the schema"),
+    ],
+)
+def test_errors_of_explain(notes, cli, arguments, wanted):
+    code, _, err = cli("policy", "explain", *arguments)
+    assert code != 0
+    assert wanted in err
+
+
+def test_show_the_cedar_policies_of_rows(notes, cli):
+    code, out, err = cli("policy", "show", "--cedar")
+    assert (code, "Node::Note" in out) == (0, False)
+    assert "are printed with --schema" in err
+    code, out, _ = cli("policy", "show", "--cedar", "--schema", "notes.pg")
+    assert code == 0
+    assert "resource is Node::Note" in out
+    assert '@id("rows.default")' in out
+
+
+def test_diff(notes, cli):
+    changed = (
+        NOTES.replace("role: viewer", "role: editor")
+        .replace("acme", "beta")
+        .replace("otherwise: mask", "otherwise: hide")
+    )
+    (notes / "new.yaml").write_text(changed)
+    code, out, err = cli("policy", "diff", "policy.yaml", "new.yaml")
+    assert code == 0
+    assert "changed rule 'staff-read'\n" in out
+    assert "ana: export on 'main': deny -> allow (rule 'staff-read')\n" in out
+    assert "ana: change on 'main'" not in out
+    assert "ana: change on 'any/other/branch': deny -> allow (rule 'staff-read')\n" in out
+    assert "are compared with --schema" in err
+    code, out, _ = cli("policy", "diff", "policy.yaml", "new.yaml", "--schema", "notes.pg")
+    assert 'ana: row_read of Note: (not row."sealed" and row."tenant" = String:"acme") -> ' in out
+    found = document(cli("policy", "diff", "new.yaml", "policy.yaml", "--json"))
+    assert found["rules"]["added"] == []
+    assert {"actor": "ana", "action": "export", "branch": None, "decision": "deny", "rule": "staff-read"} in found[
+        "decisions"
+    ]
+    assert cli("policy", "diff", "policy.yaml", "policy.yaml")[1] == "no decision differs\n"
+
+
+def test_diff_of_version_1_with_version_2(policy, team, cli):
+    code, out, _ = cli("policy", "diff", "policy.yaml", "rules")
+    assert code == 0
+    assert "removed rule 'everyone-reads'\n" in out
+    assert "act-visitor: read on 'main': allow -> deny (rule 'everyone-reads')\n" in out
+    assert "any other actor: maintain on 'main': deny -> allow (rule 'more.cedar:1')\n" in out

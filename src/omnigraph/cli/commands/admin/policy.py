@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.cli.addresses import GivenAddress
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
@@ -16,6 +18,8 @@ from omnigraph.errors import InputError, PolicyInvalid
 
 if TYPE_CHECKING:
     from omnigraph.policy.decide import Policy
+    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.schema.catalog import Catalog
 
 POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
 app = typer.Typer(
@@ -33,22 +37,42 @@ Server = Annotated[
     bool,
     typer.Option("--server", help=f"Use the policy of the server (default: 'server.policy.file' in {FILE_NAME})."),
 ]
+SchemaOf = Annotated[
+    str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg) that rules for rows refer to.")
+]
+GraphOf = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="URI", help="The graph, or its name, whose schema rules for rows refer to."),
+]
 
 
 @app.command("validate")
 @takes_config
-def validate_command(run: Invocation, file: PolicyFile = None, server: Server = False, as_json: Json = False) -> None:
+def validate_command(
+    run: Invocation,
+    file: PolicyFile = None,
+    schema: SchemaOf = None,
+    graph: GraphOf = None,
+    server: Server = False,
+    as_json: Json = False,
+) -> None:
     """Check that a policy is valid and compiles.
 
-    The exit code is 1 if there are errors. All errors of the file are reported; warnings go to stderr.
+    With a schema or a graph, rules for rows and properties are validated against it. The exit code is 1 if there are
+    errors. All errors of the file are reported; warnings go to stderr.
 
-    omnigraph policy validate --file policy.yaml
+    omnigraph policy validate --file policy.yaml --graph ./my.omni
     """
     from omnigraph.policy.advice import warnings_of
 
     path = _policy_path(run, file, server=server)
     try:
-        rules = _load(run, path, server=server).rules
+        policy = _load(run, path, server=server)
+        rules = policy.rules
+        if (schema is not None or graph is not None) and not server:
+            _rows(run, policy, schema, graph)
+        elif policy.has_row_rules:
+            remark("note", "rules for rows and properties are validated with --schema or --graph")
     except PolicyInvalid as error:
         if not as_json:
             raise
@@ -77,6 +101,8 @@ def run_cases_command(
             help=f"The cases (default: 'policy.tests', then {TESTS_FILE} beside the policy).",
         ),
     ] = None,
+    schema: SchemaOf = None,
+    graph: GraphOf = None,
     server: Server = False,
     as_json: Json = False,
 ) -> None:
@@ -88,15 +114,18 @@ def run_cases_command(
 
     path = _policy_path(run, file, server=server)
     policy = _load(run, path, server=server)
-    outcomes = run_cases(policy, read_cases(_tests_path(run, path, tests, server=server)))
+    cases = read_cases(_tests_path(run, path, tests, server=server))
+    on_rows = any(case.type is not None for case in cases)
+    rows = _rows(run, policy, schema, graph) if on_rows and _has_schema(run, schema, graph) else None
+    outcomes = run_cases(policy, cases, rows)
     failed = [outcome for outcome in outcomes if not outcome.ok]
     passed = len(outcomes) - len(failed)
     if as_json:
-        cases = [outcome.to_json() for outcome in outcomes]
-        print_json({"passed": passed, "failed": len(failed), "cases": cases})
+        documents = [outcome.to_json() for outcome in outcomes]
+        print_json({"passed": passed, "failed": len(failed), "cases": documents})
     else:
         for outcome in failed:
-            print(f"{outcome.case.id}: want {outcome.case.expect}, got {outcome.actual}")
+            print(outcome.describe())
         print(f"policy tests: {passed} passed" + (f", {len(failed)} failed" if failed else ""))
     if failed:
         raise typer.Exit(FAILED)
@@ -107,30 +136,54 @@ def run_cases_command(
 def explain_command(
     run: Invocation,
     actor: Annotated[str, typer.Option("--actor", metavar="ACTOR", help="The actor of the request.")],
-    action: Annotated[str, typer.Option("--action", metavar="ACTION", help="The action, such as read.")],
+    action: Annotated[
+        str | None,
+        typer.Option("--action", metavar="ACTION", help="The action, such as read (default with --type: row_read)."),
+    ] = None,
     branch: Annotated[str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch.")] = None,
     target_branch: Annotated[
         str | None, typer.Option("--target-branch", metavar="NAME", help="The branch that the action changes.")
     ] = None,
+    type_name: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Explain the decision on a row of this type.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="JSON", help="The row: a JSON object of its properties.")
+    ] = None,
+    schema: SchemaOf = None,
+    graph: GraphOf = None,
     file: PolicyFile = None,
     server: Server = False,
     as_json: Json = False,
 ) -> None:
-    """Show the decision on one request and the reasons.
+    """Show the decision on one request, or on one row, and the reasons.
 
     The exit code is 0 for both decisions.
 
     omnigraph policy explain --actor act-editor --action change --branch main
-    """
-    from omnigraph.policy.rules import action_name, branch_name
 
+    omnigraph policy explain --actor ana --type Note --data '{"tenant": "acme"}' --graph ./my.omni
+    """
+    from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
+
+    if type_name is None and (data is not None or action is None):
+        raise UsageFault("give --action, or --type and --data")
     try:
-        action = action_name(action)
+        on_row = type_name is not None
+        row_action = (action or "row_read").replace("-", "_")
+        if on_row and row_action not in ROW_ACTIONS:
+            raise UsageFault(f"'{action}' is not an action on rows", hint=f"they are {', '.join(ROW_ACTIONS)}")
+        action = row_action if on_row else action_name(action or "")
         branch = branch_name(branch) if branch is not None else None
         target_branch = branch_name(target_branch) if target_branch is not None else None
     except InputError as error:
         raise UsageFault(error.message, hint=error.hint) from None
+    row = _row_of(data)
     policy = _load(run, _policy_path(run, file, server=server), server=server)
+    if type_name is not None:
+        rows = _rows(run, policy, schema, graph)
+        _explain_row(rows, actor, action, type_name, row, branch or "main", as_json=as_json)
+        return
     decision = policy.decide(actor, action, branch, target_branch)
     if as_json:
         print_json(policy.explain(decision))
@@ -142,16 +195,133 @@ def explain_command(
         print(f"reason: {reason}")
 
 
+def _explain_row(
+    rows: RowPolicies, actor: str, action: str, type_name: str, data: dict[str, Any], branch: str, *, as_json: bool
+) -> None:
+    """Print the decision on a row, the rules that were considered, and how the actor sees its properties."""
+    from omnigraph.policy.rows import condition_text
+
+    key, who = rows.table_key(type_name), rows.actor(actor)
+    judged = rows.judge_row(who, action, key, data, branch)
+    considered = rows.consider_row(who, action, key, data, branch)
+    views = rows.property_views(who, key, data, branch)
+    decision = "allow" if judged.allowed else "deny"
+    condition = condition_text(rows.condition(who, action, key, branch))
+    if as_json:
+        print_json(
+            {
+                "decision": decision,
+                "actor": actor,
+                "action": action,
+                "type": type_name,
+                "branch": branch,
+                "rules": list(judged.allowing or judged.denying),
+                "condition": condition,
+                "considered": [one.to_json() for one in considered],
+                "properties": views,
+            }
+        )
+        return
+    members = {"decision": decision, "actor": actor, "action": action, "type": type_name, "branch": branch}
+    for name, value in members.items():
+        print(f"{name}: {value}")
+    print(f"condition: {condition}")
+    for one in considered:
+        print(f"rule {one.rule}: {_EXPLAINED[one.why]}" + _missing(one.missing))
+    if not considered:
+        print(f"no rule grants {action} of {type_name}")
+    for name, view in views.items():
+        if view != "show":
+            print(f"property {name}: {'hidden' if view == 'hide' else 'masked'}")
+
+
+_EXPLAINED = {
+    "ok": "allows",
+    "denies": "denies",
+    "actor_not_in_group": "does not apply to the actor",
+    "scope": "does not apply to the branch",
+    "condition": "its condition does not hold",
+}
+
+
+def _missing(names: tuple[str, ...]) -> str:
+    return f" (missing: {', '.join(names)})" if names else ""
+
+
+def _row_of(data: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(data or "{}")
+    except ValueError as error:
+        raise UsageFault(f"--data is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageFault("--data must be a JSON object")
+    return found
+
+
+@app.command("diff")
+@takes_config
+def diff_command(
+    run: Invocation,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The old policy.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new policy.")],
+    schema: SchemaOf = None,
+    graph: GraphOf = None,
+    branch: Annotated[
+        str, typer.Option("--branch", "-b", metavar="NAME", help="The branch of rules for rows.")
+    ] = "main",
+    server: Server = False,
+    as_json: Json = False,
+) -> None:
+    """Compare two policies: their rules, and their decisions.
+
+    The decisions on all actors and actions are compared, on the branches and patterns that the policies mention and on
+    one other. With a schema or a graph, the rows that an actor may read and change are compared, too.
+
+    omnigraph policy diff policy.yaml new.yaml
+    """
+    from omnigraph.policy.differences import decision_differences, row_differences, rule_differences
+
+    before, after = (_load(run, Path(path), server=server) for path in (old, new))
+    rules = rule_differences(before, after)
+    decisions = list(decision_differences(before, after))
+    changes = []
+    if schema is not None or graph is not None:
+        first, second = (_rows(run, policy, schema, graph) for policy in (before, after))
+        changes = list(row_differences(first, second, branch))
+    elif before.has_row_rules or after.has_row_rules:
+        remark("note", "rules for rows and properties are compared with --schema or --graph")
+    if as_json:
+        print_json(
+            {
+                "rules": rules,
+                "decisions": [one.to_json() for one in decisions],
+                "rows": [one.to_json() for one in changes],
+            }
+        )
+        return
+    for kind, ids in rules.items():
+        for rule in ids:
+            print(f"{kind} rule '{rule}'")
+    for line in (*(one.describe() for one in decisions), *(one.describe() for one in changes)):
+        print(line)
+    if not decisions and not changes:
+        print("no decision differs")
+
+
 @app.command("show")
 @takes_config
 def show_command(
     run: Invocation,
     cedar: Annotated[bool, typer.Option("--cedar", help="Print the Cedar policies that the rules became.")] = False,
+    schema: SchemaOf = None,
+    graph: GraphOf = None,
     file: PolicyFile = None,
     server: Server = False,
     as_json: Json = False,
 ) -> None:
     """List the rules of a policy, or print them as Cedar policies.
+
+    The Cedar policies of rules for rows depend on a schema or a graph.
 
     omnigraph policy show --cedar
     """
@@ -160,10 +330,15 @@ def show_command(
 
     policy = _load(run, _policy_path(run, file, server=server), server=server)
     if cedar:
+        text = policy.cedar_text
+        if schema is not None or graph is not None:
+            text = f"{text}\n{_rows(run, policy, schema, graph).cedar_text}"
+        elif policy.has_row_rules:
+            remark("note", "the Cedar policies of rules for rows are printed with --schema or --graph")
         if as_json:
-            print_json({"cedar": policy.cedar_text})
+            print_json({"cedar": text})
         else:
-            print(policy.cedar_text.rstrip("\n"))
+            print(text.rstrip("\n"))
         return
     rules = describe_rules(policy.rules)
     if as_json:
@@ -246,6 +421,45 @@ def _load(run: Invocation, path: Path, *, server: bool = False) -> Policy:
     if server:
         return load_server_policy(path)
     return load_policy(path, graph=run.config.get("project.name") or "graph")
+
+
+def _has_schema(run: Invocation, schema: str | None, graph: str | None) -> bool:
+    return schema is not None or graph is not None or run.config.get("cli.graph") is not None
+
+
+def _rows(run: Invocation, policy: Policy, schema: str | None, graph: str | None) -> RowPolicies:
+    """Return the rules for rows of a policy, bound to a schema file or to the schema of a graph."""
+    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.statements import PolicyStatements
+
+    if not isinstance(policy.rules, PolicyStatements):
+        raise InputError(
+            "a policy of version 1 has no rules for rows", code="no_row_rules", hint="write 'version: 2' in the policy"
+        )
+    if not _has_schema(run, schema, graph):
+        raise InputError(
+            "rules for rows need the schema of the graph",
+            code="schema_needed",
+            hint="give --schema FILE or --graph URI",
+        )
+    return RowPolicies(policy.rules, _catalog(run, schema, graph), policy.graph)
+
+
+def _catalog(run: Invocation, schema: str | None, graph: str | None) -> Catalog:
+    """Return the catalog of a schema file, else of a graph. The graph is read without its policy."""
+    if schema is not None:
+        from omnigraph.cli.io.files import read_text
+        from omnigraph.schema.check import compile_schema
+
+        return compile_schema(read_text(schema), schema)
+    named = graph is not None and graph in run.config.graphs
+    given = GivenAddress(None if named else graph, None, graph if named else None)
+    address = run.address(given=given)
+    if address.is_server:
+        return run.open(address, read_only=True).catalog()
+    from omnigraph.graph_open import open as open_graph
+
+    return open_graph(address.uri, read_only=True, environ=run.environ).catalog()
 
 
 def _create(path: Path, text: str) -> None:
