@@ -10,6 +10,9 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "omnigraph"
 READS = {
     "engine/exec/context.py": "opens tables of a snapshot and applies the visibility",
+    "engine/exec/view.py": "reads stored rows and applies the visibility",
+    "graph_tables.py": "reads through View if there is a visibility",
+    "operations/export.py": "reads through View if there is a visibility",
     "versioning/model/snapshot.py": "opens pinned tables",
 }
 """Modules that reads go through."""
@@ -23,6 +26,7 @@ WRITES = {
 UPKEEP = {
     "operations/derived.py",
     "operations/store_statistics.py",
+    "pipeline/segment_task.py",
     "versioning/upkeep/coverage.py",
     "versioning/upkeep/file_check.py",
     "versioning/upkeep/maintenance.py",
@@ -31,9 +35,7 @@ UPKEEP = {
 """Modules of maintenance, which treats the whole graph."""
 REFUSING = {
     "engine/plan/explain.py": "not called with a visibility, except for measured rows",
-    "graph_tables.py": "GraphHandle refuses",
     "operations/analytics.py": "GraphQueries refuses",
-    "operations/export.py": "GraphHandle refuses",
 }
 """Modules of reads that refuse a visibility."""
 ALLOWED = {*READS, *WRITES, *UPKEEP, *REFUSING}

@@ -428,11 +428,11 @@ class Graph(GraphBranches):
 
         `kind`, "node" or "edge", selects the type if a node and an edge type have the name; by default it is the node.
         """
-        return self._tables.row(self.snapshot(branch, at), type_name, id, kind)
+        return self._tables.row(self._point("read", branch, at), type_name, id, kind)
 
     def entity_at(self, type_name: str, id: str | int, at: At) -> dict[str, Any] | None:
         """Return one node or edge at a point in time, None if it did not exist."""
-        return self._tables.row(self.snapshot(at=at), type_name, id)
+        return self._tables.row(self._point("read", None, at), type_name, id)
 
     def blob(
         self,
@@ -448,7 +448,7 @@ class Graph(GraphBranches):
 
         `kind` is as in `get`.
         """
-        return self._tables.blob(self.snapshot(branch, at), type_name, id, property, kind)
+        return self._tables.blob(self._point("read", branch, at), type_name, id, property, kind)
 
     def to_arrow(
         self,

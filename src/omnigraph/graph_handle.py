@@ -51,7 +51,6 @@ class GraphHandle:
 
     @property
     def _io(self) -> GraphIO:
-        self._context.check_whole("this operation")
         from omnigraph.graph_io import GraphIO
 
         return GraphIO(self._context)
@@ -65,7 +64,6 @@ class GraphHandle:
 
     @property
     def _tables(self) -> GraphTables:
-        self._context.check_whole("a read of stored rows")
         from omnigraph.graph_tables import GraphTables
 
         return GraphTables(self._context)
@@ -98,7 +96,6 @@ class GraphHandle:
 
     def _point(self, action: str, branch: str | None, at: At = None) -> Snapshot:
         """Return the graph at a point on which the caller may perform an action."""
-        self._context.check_whole("this operation")
         return self._context.snapshot(branch or self.branch, at, action)
 
     def _branch(self, branch: str | None) -> str:

@@ -79,10 +79,11 @@ class GraphIO:
     def export(self, snapshot: Snapshot, request: ExportRequest, bulk: BulkOptions) -> int:
         """Write the records of a snapshot to a JSONL file, or to a folder in another format; return their number."""
         context = self._context
-        catalog = context.catalogs.of(snapshot)
+        catalog = context.catalog(snapshot)
         if request.format != "jsonl" or request.partitioned:
+            context.check_whole("an export in this form")
             return export_data(context.repository, snapshot, catalog, request, bulk, context.environ).rows
-        lines = export_lines(snapshot, catalog, request.types)
+        lines = export_lines(snapshot, catalog, request.types, context.view(snapshot))
         count = 0
         with writing(Path(request.out)) as file:
             for line in lines:
@@ -92,10 +93,12 @@ class GraphIO:
 
     def records(self, snapshot: Snapshot, types: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """Yield the records of a snapshot."""
-        return export_records(snapshot, self._context.catalogs.of(snapshot), types)
+        context = self._context
+        return export_records(snapshot, context.catalog(snapshot), types, context.view(snapshot))
 
     def export_diff(self, request: DiffRequest, bulk: BulkOptions) -> DiffResult:
         """Write the changes between two snapshots to a folder of JSON lines."""
+        self._context.check_whole("a diff")
         return diff_data(self._context.repository, request, bulk, self._context.environ)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -39,7 +39,11 @@ class GraphTables:
     def row(self, snapshot: Snapshot, type_name: str, id: Any, kind: TypeKind | None = None) -> dict[str, Any] | None:
         """Return one node or edge by its id; None if it does not exist."""
         id = row_id(id)
-        key = table_key_of(snapshot, type_name, kind)
+        key = self._key(snapshot, type_name, kind)
+        view = self._context.view(snapshot)
+        if view is not None:
+            seen = view.row_of(key, id, self._columns(snapshot, key))
+            return None if seen is None else to_dicts(seen)[0]
         table, columns = snapshot.table(key), self._columns(snapshot, key)
         data = self._context.cache.table(table)
         if self._context.cache.folder is not None and uses_segments(data) and not table.blobs.intersection(columns):
@@ -51,10 +55,12 @@ class GraphTables:
     def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str, kind: TypeKind | None = None) -> Blob:
         """Return the value of a Blob property; `NotFound` if the row does not exist or the value is null."""
         id = row_id(id)
-        key = table_key_of(snapshot, type_name, kind)
-        _check_blob_property(self._context.catalogs.of(snapshot), key, property)
+        key = self._key(snapshot, type_name, kind)
+        _check_blob_property(self._context.catalog(snapshot), key, property)
         table = snapshot.table(key)
-        address = find_address(table, id)
+        view = self._context.view(snapshot)
+        row = None if view is None else view.find(key, id)
+        address = find_address(table, id) if view is None or row is not None else None
         if address is None:
             raise NotFound(
                 f"{type_name} '{id}' does not exist at commit {snapshot.commit_id}",
@@ -64,7 +70,8 @@ class GraphTables:
                     cli="the id of a keyed node is its key; 'omnigraph export' lists ids",
                 ),
             )
-        stored = open_blob(table, address, property)
+        hidden = view is not None and row is not None and not view.sees_value(key, row, property)
+        stored = None if hidden else open_blob(table, address, property)
         if stored is None:
             raise NotFound(
                 f"{type_name} '{id}' has no value in '{property}' at commit {snapshot.commit_id}",
@@ -81,7 +88,8 @@ class GraphTables:
     ) -> pa.Table:
         """Return all rows of a type as an Arrow table."""
         key, chosen = self._chosen_columns(snapshot, type_name, columns, kind)
-        return snapshot.table(key).read(chosen)
+        view = self._context.view(snapshot)
+        return snapshot.table(key).read(chosen) if view is None else view.read(key, chosen)
 
     def to_batches(
         self,
@@ -95,6 +103,9 @@ class GraphTables:
         if type(batch_rows) is not int or batch_rows < 1:
             raise InputError(f"batch_rows must be a positive integer (got {str(batch_rows)[:40]})")
         key, chosen = self._chosen_columns(snapshot, type_name, columns, kind)
+        view = self._context.view(snapshot)
+        if view is not None:
+            return view.schema(key, chosen), view.batches(key, chosen, batch_rows)
         table = snapshot.table(key)
         return pa.schema([table.schema.field(name) for name in chosen]), table.stream(chosen, batch_rows)
 
@@ -102,7 +113,7 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, kind: TypeKind | None
     ) -> tuple[TableKey, list[str]]:
         """Return the table of a type and the requested columns, by default all in schema order."""
-        key = table_key_of(snapshot, type_name, kind)
+        key = self._key(snapshot, type_name, kind)
         known = self._columns(snapshot, key)
         for name in columns or ():
             if name not in known:
@@ -113,6 +124,7 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
     ) -> Any:
         """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
+        self._context.check_whole("the engine 'spark'")
         from omnigraph.spark.reads import table_dataframe
 
         key = table_key_of(snapshot, type_name)
@@ -122,31 +134,45 @@ class GraphTables:
 
     def to_networkx(self, snapshot: Snapshot, types: Sequence[str] | None) -> Any:
         """Return a snapshot as a `networkx.MultiDiGraph`."""
-        return to_networkx(snapshot, self._context.catalogs.of(snapshot), types)
+        return to_networkx(snapshot, self._context.catalog(snapshot), types, self._context.view(snapshot))
 
     def html(self, snapshot: Snapshot, caption: str) -> str:
         """Return the row counts of all tables and a picture of the schema as HTML."""
+        self._context.check_whole("the picture of a graph")
         rows = [(key, table.pin.row_count) for key, table in snapshot.tables.items()]
         counts = html_table(("table", "rows"), rows, caption=f"{caption}, commit {snapshot.commit_id}")
         return side_by_side(counts, picture_of(self._context.catalogs.of(snapshot)))
 
+    def _key(self, snapshot: Snapshot, type_name: str, kind: TypeKind | None) -> TableKey:
+        """Return the table key of a type that the caller may see."""
+        known: Collection[str] = snapshot.tables
+        if self._context.visibility is not None:
+            known = [type_.table_key for type_ in self._context.catalog(snapshot).tables()]
+        return table_key_of(snapshot, type_name, kind, known)
+
     def _columns(self, snapshot: Snapshot, table_key: str) -> list[str]:
         """Return the columns of a table in schema order; the stored table has them in the order of their creation."""
-        catalog = self._context.catalogs.of(snapshot)
+        catalog = self._context.catalog(snapshot)
         type_ = next(type_ for type_ in catalog.tables() if type_.table_key == table_key)
         return list(table_schema(type_).names)
 
 
-def table_key_of(snapshot: Snapshot, type_name: str, kind: TypeKind | None = None) -> TableKey:
-    """Return the table key of a type; without `kind`, a name that is both means the node type."""
+def table_key_of(
+    snapshot: Snapshot, type_name: str, kind: TypeKind | None = None, tables: Collection[str] | None = None
+) -> TableKey:
+    """Return the table key of a type; without `kind`, a name that is both means the node type.
+
+    `tables` are the tables that exist for the caller, by default all of the snapshot.
+    """
+    tables = snapshot.tables if tables is None else tables
     check_text(type_name, "type")
     if kind is not None and kind not in KINDS:
         raise InputError(f"there is no kind '{str(kind)[:40]}'", hint="the kinds are node and edge")
     kinds = KINDS if kind is None else (kind,)
     for each in kinds:
-        if TableKey.of(each, type_name) in snapshot.tables:
+        if TableKey.of(each, type_name) in tables:
             return TableKey.of(each, type_name)
-    keys = map(TableKey.parse, snapshot.tables)
+    keys = map(TableKey.parse, tables)
     known = [key.type_name for key in keys if key.kind in kinds]
     what = "type" if kind is None else f"{kind} type"
     raise TypeNotFound(

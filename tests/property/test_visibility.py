@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from omnigraph.engine import kernels
 from omnigraph.engine.optimizer import optimize
 from omnigraph.engine.result.result import Result
-from omnigraph.errors import CompileError, InputError
+from omnigraph.errors import CompileError, InputError, TypeNotFound
 from omnigraph.query.syntax.parser import parse_queries
+from omnigraph.versioning.compare.rows import to_dicts
 from support.agreement import disagreement
 from support.oracle.groups import Overflow
 from support.oracle.paths import NegativeWeight, Unsure
 from support.oracle.reading import answer
 from support.random_reads.generator import ReadGenerator
-from support.random_reads.graphs import Point, Subject, new_subject
+from support.random_reads.graphs import Point, Subject, new_subject, world_of
 from support.visible import SHAPES, Rules, projected, random_rules, seen_by
 
 SEED = 20_261_116
@@ -55,6 +58,42 @@ def ask(subject: Subject, random: Random, rules: Rules, point: Point) -> str | N
     return f"{wrong}\n{subject.graph.schema}\n{asked.text}\nparams {asked.params}\nat {point.where}\n{rules.visibility}"
 
 
+def check_stored_rows(subject: Subject, random: Random, rules: Rules, point: Point) -> None:
+    """Compare exported records, tables and single rows with the projected world."""
+    world, handle = projected(point.world, rules), seen_by(subject.graph, rules)
+    every, found = world_of(subject.graph, **point.where), world_of(handle, **point.where)
+    assert found.catalog == world.catalog
+    # The export has the JSON form of values; those of rows that are visible are compared with the whole export.
+    for kind in ("nodes", "edges"):
+        for name, rows in getattr(world, kind).items():
+            exported, whole = getattr(found, kind)[name], getattr(every, kind)[name]
+            assert exported.keys() == rows.keys()
+            for id, row in rows.items():
+                values = {name: whole[id][name] if shown else None for name, shown in _masks(row, whole[id])}
+                assert {name: value for name, value in exported[id].items() if name != "id"} == values
+            table = handle.to_arrow(name, kind=kind[:-1], **point.where)
+            assert sorted(table["id"].to_pylist()) == sorted(rows)
+            batches = handle.to_batches(name, kind=kind[:-1], batch_rows=3, **point.where)
+            assert batches.read_all().equals(table.replace_schema_metadata(batches.schema.metadata))
+            ids = [*getattr(every, kind)[name]]
+            for id in random.sample(ids, min(len(ids), 4)):
+                row = handle.get(name, id, kind=kind[:-1], **point.where)
+                assert (row is None) == (id not in rows)
+                if row is not None:
+                    at = table["id"].to_pylist().index(id)
+                    assert row == to_dicts(table.slice(at, 1))[0]
+    for key, rule in rules.rows.items():
+        if rule is None:
+            with pytest.raises(TypeNotFound):
+                handle.to_arrow(key.partition(":")[2], kind=key.partition(":")[0], **point.where)
+
+
+def _masks(row: dict[str, Any], whole: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the names of a projected row, each with False if its value is masked."""
+    for name, value in row.items():
+        yield name, value is not None or whole[name] is None
+
+
 def check(root: Path, seed: int, questions: int, shapes: tuple[str, ...] = SHAPES) -> None:
     """Run a number of valid reads on one graph under rules of every shape."""
     random = Random(seed)
@@ -79,6 +118,8 @@ def check(root: Path, seed: int, questions: int, shapes: tuple[str, ...] = SHAPE
             refused += 1
             continue
         assert wrong is None, f"seed {seed}, {shape}, question {state}: {wrong}"
+        if asked % 4 == 0:
+            check_stored_rows(subject, of, rules, point)
         asked += 1
     assert refused < 2 * asked, "most questions should be sound"
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import CompileError, Denied, PageCursorRejected
+from omnigraph.errors import CompileError, Denied, InputError, NotFound, PageCursorRejected, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
+from omnigraph.operations import export
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility
 from omnigraph.types import PropertyType
@@ -162,6 +163,52 @@ def test_hidden_names_do_not_exist(graph, text, unknown):
     assert "Holds" not in seen(graph).catalog().edges
 
 
+def test_stored_rows_are_those_that_are_visible(graph):
+    handle = seen(graph)
+    assert handle.get("Note", "x") is None
+    assert handle.get("Note", "b")["pay"] is None
+    assert handle.get("Note", "a")["pay"] == 10
+    records = list(handle.export())
+    assert CANARY not in str(records)
+    assert str(CANARY_NUMBER) not in str(records)
+    assert [record["data"]["name"] for record in records if "type" in record] == ["a", "b", "c"]
+    assert [(record["from"], record["to"]) for record in records if "edge" in record] == [("a", "b")]
+    assert sorted(handle.to_arrow("Note")["name"].to_pylist()) == ["a", "b", "c"]
+    assert handle.to_arrow("Cites").column_names == ["id", "src", "dst"]
+    with pytest.raises(TypeNotFound) as error:
+        handle.to_arrow("Seale")
+    assert "Sealed" not in str(error.value)
+    with pytest.raises(InputError):
+        handle.to_arrow("Cites", columns=["weight"])
+
+
+def test_export_of_many_rows_is_in_the_order_of_ids(graph, monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "_ROWS_MIN", 1)
+    monkeypatch.setattr(export, "_ROWS_MAX", 1)
+    handle = seen(graph)
+    assert [record["data"]["id"] for record in handle.export(types=["Note"])] == ["a", "b", "c"]
+    assert handle.export(tmp_path / "out.jsonl") == 4
+    assert CANARY not in (tmp_path / "out.jsonl").read_text()
+    with pytest.raises(Denied, match="rules"):
+        handle.export(tmp_path / "out", format="parquet")
+
+
+def test_blob_of_a_hidden_row_or_property(tmp_path):
+    graph = init(tmp_path / "graph", "node File { name: String @key  data: Blob? }", sync=False, environ={})
+    graph.load([{"type": "File", "data": {"name": name, "data": "base64:aGk="}} for name in "abc"], mode="merge")
+    one = Visibility({"node:File": ir.Compare("!=", ir.Prop(ROW, "name", ir.STRING), ir.Const("a", ir.STRING))})
+    with pytest.raises(NotFound) as hidden:
+        seen(graph, one).blob("File", "a", "data")
+    assert hidden.value.code == "entity_not_found"
+    assert seen(graph, one).blob("File", "b", "data").read() == b"hi"
+    masked = Visibility({}, {("node:File", "data"): equals("name", "b")})
+    with pytest.raises(NotFound) as null:
+        seen(graph, masked).blob("File", "c", "data")
+    assert null.value.code == "null_blob"
+    assert seen(graph, masked).blob("File", "b", "data").read() == b"hi"
+    assert [record["data"]["data"] for record in seen(graph, masked).export()] == [None, "base64:aGk=", None]
+
+
 def test_page_cursor_is_bound_to_the_visibility(graph):
     text = "match { $n: Note } return { $n.name as name } order { $n.name }"
     first = seen(graph).query(text, page=1)
@@ -178,7 +225,10 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
     assert "expected" not in str(seen(graph).profile(text))
 
 
-APPLIES = {"query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata"}
+APPLIES = {
+    "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
+    "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export",
+}  # fmt: skip
 """Methods that apply the visibility, or return a handle that does."""
 FREE = {"uri", "branch", "actor", "newest_version"}
 """Attributes that hold no rows."""

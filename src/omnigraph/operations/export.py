@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.engine.exec.view import View
 from omnigraph.errors import TypeNotFound
 from omnigraph.scalar_types.columns import stored_values
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.catalog import SYSTEM_FIELDS, Catalog, EdgeType, NodeType
 from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.lance.version_diff import IdRange, StoredRows, all_rows
 from omnigraph.suggestions import did_you_mean
@@ -38,10 +39,12 @@ _SAMPLE_STEP = 64
 
 
 def export_records(
-    snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None
+    snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None, view: View | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The records of a snapshot. `types` selects types by name; a name of both kinds selects both."""
-    return chain.from_iterable(export_rows(snapshot, type_) for type_ in chosen_types(catalog, types))
+    """The records of a snapshot, or those that are visible. `types` selects types by name; a name of both kinds selects
+    both.
+    """
+    return chain.from_iterable(export_rows(snapshot, type_, view) for type_ in chosen_types(catalog, types))
 
 
 def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
@@ -54,16 +57,21 @@ def chosen_types(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType
     return [type_ for type_ in tables if types is None or type_.name in types or type_.table_key in types]
 
 
-def export_lines(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None) -> Iterator[str]:
+def export_lines(
+    snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None, view: View | None = None
+) -> Iterator[str]:
     """The records as JSONL lines."""
-    records = export_records(snapshot, catalog, types)
+    records = export_records(snapshot, catalog, types, view)
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in records)
 
 
-def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict[str, Any]]:
+def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType, view: View | None = None) -> Iterator[dict[str, Any]]:
     """The records of one type in order of ids. A large table is read in ranges of ids, which fit in memory."""
     table = snapshot.table(type_.table_key)
     rows_max = _rows_at_once(table)
+    if view is not None:
+        yield from _visible_records(type_, table, view, rows_max)
+        return
     if table.row_count <= rows_max and not table.blobs and table.stored_bytes > _BYTES_MAX:
         yield from _records_by_number(type_, table)
         return
@@ -75,6 +83,17 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType) -> Iterator[dict
     bounds = sample.take(pc.array_sort_indices(sample)[:: max(1, rows_max // _SAMPLE_STEP)][1:]).unique().to_pylist()
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         yield from records_of(type_, interruptible(partial(_sorted_rows, stored, IdRange(low, high))))
+
+
+def _visible_records(type_: NodeType | EdgeType, table: Table, view: View, rows_max: int) -> Iterator[dict[str, Any]]:
+    """The visible records of one type in order of ids."""
+    names = [*SYSTEM_FIELDS[type_.kind], *type_.properties]
+    if table.row_count <= rows_max or type_.blobs:
+        rows = view.read(type_.table_key, names)
+        yield from records_of(type_, interruptible(lambda: rows.sort_by("id"), rows.num_rows))
+        return
+    for rows in view.by_id(type_.table_key, names, min(rows_max, table.batch_rows(names))):
+        yield from records_of(type_, rows)
 
 
 def _records_by_number(type_: NodeType | EdgeType, table: Table) -> Iterator[dict[str, Any]]:

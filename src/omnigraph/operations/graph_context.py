@@ -25,8 +25,10 @@ from omnigraph.versioning.upkeep.parallel import TABLES_AT_ONCE
 from omnigraph.versioning.write.ref_names import check_text
 
 if TYPE_CHECKING:
+    from omnigraph.engine.exec.view import View
     from omnigraph.operations.access import Access
     from omnigraph.query.visibility import Visibility
+    from omnigraph.schema.catalog import Catalog
     from omnigraph.values import Fetch
     from omnigraph.versioning.model.snapshot import Snapshot
     from omnigraph.versioning.write.repository import At, Repository
@@ -102,6 +104,18 @@ class GraphContext:
     def with_visibility(self, visibility: Visibility) -> GraphContext:
         """Return the context of a handle that sees a part of the graph."""
         return self._changed(visibility=visibility)
+
+    def catalog(self, snapshot: Snapshot) -> Catalog:
+        """Return the catalog of a snapshot, or what the caller may see of it."""
+        return self.catalogs.of(snapshot, self.visibility)
+
+    def view(self, snapshot: Snapshot) -> View | None:
+        """Return the stored rows of a snapshot that the caller may see; None if these are all."""
+        if self.visibility is None:
+            return None
+        from omnigraph.engine.exec.view import View  # noqa: PLC0415 (only for a visibility)
+
+        return View(self.catalog(snapshot), snapshot, self.cache, self.visibility)
 
     def check_whole(self, what: str) -> None:
         """Raise `Denied` if the caller sees a part of the graph and the named operation does not leave out the rest."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.engine.exec.view import View
 from omnigraph.errors import InputError
 from omnigraph.operations.export import export_records
 from omnigraph.schema.catalog import Catalog
@@ -32,14 +33,14 @@ class NetworkTypes:
         return cls([*(types or nodes)] if nodes or types else [], edges)
 
 
-def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None) -> Any:
+def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None, view: View | None = None) -> Any:
     """Return a `MultiDiGraph`: nodes are (type, id) with their properties; edges have their type and id as key.
 
     `types` selects node types and the edges between them. If it also names edge types, only these edges are selected.
     """
     chosen = NetworkTypes.of(catalog, types)
-    nodes = export_records(snapshot, catalog, chosen.nodes) if chosen.nodes else ()
-    edges = export_records(snapshot, catalog, chosen.edges) if chosen.edges else ()
+    nodes = export_records(snapshot, catalog, chosen.nodes, view) if chosen.nodes else ()
+    edges = export_records(snapshot, catalog, chosen.edges, view) if chosen.edges else ()
     return network_of(catalog, nodes, edges)
 
 

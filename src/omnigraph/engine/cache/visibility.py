@@ -246,11 +246,18 @@ class VisibleTable:
         """Return the values of several columns of some rows."""
         guarded = [name for name in names if self.is_guarded(name)]
         found = self.base.take_columns(names, numbers)
-        for name in guarded:
-            condition = self._properties[name]
-            assert condition is not None
-            found[name] = _masked(found[name], condition.holds(numbers))
-        return found
+        return found | {name: self.masked(name, found[name], numbers) for name in guarded}
+
+    def masked(self, name: str, values: pa.Array | pa.ChunkedArray, numbers: Numbers) -> pa.Array | pa.ChunkedArray:
+        """Return values of a guarded property of some rows with nulls in place of those that are not visible."""
+        condition = self._properties[name]
+        assert condition is not None
+        return _masked(values, condition.holds(numbers))
+
+    def sees_value(self, name: str, number: int) -> bool:
+        """Return whether the value of a property of a visible row is visible."""
+        condition = self._properties[name] if self.is_guarded(name) else None
+        return condition is None or condition.holds_for(number)
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None for a masked property."""
@@ -373,6 +380,6 @@ def _with_absent_columns(condition: ir.Condition, data: TableData) -> ir.Conditi
     return cast(ir.Condition, changed(condition))
 
 
-def _masked(column: pa.Array, seen: Mask) -> pa.Array:
+def _masked(column: pa.Array | pa.ChunkedArray, seen: Mask) -> pa.Array | pa.ChunkedArray:
     """Return a column with nulls in place of the values that are not visible."""
     return column if seen.all() else pc.if_else(pa.array(seen), column, pa.scalar(None, column.type))

@@ -1,0 +1,96 @@
+"""Stored rows of a snapshot as an actor sees them, for reads that run no query: lookups, tables, exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.arrays import one_array
+from omnigraph.checkpoints import checkpoint
+from omnigraph.engine.cache.id_index import find_visible
+from omnigraph.engine.cache.table_cache import DataCache, Numbers
+from omnigraph.engine.cache.visibility import StoredTable, VisibleTable
+from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
+from omnigraph.query.visibility import Visibility
+from omnigraph.schema.catalog import Catalog
+from omnigraph.versioning.model.snapshot import Snapshot
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+
+
+class View:
+    """The visible rows and values of a snapshot."""
+
+    def __init__(self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, visibility: Visibility) -> None:
+        self._snapshot = snapshot
+        self._context = ExecutionContext(catalog, snapshot, cache, NO_LIMITS, visibility=visibility)
+
+    def find(self, key: str, id_: str) -> int | None:
+        """Return the row number of an id; None if the row does not exist or is not visible."""
+        return find_visible(self._context.type_table(key), id_)
+
+    def sees_value(self, key: str, row: int, name: str) -> bool:
+        """Return whether a value of a visible row is visible."""
+        data = self._context.type_table(key)
+        return not isinstance(data, VisibleTable) or data.sees_value(name, row)
+
+    def row_of(self, key: str, id_: str, columns: Sequence[str]) -> pa.Table | None:
+        """Return a row as a table of one row; None if it does not exist or is not visible."""
+        row = self.find(key, id_)
+        if row is None:
+            return None
+        table = self._snapshot.table(key)
+        blobs = table.blobs.intersection(columns)
+        found = table.rows_of([id_], columns) if blobs else table.take(columns, [row])
+        return _visible(self._context.type_table(key), found, np.array([row]))
+
+    def read(self, key: str, columns: Sequence[str]) -> pa.Table:
+        """Return all visible rows of a table."""
+        rows = self._snapshot.table(key).read(columns)
+        return _visible(self._context.type_table(key), rows, np.arange(rows.num_rows))
+
+    def schema(self, key: str, columns: Sequence[str]) -> pa.Schema:
+        """Return the columns of `batches`; masked ones are nullable."""
+        stored, data = self._snapshot.table(key).schema, self._context.type_table(key)
+        return pa.schema([_field(data, stored.field(name)) for name in columns])
+
+    def batches(self, key: str, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield all visible rows of a table in row order, in batches."""
+        data, start = self._context.type_table(key), 0
+        for batch in self._snapshot.table(key).stream(columns, batch_rows):
+            checkpoint()
+            numbers = np.arange(start, start + batch.num_rows)
+            start += batch.num_rows
+            yield _visible(data, batch, numbers)
+
+    def by_id(self, key: str, columns: Sequence[str], batch_rows: int) -> Iterator[pa.Table]:
+        """Yield all visible rows of a table without Blobs in the order of their ids, in batches."""
+        table, data = self._snapshot.table(key), self._context.type_table(key)
+        seen = data.visible
+        numbers = np.arange(table.row_count) if seen is None else np.flatnonzero(seen)
+        ids = one_array(table.read(["id"])["id"]).take(pa.array(numbers))
+        ordered = numbers[pc.array_sort_indices(ids).to_numpy()]
+        for begin in range(0, len(ordered), batch_rows):
+            checkpoint()
+            some = ordered[begin : begin + batch_rows]
+            yield _visible(data, table.take(columns, pa.array(some)), some)
+
+
+def _field(data: StoredTable, field: pa.Field) -> pa.Field:
+    guarded = isinstance(data, VisibleTable) and data.is_guarded(field.name)
+    return field.with_nullable(True) if guarded else field
+
+
+def _visible(data: StoredTable, rows: Rows, numbers: Numbers) -> Rows:
+    """Return the visible rows of some, with masked values as nulls."""
+    if not isinstance(data, VisibleTable):
+        return rows
+    for at, name in enumerate(rows.schema.names):
+        if data.is_guarded(name):
+            column = data.masked(name, rows.column(at), numbers)
+            rows = rows.set_column(at, _field(data, rows.schema.field(at)), column)
+    return rows if not data.hides_rows else rows.filter(pa.array(data.sees(numbers)))
