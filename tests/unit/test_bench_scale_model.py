@@ -1,0 +1,116 @@
+"""The model of large loads: the document shows its tables, and its sizes are those of a real graph."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bench.scale_model import (
+    DOCUMENT,
+    Clock,
+    Cluster,
+    Constants,
+    bucket_count,
+    limits,
+    load_stages,
+    local,
+    measure,
+    measured_constants,
+    new_graph,
+    renewed,
+    run_load,
+    split_count,
+    tables,
+    upsert_stages,
+    wall_s,
+    write_input,
+)
+
+from omnigraph.engine.cache import disk_cache
+from omnigraph.pipeline.runner import InlineRunner
+from omnigraph.pipeline.splits import plan_input
+
+EDGES = 40_000
+TOLERANCE = 0.3
+
+
+def test_document_shows_the_tables_of_the_model():
+    text = DOCUMENT.read_text()
+    assert renewed(text) == text, "run `python -m bench.scale_model --write`"
+    assert all(table in text for table in tables().values())
+
+
+def test_document_without_a_place_for_a_table_is_refused():
+    with pytest.raises(ValueError, match="no place for the table 'constants'"):
+        renewed("# Scale")
+
+
+def test_bytes_per_edge_are_those_of_a_graph(tmp_path, tune):
+    tune(segment_rows_min=100, id_segments_rows_min=1_000, adjacency_disk_edges_min=1_000)
+    path = write_input(tmp_path / "input.jsonl", EDGES)
+    graph = new_graph(tmp_path)
+    run_load(InlineRunner(), graph, path, "append")
+    root = tmp_path / "graph"
+    abouts = [*(root / disk_cache.FOLDER).glob("*/about.json")]
+    kinds = {about.parent: json.loads(about.read_text())["entry"]["what"][0] for about in abouts}
+    found = {
+        "input_bytes": path.stat().st_size,
+        "disk_bytes": sum(map(_size, (root / "edges", root / "nodes"))),
+        "adjacency_bytes": sum(_size(entry) for entry, kind in kinds.items() if kind == "adjacency"),
+        "id_index_bytes": sum(_size(entry) for entry, kind in kinds.items() if kind == "ids"),
+    }
+    expected = {name: getattr(Constants(), name) for name in found}
+    assert {name: size / EDGES for name, size in found.items()} == pytest.approx(expected, rel=TOLERANCE)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("size", "cores"), [(5 << 20, 4), (20 << 20, 2), (200 << 20, 2)])
+def test_splits_are_those_of_the_pipeline(tmp_path, size, cores):
+    path = tmp_path / "input.jsonl"
+    with path.open("wb") as file:
+        file.truncate(size)
+    assert split_count(size, cores) == len(plan_input([str(path)], {}, cores).splits)
+
+
+def test_buckets_grow_with_the_input_up_to_their_limit():
+    assert [bucket_count(size, 4) for size in (1, 20 << 20, 10 << 30, 1 << 50)] == [1, 3, 80, 4096]
+
+
+@pytest.mark.parametrize("edges", [10**5, 10**8, 10**10])
+def test_more_cores_help_until_the_driver_is_left(edges):
+    constants = Constants()
+    for stages in (load_stages, lambda c, e, cluster: upsert_stages(c, e, e // 10, cluster)):
+        one, many = stages(constants, edges, Cluster(1, 1)), stages(constants, edges, Cluster(100, 4))
+        assert wall_s(many) <= wall_s(one)
+        driver = [stage.wall_s for stage in many if stage.name.endswith("(driver)")]
+        assert driver == [stage.wall_s for stage in one if stage.name.endswith("(driver)")]
+
+
+def test_workers_beyond_the_cores_add_nothing(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert [local(workers).cores for workers in (1, 2, 4)] == [1, 2, 2]
+
+
+def test_limits_are_reached_by_the_planned_size():
+    found = dict(limits(Constants(), Cluster()))
+    assert list(found.values()) == sorted(found.values())
+    assert min(found.values()) < 10**10
+
+
+def test_measurement_gives_the_constants_of_the_stages(tmp_path):
+    found = measure(InlineRunner(), tmp_path, 400, 1)
+    names = measured_constants(found, 400).keys()
+    assert names <= Constants.__dataclass_fields__.keys()
+    assert {"read", "check", "driver", "adjacency"} <= found.load.cpu_s.keys()
+    assert {"read", "scan", "merge", "finalize", "driver"} <= found.upsert.cpu_s.keys()
+
+
+def test_clock_adds_the_parts_of_one_name():
+    clock = Clock()
+    clock.add("scan", 1.0, 0.5)
+    clock.add("scan", 2.0, 0.25)
+    assert (clock.wall_s, clock.cpu_s) == ({"scan": 3.0}, {"scan": 0.75})
