@@ -22,6 +22,7 @@ def read(caller: Caller, body: ReadRequest) -> Rows:
         branch=body.branch,
         at=point_of(body.point),
         limits=narrowed(caller.limits, body.limits),
+        engine="memory",
         page=body.page,
         after=body.after,
     )

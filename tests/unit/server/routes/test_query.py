@@ -31,6 +31,12 @@ def test_profile_runs_the_query(server: ServerUnderTest) -> None:
     assert server.post("/profile", {"query": PAIRS, "limits": {"rows": 1}}).status == 413
 
 
+def test_the_server_hands_no_query_over_to_spark(server: ServerUnderTest) -> None:
+    reply = server.post("/query", {"query": PAIRS, "limits": {"bytes": 1}})
+    assert reply.status == 413
+    assert b"park" not in reply.body
+
+
 def test_a_point_of_the_past(server: ServerUnderTest, graph: og.Graph) -> None:
     first = graph.commits()[-1].id
     assert server.post("/explain", {"query": OLDER, "snapshot": first}).status == 200
