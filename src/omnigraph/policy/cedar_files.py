@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from omnigraph.policy.cedar import load_cedarpy
-from omnigraph.policy.statements import CedarSource
+from omnigraph.policy.statements import CedarSource, matched_patterns, reads_patterns
 from omnigraph.policy.yaml_nodes import ProblemLog
 
 _CONDITION = "permit(principal, action, resource) when {\n%s\n};"
@@ -33,6 +33,9 @@ def parse_cedar_file(name: str, text: str, log: ProblemLog) -> CedarSource | Non
         policy_id = annotations.get("id") or f"{name}:{number}"
         if policy_id in policies:
             log.add(name, f"the id '{policy_id}' is repeated")
+        if reads_patterns(policy) > sum(1 for _ in matched_patterns(policy["conditions"])):
+            hint = "the names of a branch can be tested with 'like', too"
+            log.add(name, f"'{policy_id}': 'matches' must be tested with 'contains' and a text", hint=hint)
         policies[policy_id] = {**policy, "annotations": {**annotations, "id": policy_id}}
     return CedarSource(name, policies)
 

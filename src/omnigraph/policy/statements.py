@@ -311,5 +311,26 @@ def matched_patterns(node: Any) -> Iterator[str]:
             yield from matched_patterns(part)
 
 
+def reads_patterns(policy: Mapping[str, Any]) -> int:
+    """Return how often a Cedar policy reads the patterns that match a branch."""
+    of_row = _resource_type(policy).startswith(("Node::", "Edge::"))
+    variables = ("context",) if of_row else ("context", "resource")
+    return sum(_reads(policy["conditions"], variable) for variable in variables)
+
+
+def _reads(node: Any, variable: str) -> int:
+    if isinstance(node, dict):
+        found = node.get(".")
+        if isinstance(found, dict) and found.get("attr") == "matches":
+            base = found.get("left")
+            inner = base.get(".") if isinstance(base, dict) else None
+            while isinstance(inner, dict):
+                base = inner.get("left")
+                inner = base.get(".") if isinstance(base, dict) else None
+            return int(isinstance(base, dict) and base.get("Var") == variable)
+        return sum(_reads(part, variable) for part in node.values())
+    return sum(_reads(part, variable) for part in node) if isinstance(node, list | tuple) else 0
+
+
 def _list(names: tuple[str, ...]) -> str:
     return ", ".join(f"'{name}'" for name in names)

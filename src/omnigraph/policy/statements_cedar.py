@@ -160,9 +160,9 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
     policies: dict[str, CedarJson] = {}
     rule_of: dict[str, str] = {}
     for rule in statements.rules:
+        condition = rule_condition(rule, {"principal": statements.declared}, log)
         if rule.family != "graph":
             continue
-        condition = rule_condition(rule, {"principal": statements.declared}, log)
         for number, grant in enumerate(rule.grants, 1):
             actions = [a for a in grant.actions if a not in WITHOUT_EFFECT and a not in _IN_RULES]
             if not actions:
@@ -213,12 +213,15 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
     except ValueError as error:
         log.add("", f"rule '{rule.id}': 'when' is not a condition of Cedar: {error}", rule.line, rule=rule.id)
         return []
-    if rule.family == "graph" and any(variable == "resource" for variable, _, _ in accesses(body)):
+    read = {(variable, name) for variable, name, _ in accesses(body)}
+    problem = None
+    if rule.family == "graph" and any(variable == "resource" for variable, _ in read):
+        problem = "'when' of a rule for branches cannot read 'resource'"
+    elif ("context", "matches") in read:
+        problem = "'when' cannot read 'context.matches'"
+    if problem is not None:
         hint = "write 'branches' to select branches"
-        log.add(
-            "", f"rule '{rule.id}': 'when' of a rule for branches cannot read 'resource'", rule.line, rule=rule.id,
-            hint=hint,
-        )  # fmt: skip
+        log.add("", f"rule '{rule.id}': {problem}", rule.line, rule=rule.id, hint=hint)
         return []
     return [guarded(body, deny=rule.effect == "deny", optional=optional)]
 

@@ -179,6 +179,11 @@ def test_check_possible_considers_other_branches():
         ),
         ("rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'principal.nope'}}]", "Cedar rejects it"),
         ("rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'resource.name'}}]", "cannot read"),
+        (
+            "rules: [{id: a, deny: {actors: {any: true}, actions: [row_read], types: any, "
+            "when: 'context.matches.contains(\"a/*\")'}}]\nrows: { default: allow }",
+            "cannot read 'context.matches'",
+        ),
         ("attributes: { declare: { level: Long }, ana: { level: high } }", "must be a Long (got 'high')"),
         ("attributes: { declare: { level: Lng } }", "did you mean 'Long'"),
         ("attributes: { declare: { id: String } }", "it cannot be declared"),
@@ -290,6 +295,16 @@ def test_cedar_files_beside_version_1_are_refused_in_a_folder(tmp_path):
         ("permit (principal == ?principal, action, resource);", "templates are not supported"),
         ('@id("owners") permit (principal, action, resource);', "the id 'owners' is also that of a rule"),
         ('permit (principal, action == Omnigraph::Action::"raed", resource);', "Cedar rejects it"),
+        (
+            'forbid (principal, action == Omnigraph::Action::"read", resource is Omnigraph::Branch) '
+            'when { resource.matches.containsAny(["a/*"]) };',
+            "'matches' must be tested with 'contains' and a text",
+        ),
+        (
+            'forbid (principal, action == Omnigraph::Action::"branch_merge", resource) '
+            'when { context has source && context.source.matches == ["a/*"] };',
+            "'matches' must be tested with 'contains' and a text",
+        ),
         ('permit (principal, action == Omnigraph::Action::"read", resource) when { resource.owner };', "Cedar rejects"),
     ],
 )
