@@ -16,6 +16,7 @@
     decide            decisions: cache, denial reasons, explanations
     describe          rules as short texts
     differences       the differences between two policies
+    breakage          rules that a change of the schema would break
     tests             the file of test cases
     advice            warnings about valid policies
     starter           the files that `omnigraph policy init` writes

@@ -513,3 +513,44 @@ def test_diff_of_version_1_with_version_2(policy, team, cli):
     assert "removed rule 'everyone-reads'\n" in out
     assert "act-visitor: read on 'main': allow -> deny (rule 'everyone-reads')\n" in out
     assert "any other actor: maintain on 'main': deny -> allow (rule 'more.cedar:1')\n" in out
+
+
+# -- changes of the schema ---------------------------------------------------------------------------
+
+
+def test_a_schema_that_breaks_rules_is_reported_and_refused(notes, cli):
+    assert cli("init", "g.omni", "--schema", "notes.pg")[0] == 0
+    (notes / "new.pg").write_text(NOTES_SCHEMA.replace("sealed: Bool", "closed: Bool?"))
+    broken = "rule 'sealed': 'Note' has no property 'sealed'"
+    code, out, err = cli("schema", "plan", "new.pg", "./g.omni")
+    assert (code, "supported: yes" in out) == (0, True)
+    assert f"the policy becomes invalid: {broken}" in err
+    code, _, err = cli("schema", "apply", "new.pg", "./g.omni")
+    assert code == 1
+    assert f"the schema would break 1 rule of the policy: {broken}" in err
+    code, out, err = cli("schema", "apply", "new.pg", "./g.omni", "--allow-policy-breakage")
+    assert (code, "applied: yes" in out) == (0, True)
+    assert broken in err
+    # The policy is broken already: a further change breaks nothing.
+    (notes / "more.pg").write_text((notes / "new.pg").read_text() + "node Tag { name: String @key }\n")
+    code, out, err = cli("schema", "apply", "more.pg", "./g.omni")
+    assert (code, err) == (0, "")
+
+
+def test_a_schema_is_planned_between_files_under_a_policy(notes, cli):
+    (notes / "new.pg").write_text(NOTES_SCHEMA.replace("node Note", "node Page"))
+    code, _, err = cli("schema", "plan", "--from", "notes.pg", "--to", "new.pg")
+    assert code == 0
+    assert "rule 'own-tenant': there is no type 'Note'" in err
+    (notes / "omnigraph.yaml").write_text("")
+    assert "policy" not in cli("schema", "plan", "--from", "notes.pg", "--to", "new.pg")[2]
+
+
+def test_a_policy_without_rules_for_rows_does_not_depend_on_the_schema(notes, cli):
+    (notes / "policy.yaml").write_text(TEAM)
+    assert cli("init", "g.omni", "--schema", "notes.pg")[0] == 0
+    (notes / "new.pg").write_text(NOTES_SCHEMA.replace("sealed: Bool", "closed: Bool?"))
+    code, _, err = cli("schema", "apply", "new.pg", "./g.omni")
+    assert (code, "policy" in err) == (0, False)
+    (notes / "policy.yaml").write_text("version: 1\nnonsense: 1\n")
+    assert cli("schema", "plan", "notes.pg", "./g.omni")[0] == 0

@@ -13,8 +13,11 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
+    from omnigraph.cli.addresses import Address
+    from omnigraph.graph import Graph
     from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.migrate import SchemaPlan
@@ -24,6 +27,9 @@ app = command_group("Check and show schemas; plan and apply schema changes.")
 
 DataLoss = Annotated[
     bool, typer.Option("--allow-data-loss", help="Make drops also remove the older versions of the data.")
+]
+PolicyBreakage = Annotated[
+    bool, typer.Option("--allow-policy-breakage", help="Apply the schema even if rules of the policy become invalid.")
 ]
 File = Annotated[
     str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
@@ -85,37 +91,44 @@ def plan_command(
 ) -> None:
     """Show the steps of a migration to another schema; nothing is written.
 
-    The exit code is 0 even if the migration is not supported.
+    The exit code is 0 even if the migration is not supported. Rules of the configured policy that the new schema would
+    make invalid are listed as warnings.
     """
     from omnigraph.schema.check import compile_schema
     from omnigraph.schema.migrate import plan_between
 
     about: dict[str, Any]
+    broken: list[str] = []
     if from_file is None and to_file is None:
         schema = _schema_file(run, file, schema)
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
         warn_of_annotations(new)
         plan = plan_between(old, new, allow_data_loss=allow_data_loss)
+        broken = _broken_rules(run, None, old, new)
         about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
     elif schema is not None and from_file is None and to_file is None:
         address = run.address()
         text = read_text(schema)
-        warn_of_annotations(compile_schema(text, schema))
+        new = compile_schema(text, schema)
+        warn_of_annotations(new)
         graph = run.open(address, branch=run.branch(branch), read_only=True)
         plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
+        broken = _broken_rules(run, address, graph, new)
         about, title = {"uri": address.uri}, address.uri
     else:
         raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE")
     if as_json:
         from omnigraph.wire.schemas import SchemaPlanDocument
 
+        _remark_on_rules(broken)
         print_json(SchemaPlanDocument.of({**about, **plan.to_json()}))
         return
     print(f"schema plan {title}")
     print(f"supported: {'yes' if plan.supported else 'no'}")
     _print_steps(plan.steps)
     _remark_on_drops(plan)
+    _remark_on_rules(broken)
 
 
 @app.command("apply")
@@ -126,10 +139,13 @@ def apply_command(
     schema: Annotated[str | None, typer.Option("--schema", "-s", metavar="FILE", help="The new schema (.pg).")] = None,
     branch: Branch = None,
     allow_data_loss: DataLoss = False,
+    allow_policy_breakage: PolicyBreakage = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
     """Migrate a branch to a new schema, as one commit.
+
+    A schema that would make rules of the configured policy invalid is refused without --allow-policy-breakage.
 
     omnigraph schema apply people.pg ./my.omni
     """
@@ -140,11 +156,20 @@ def apply_command(
         raise UsageFault("no schema was given; write: omnigraph schema apply FILE [URI]")
     address = run.address()
     text = read_text(schema)
-    warn_of_annotations(compile_schema(text, schema))
+    new = compile_schema(text, schema)
+    warn_of_annotations(new)
     if allow_data_loss:
         run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address, branch=run.branch(branch))
+    broken = _broken_rules(run, address, graph, new)
+    if broken and not allow_policy_breakage:
+        raise InputError(
+            f"the schema would break {plural(len(broken), 'rule')} of the policy: {'; '.join(broken)}",
+            code="policy_breakage",
+            hint="change the policy first, or give --allow-policy-breakage",
+        )
+    _remark_on_rules(broken)
     result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)
     if as_json:
         from omnigraph.wire.schemas import SchemaAppliedDocument
@@ -175,6 +200,37 @@ def warn_of_annotations(catalog: Catalog) -> None:
 
     for found in unknown_annotations(catalog):
         remark("warning", found.message)
+
+
+def _broken_rules(run: Invocation, address: Address | None, before: Graph | Catalog, after: Catalog) -> list[str]:
+    """Return the problems that the configured policy would have with a new schema.
+
+    A server has its own policy, and refuses one with rules for rows.
+    """
+    name = address.name if address is not None else None
+    path = run.config.get(f"graphs.{name}.policy.file") if name is not None else None
+    path = path or run.config.get("policy.file")
+    if path is None or (address is not None and address.is_server):
+        return []
+    from omnigraph.policy.load import policy_path, read_policy
+
+    file = run.config.resolve(str(path))
+    if not policy_path(file).is_file() or read_policy(file).version != 2:
+        return []
+    from omnigraph.policy.decide import load_policy
+
+    policy = load_policy(file)
+    if not policy.has_row_rules:
+        return []
+    from omnigraph.policy.breakage import broken_rules
+    from omnigraph.schema.catalog import Catalog
+
+    return broken_rules(policy, before if isinstance(before, Catalog) else before.catalog(), after)
+
+
+def _remark_on_rules(broken: list[str]) -> None:
+    for problem in broken:
+        remark("warning", f"the policy becomes invalid: {problem}")
 
 
 def _remark_on_drops(change: SchemaPlan | SchemaApplyResult) -> None:
