@@ -241,7 +241,7 @@ class Tuning:
     vector_exact_rows_max: int = 512
     """Up to this many vectors are compared in full, without codes."""
     vector_copy_bytes_max: int = 256 * 1024**2
-    """Vectors up to this size are copied beside their codes; others are read from the table when compared in full."""
+    """Columns of vectors up to this size are copied beside their codes; others are read from the table."""
     vector_index_rows_min: int = 50_000
     """Tables of fewer rows are searched exactly; later segments of fewer rows are not clustered."""
     vector_index_new_share: float = 0.1

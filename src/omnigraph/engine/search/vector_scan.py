@@ -346,7 +346,7 @@ def vector_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Vect
     def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
-        copied = rows * dim * 4 <= tuning.current.vector_copy_bytes_max
+        copied = data.row_count * dim * 4 <= tuning.current.vector_copy_bytes_max
         with ExitStack() as files:
             codes = files.enter_context(writer.rows("codes", (rows, dim), np.dtype(np.int8)))
             matrix = files.enter_context(writer.rows("matrix", (rows, dim), np.dtype(np.float32))) if copied else None

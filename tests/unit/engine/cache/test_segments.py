@@ -71,6 +71,21 @@ def test_vectors_are_read_from_the_table_if_a_copy_would_be_large(tmp_path, tune
     assert "matrix" not in arrays
 
 
+def test_the_size_of_the_copy_is_that_of_all_segments(tmp_path, tune):
+    tune(segment_rows_min=10, vector_disk_bytes_min=1, vector_copy_bytes_max=40 * 3 * 4)
+    random = Random(3)
+
+    def count(array: str) -> int:
+        return len(list(tmp_path.rglob(f"{disk_cache.FOLDER}/*/{array}")))
+
+    graph = new_graph(tmp_path, SCHEMA, *(doc(random, f"d{at}") for at in range(30)))
+    answers(graph, Random(0))
+    assert (count("codes"), count("matrix")) == (1, 1)
+    graph.load([doc(random, f"e{at}") for at in range(20)], mode="append")
+    answers(graph, Random(0))
+    assert (count("codes"), count("matrix")) == (2, 1)
+
+
 def compare_after_changes(tmp_path: Path, seed: int, steps: int) -> None:
     """Change a graph at random; after every change, compare its results with those of a new graph."""
     random = Random(seed)
