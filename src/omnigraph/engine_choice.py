@@ -12,7 +12,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,7 +38,7 @@ from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
 from omnigraph.pipeline.load import load_source
-from omnigraph.pipeline.memory_source import MemorySource, divide, memory_bytes
+from omnigraph.pipeline.memory_source import MemorySource, divide, held_records, memory_bytes
 from omnigraph.pipeline.runner import InlineRunner, Progress, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
@@ -124,10 +124,25 @@ def load_data(
 def _parts_of(data: Any, request: LoadRequest) -> MemorySource | None:
     """Divide records or tables in memory that are too large to be converted at once; None for another input."""
     most = request.input_bytes_max
+    if isinstance(data, MemorySource):
+        return data
     if most is None or paths_of(data) is not None:
         return None
     size = memory_bytes(data)
-    return divide(data, max(most // 2, _PART_BYTES_MIN)) if size is not None and size > most else None
+    return divide(data, _part_bytes(request)) if size is not None and size > most else None
+
+
+def hold_records(data: Any, request: LoadRequest, folder: Path | None) -> AbstractContextManager[Any]:
+    """Return a context with the records of an iterator in a form that can be read again; another input unchanged.
+
+    Records that need too much memory are written to files below a folder.
+    """
+    return held_records(data, request.input_bytes_max, _part_bytes(request), folder)
+
+
+def _part_bytes(request: LoadRequest) -> int:
+    """The size of a part of an input in memory."""
+    return max((request.input_bytes_max or 0) // 2, _PART_BYTES_MIN)
 
 
 def _is_frame(data: Any) -> bool:

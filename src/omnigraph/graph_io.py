@@ -11,7 +11,7 @@ from typing import Any
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.cancellation import Limits
 from omnigraph.engine.statistics.summaries import Samples
-from omnigraph.engine_choice import Rejects, diff_data, export_data, keep_rejects, load_data
+from omnigraph.engine_choice import Rejects, diff_data, export_data, hold_records, keep_rejects, load_data
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
@@ -48,19 +48,24 @@ class GraphIO:
             environ=context.environ,
         )
         samples: Samples = {}
+
+        def load() -> LoadResult:
+            with hold_records(data, request, context.cache.keep_in) as held:
+                return load_data(
+                    context.repository,
+                    context.catalogs,
+                    held,
+                    request,
+                    bulk,
+                    context.embedder,
+                    samples,
+                    partial(build_segments, context),
+                )
+
         result = once(
             context.repository,
             request.keyed_options.request_key,
-            lambda: load_data(
-                context.repository,
-                context.catalogs,
-                data,
-                request,
-                bulk,
-                context.embedder,
-                samples,
-                partial(build_segments, context),
-            ),
+            load,
             lambda earlier: repeated_result(earlier, request),
             lambda loaded: loaded.commit_id is not None,
         )

@@ -1,13 +1,19 @@
-"""Records and tables that the caller holds in memory as the input of a job.
+"""Records and tables that the caller holds in memory, or yields, as the input of a job.
 
 The input is divided into parts, which tasks in this process convert and write one after the other. The memory of a load
-then does not depend on the size of its input.
+then does not depend on the size of its input. An attempt to publish may read the records again, so those of an iterator
+are written to files if they are large.
 """
 
 from __future__ import annotations
 
+import pickle
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +21,7 @@ import pyarrow as pa
 from omnigraph.engine.ingest.record_reader import read_dicts
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import read_arrow
-from omnigraph.errors import RecordError
+from omnigraph.errors import RecordError, StorageError
 from omnigraph.operations.load.load_rules import SourceLine
 from omnigraph.operations.load.reject_records import part_records
 from omnigraph.pipeline.job import Job
@@ -39,10 +45,16 @@ class MemoryPart:
     first: int
     rows: Any
 
+    @property
+    def records(self) -> Sequence[Any]:
+        """The records, read from their file if they are in one."""
+        found: Sequence[Any] = self.rows.load() if isinstance(self.rows, SpilledRecords) else self.rows
+        return found
+
     def read(self, catalog: Catalog, faults: Faults) -> dict[str, list[RecordSet]]:
         """Return table key → records."""
         if self.type_name is None:
-            records = read_dicts(self.rows, catalog, faults, first=self.first)
+            records = read_dicts(self.records, catalog, faults, first=self.first)
             return {key: [part] for key, part in records.items()}
         rows = read_arrow(self.type_name, self.rows, catalog, faults, first=self.first)
         return {key: [part] for key, part in rows.items()}
@@ -84,14 +96,99 @@ class MemorySource:
                 and part.first <= error.line < part.first + len(part.rows)
                 and part.type_name in (None, error.type_name)
             }
-            if part.type_name is None:
+            if mine and part.type_name is None:
+                records = part.records
                 for line, error in mine.items():
-                    error.record = part.rows[line - part.first]
+                    error.record = records[line - part.first]
             elif mine:
                 read = part.read(staging.job.catalog, Faults(collect=True))
                 found = part_records([one for some in read.values() for one in some], mine)
                 for line, error in mine.items():
                     error.record = found.get(line)
+
+
+@dataclass(frozen=True)
+class SpilledRecords:
+    """Records in a file of this process."""
+
+    path: Path
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def load(self) -> list[Any]:
+        """Read the records."""
+        with self.path.open("rb") as file:
+            found: list[Any] = pickle.load(file)  # noqa: S301 (written by this process, readable by its user only)
+        return found
+
+
+@contextmanager
+def held_records(data: Any, bytes_max: int | None, part_bytes: int, folder: Path | None) -> Iterator[Any]:
+    """Yield the records of an iterator as a list or, if they need more than `bytes_max`, as parts in files.
+
+    The files are below `folder`, or where temporary files are if it is None. Another input is yielded as it is.
+    """
+    if bytes_max is None or not isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__"):
+        yield data
+        return
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
+        chunks = _chunks(data, part_bytes)
+        held: list[list[Any]] = []
+        size = 0
+        for chunk, taken in chunks:
+            held.append(chunk)
+            size += taken
+            if size > bytes_max:
+                break
+        else:
+            yield [record for chunk in held for record in chunk]
+            return
+        parts: list[MemoryPart] = []
+        first = 1
+        while held:
+            chunk = held.pop(0)
+            parts.append(MemoryPart(len(parts), None, first, _spill(chunk, Path(temporary) / str(len(parts)))))
+            first += len(chunk)
+            if not held:
+                following = next(chunks, None)
+                if following is not None:
+                    held.append(following[0])
+                    size += following[1]
+        yield MemorySource(size, tuple(parts))
+
+
+def _chunks(records: Iterator[Any], part_bytes: int) -> Iterator[tuple[list[Any], int]]:
+    """Yield consecutive records of about a size, with their approximate size."""
+    chunk: list[Any] = []
+    size = 0
+    while some := list(islice(records, _SAMPLE_RECORDS)):
+        chunk += some
+        size += len(repr(some[0])) * len(some)
+        if size >= part_bytes:
+            yield chunk, size
+            chunk, size = [], 0
+    if chunk:
+        yield chunk, size
+
+
+def _spill(records: list[Any], path: Path) -> SpilledRecords | list[Any]:
+    """Write records to a file; return them as they are if they cannot be written in a form that is read again."""
+    try:
+        with path.open("wb") as file:
+            pickle.dump(records, file, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return records
+    except OSError as error:
+        raise StorageError(
+            f"the records cannot be written to '{path.parent}': {error.strerror}",
+            code="io_error",
+            hint="free disk space, or load the records from files",
+        ) from error
+    return SpilledRecords(path, len(records))
 
 
 def _stage(job: Job, part: MemoryPart) -> StagedSplit:
