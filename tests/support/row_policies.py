@@ -183,6 +183,17 @@ class Generator:
             if self.random.random() < 0.95:
                 body["when"] = self.condition()
             rules.append({"id": f"r{number}", effect: body})
+        for name in self.random.sample(["title", "level"], k=self.random.choice([0, 1, 2])):
+            effect = "deny" if self.random.random() < 0.5 else "allow"
+            guard: dict[str, Any] = {
+                "actors": self.random.choice([{"any": True}, {"group": "staff"}]),
+                "actions": ["property_read"],
+                "types": ["Doc"],
+                "properties": [name],
+                "otherwise": "mask",
+                "when": self.condition(2),
+            }
+            rules.append({"id": f"p-{name}", effect: guard})
         return {
             "version": 2,
             "groups": {"staff": ["ana", "bo"], "hr": ["bo"]},
@@ -241,8 +252,10 @@ def engine_mask(schema: Catalog, condition: RowCondition, rows: list[dict[str, A
     return list(np.asarray(mask, dtype=bool))
 
 
-def cedar_mask(policies: RowPolicies, actor: PolicyActor, branch: str, rows: list[dict[str, Any]]) -> list[bool]:
-    """Return the rows that Cedar allows to read."""
+def cedar_mask(
+    policies: RowPolicies, actor: PolicyActor, branch: str, rows: list[dict[str, Any]], name: str | None = None
+) -> list[bool]:
+    """Return the rows that Cedar allows to read, or those of which it allows to read a property."""
     schema = policies.catalog
     types = {name: p.type for name, p in schema.nodes["Doc"].properties.items()}
     entities = actor_entities(policies.statements, actor.name, actor.groups, actor.attributes)
@@ -252,7 +265,9 @@ def cedar_mask(policies: RowPolicies, actor: PolicyActor, branch: str, rows: lis
         "branch": branch,
         "protected": statements.is_protected(branch),
         "matches": statements.matching_patterns(branch),
+        **({"property": name} if name is not None else {}),
     }
+    action = "row_read" if name is None else "property_read"
     for number, row in enumerate(rows):
         attrs = {
             name: stored_to_cedar(value, types[name].scalar if name in types else "String")
@@ -264,7 +279,7 @@ def cedar_mask(policies: RowPolicies, actor: PolicyActor, branch: str, rows: lis
         requests.append(
             {
                 "principal": {"type": "Omnigraph::Actor", "id": actor.name},
-                "action": {"type": "Omnigraph::Action", "id": "row_read"},
+                "action": {"type": "Omnigraph::Action", "id": action},
                 "resource": uid,
                 "context": context,
             }

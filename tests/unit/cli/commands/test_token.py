@@ -31,6 +31,39 @@ def test_create_prints_the_token_once(folder: Path, cli: Cli) -> None:
     assert cli("--quiet", "token", "create", "--actor", "ben", "tokens.json")[2] == ""
 
 
+def test_attributes(folder: Path, cli: Cli) -> None:
+    given = (
+        "--attribute",
+        "tenant=acme",
+        "--attribute",
+        "level=3",
+        "--attribute",
+        'teams=["a"]',
+        "--attribute",
+        'c="3"',
+    )
+    code, out, _ = cli("token", "create", "--actor", "ana", *given, "tokens.json")
+    assert code == 0
+    assert find(out).attributes == {"tenant": "acme", "level": 3, "teams": ["a"], "c": "3"}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (("tenant",), "write --attribute NAME=VALUE"),
+        (("=x",), "write --attribute NAME=VALUE"),
+        (("a=1", "a=2"), "the attribute 'a' is given twice"),
+        (("a=1.5",), "'attributes.a' must be a text, an integer, a Boolean or a list of these"),
+    ],
+)
+def test_wrong_attributes(folder: Path, cli: Cli, given: tuple[str, ...], wanted: str) -> None:
+    options = [word for one in given for word in ("--attribute", one)]
+    code, _, err = cli("token", "create", "--actor", "ana", *options, "tokens.json")
+    assert code != 0
+    assert wanted in err
+    assert not Path("tokens.json").exists()
+
+
 def test_create_with_all_options(folder: Path, cli: Cli) -> None:
     words = (
         "token create --actor ana --name ci --expires 2999-01-01T00:00:00+01:00 --group staff --group ops"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +42,14 @@ def create_command(
     group: Annotated[
         list[str] | None, typer.Option("--group", metavar="GROUP", help="A group of the actor (repeatable).")
     ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attribute",
+            metavar="NAME=VALUE",
+            help="An attribute that a policy declares; VALUE is JSON, or else a text (repeatable).",
+        ),
+    ] = None,
     only_action: Annotated[
         list[str] | None,
         typer.Option("--only-action", metavar="ACTION", help="Limit the token to an action (repeatable)."),
@@ -70,7 +80,7 @@ def create_command(
     limits = [tuple(values) if values else None for values in (only_action, only_graph, only_branch)]
     only = Only(*limits) if any(limits) else None
     not_after = _end(expires) if expires is not None else None
-    principal = Principal(actor.strip(), name, tuple(group or ()), {}, only)
+    principal = Principal(actor.strip(), name, tuple(group or ()), _attributes(attribute or ()), only)
     token = create_token(Path(file), principal, not_after)
     if as_json:
         from omnigraph.wire.tokens import TokenCreatedDocument
@@ -81,6 +91,22 @@ def create_command(
     print(token)
     if not run.options.quiet:
         remark("note", f"the token is shown only now; {file} contains its hash")
+
+
+def _attributes(given: Iterable[str]) -> dict[str, Any]:
+    """Return attributes written NAME=VALUE. A value that is not JSON is a text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise UsageFault(f"'{text}' is not an attribute; write --attribute NAME=VALUE")
+        if name.strip() in found:
+            raise UsageFault(f"the attribute '{name.strip()}' is given twice")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
 
 
 @app.command("list")
