@@ -148,7 +148,7 @@ class VisibleTable:
         self.digest = digest_of(*parts)
         """Identifies the conditions of the table and, for edges, the versions and conditions of both ends."""
         self.key = (base.key[0], f"{base.key[1]}#{self.digest}")
-        self._mask_key = (*base.key, f"visible:{self.digest}")
+        self._mask_key = (*base.key, f"visible edges:{self.digest}")
 
     @property
     def row_count(self) -> int:
