@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from omnigraph.policy.rules import WITHOUT_EFFECT, PolicyRules
 from omnigraph.policy.statements import PolicyStatements
@@ -48,7 +47,7 @@ def _scoped_reads(rules: PolicyRules) -> Iterator[str]:
 
 def _statement_warnings(statements: PolicyStatements) -> Iterator[str]:
     used = {group for rule in statements.rules for group in (rule.group, rule.except_group)}
-    used |= set(_groups_in(list(statements.cedar_policies.values())))
+    used |= statements.cedar_groups
     for group in statements.groups:
         if group not in used:
             yield f"no rule uses group '{group}'"
@@ -56,15 +55,3 @@ def _statement_warnings(statements: PolicyStatements) -> Iterator[str]:
         for action in rule.actions:
             if action in WITHOUT_EFFECT:
                 yield f"rule '{rule.id}': action '{action}' grants nothing; remove it"
-
-
-def _groups_in(node: Any) -> Iterator[str]:
-    """Yield the groups that a Cedar policy names."""
-    if isinstance(node, Mapping):
-        if node.get("type") == "Omnigraph::Group":
-            yield str(node.get("id"))
-        for part in node.values():
-            yield from _groups_in(part)
-    elif isinstance(node, list):
-        for part in node:
-            yield from _groups_in(part)

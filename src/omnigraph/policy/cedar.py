@@ -1,4 +1,6 @@
-"""Rules as Cedar policies, and their evaluation. The only module that imports cedarpy.
+"""Rules of version 1 as Cedar policies, and their evaluation.
+
+Other modules get cedarpy from `load_cedarpy`; only `rows` imports it, for the types of the syntax tree.
 
 Each rule and action is one permit with the id `<rule id>:<action>`. Policies, entities and requests are passed to
 Cedar as JSON, so a name cannot change the structure of a policy. A policy set contains permits only; what no permit

@@ -309,6 +309,8 @@ class Policy:
         """Return the groups of an actor; a group that the policy does not define has no effect."""
         if actor is None:
             return ()
+        if isinstance(self.rules, PolicyStatements):
+            return self.rules.groups_for(actor, more)
         listed = self.rules.groups_of.get(actor, ())
         if not more:
             return listed

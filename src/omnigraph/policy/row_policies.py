@@ -161,10 +161,8 @@ class RowPolicies:
 
     def actor(self, name: str, groups: Iterable[str] = (), attributes: Mapping[str, Any] | None = None) -> PolicyActor:
         """Return an actor with its groups and attributes: those of the policy, then those given."""
-        listed = self.statements.groups_of.get(name, ())
-        known = (group for group in groups if group in self.statements.groups)
         held = self.statements.attributes_of(name, attributes_key(attributes))
-        return PolicyActor(name, tuple(dict.fromkeys((*listed, *known))), held)
+        return PolicyActor(name, self.statements.groups_for(name, groups), held)
 
     def table_key(self, type_name: str) -> str:
         """Return the key of the table of a node or edge type."""

@@ -6,7 +6,7 @@ beside it; `statements_cedar` compiles it, and `row_policies` binds it to the sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -172,6 +172,16 @@ class PolicyStatements:
         return {policy_id: policy for file in self.cedar_files for policy_id, policy in file.policies.items()}
 
     @cached_property
+    def cedar_groups(self) -> frozenset[str]:
+        """The groups that the Cedar files name; tokens can bring them, too."""
+        return frozenset(_groups_in(list(self.cedar_policies.values())))
+
+    def groups_for(self, actor: str, more: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the groups of an actor: those of the file, then those of a token that the policy names."""
+        known = (group for group in more if group in self.groups or group in self.cedar_groups)
+        return tuple(dict.fromkeys((*self.groups_of.get(actor, ()), *known)))
+
+    @cached_property
     def patterns(self) -> tuple[str, ...]:
         """All patterns of branches that a rule compares a branch with."""
         written = (p for rule in self.rules for grant in rule.grants for p in grant.branches.patterns)
@@ -286,7 +296,21 @@ def limits_rows(policy: Mapping[str, Any]) -> bool:
     actions = actions_of(policy)
     if actions is not None:
         return not actions.isdisjoint((*ROW_ACTIONS, *PROPERTY_ACTIONS))
-    return policy["effect"] == "forbid" and not _resource_type(policy).startswith("Omnigraph::")
+    resource = _resource_type(policy)
+    of_rows = resource == "Omnigraph::Interface" or not resource.startswith("Omnigraph::")
+    return policy["effect"] == "forbid" and of_rows
+
+
+def _groups_in(node: Any) -> Iterator[str]:
+    """Yield the groups that Cedar policies name."""
+    if isinstance(node, Mapping):
+        if node.get("type") == "Omnigraph::Group":
+            yield str(node.get("id"))
+        for part in node.values():
+            yield from _groups_in(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _groups_in(part)
 
 
 def _resource_type(policy: Mapping[str, Any]) -> str:

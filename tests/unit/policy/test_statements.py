@@ -280,6 +280,16 @@ def test_cedar_files_are_part_of_the_policy(folder, whole_folder):
     assert '@id("freeze")' in policy.cedar_text
 
 
+def test_a_group_of_a_token_that_only_a_cedar_file_names_counts(folder):
+    (folder / "more.cedar").write_text(
+        'forbid (principal in Omnigraph::Group::"guests", action == Omnigraph::Action::"read", resource);'
+    )
+    policy = load_policy(folder)
+    assert policy.decide("ana", "read", "main").allowed
+    assert policy.decide("ana", "read", "main", groups=("guests",)).denied_by == ("more.cedar:1",)
+    assert policy.decide("ana", "read", "main", groups=("others",)).allowed
+
+
 def test_cedar_files_beside_version_1_are_refused_in_a_folder(tmp_path):
     (tmp_path / "policy.yaml").write_text("version: 1\n")
     (tmp_path / "more.cedar").write_text(CEDAR)
@@ -322,6 +332,8 @@ def test_problems_of_cedar_files(folder, text, wanted):
         ("forbid (principal, action, resource) when { principal.level < 1 };", True),
         ("forbid (principal, action, resource is Omnigraph::Branch) when { principal has level };", False),
         ('permit (principal, action == Omnigraph::Action::"row_read", resource is Node::T);', True),
+        ('forbid (principal, action, resource in Omnigraph::Interface::"I");', True),
+        ('forbid (principal, action, resource in Omnigraph::Graph::"g");', False),
     ],
 )
 def test_policies_that_limit_rows_are_recognised(folder, cedar, limits):
