@@ -29,7 +29,7 @@ _WORK: tuple[tuple[str, str, Callable[..., Reply], type[Request], Gate, str], ..
         maintenance.optimize,
         OptimizeRequest,
         _BRANCH,
-        "Compact the tables of a branch and update its indexes.",
+        "Compact the tables of a branch, update its indexes and build its search structures.",
     ),
     (
         "buildIndices",
@@ -37,7 +37,7 @@ _WORK: tuple[tuple[str, str, Callable[..., Reply], type[Request], Gate, str], ..
         maintenance.build_indices,
         IndicesRequest,
         _BRANCH,
-        "Build the indexes that the schema declares and the tables lack.",
+        "Build the indexes and search structures that the tables lack.",
     ),
     (
         "cleanup",

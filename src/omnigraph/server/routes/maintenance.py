@@ -36,7 +36,7 @@ from omnigraph.wire.requests.maintenance import (
 
 
 def optimize(caller: Caller, body: OptimizeRequest) -> Background:
-    """Compact the tables of a branch and update its indexes."""
+    """Compact the tables of a branch, update its indexes and build its search structures."""
     branch = body.branch or MAIN
     expect_head(caller, branch)
 
@@ -49,7 +49,7 @@ def optimize(caller: Caller, body: OptimizeRequest) -> Background:
 
 
 def build_indices(caller: Caller, body: IndicesRequest) -> Background:
-    """Build the indexes that the schema declares and the tables lack."""
+    """Build the indexes and search structures that the tables lack."""
     branch = body.branch or MAIN
     expect_head(caller, branch)
 
