@@ -40,6 +40,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "large_texts": large_texts.large_texts,
     "build_edges": edges.build_edges,
     "hops": edges.hops,
+    "cold_hops": edges.cold_hops,
 }
 """Measurement → function. Each runs in a process of its own, in this order; its peak memory is added."""
 

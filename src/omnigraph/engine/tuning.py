@@ -104,6 +104,10 @@ class Tuning:
     """Steps from several sources that are sorted between two checkpoints."""
     bfs_node_batch_steps: int = 1 << 22
     """Steps from one source between two checkpoints; they only set marks."""
+    distinct_sort_rows: int = 8_192
+    """So few nodes of a large table are made distinct by sorting, without marks for all nodes."""
+    distinct_sort_nodes_min: int = 1_000_000
+    """The nodes of a large table."""
     bfs_small_frontier: int = 64
     """A frontier of at most this many nodes is expanded without batches."""
     checked_rows_min: int = 1_024
@@ -233,6 +237,8 @@ class Tuning:
     """Rows are pruned while at most this share of them has a score."""
     postings_dense_share: float = 1 / 32
     """Scores are added up in an array of all rows if the terms have at least this share of postings per row."""
+    long_texts_disk_rows_min: int = 64
+    """The inverted index of so many texts of more than a kibibyte on disk is kept on disk."""
     postings_disk_rows_min: int = 5_000
     """An inverted index of fewer rows is rebuilt faster than it is read from disk."""
     vector_batch_rows: int = 8192

@@ -205,9 +205,9 @@ def _upload(context: GraphContext, snapshot: Snapshot, *, sweep: bool) -> None:
 def _structures(
     context: GraphContext, snapshot: Snapshot, type_: NodeType | EdgeType, *, after_load: bool
 ) -> Iterator[DerivedStructure]:
-    if snapshot.tables[type_.table_key].pin.row_count <= tuning.current.segment_rows_min:
-        return
     data = context.cache.table(snapshot.table(type_.table_key))
+    if data.row_count <= tuning.current.segment_rows_min and not data.has_long_values:
+        return
     for builder in BUILDERS:
         yield from builder(type_, data)
     if isinstance(type_, NodeType):

@@ -72,7 +72,8 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType, view: View | Non
     if view is not None:
         yield from _visible_records(type_, table, view, rows_max)
         return
-    if table.row_count <= rows_max and not table.blobs and table.stored_bytes > _BYTES_MAX:
+    large = table.stored_bytes > _BYTES_MAX or table.has_long_values
+    if table.row_count <= rows_max and not table.blobs and large:
         yield from _records_by_number(type_, table)
         return
     if table.row_count <= rows_max:

@@ -211,6 +211,9 @@ def levels_from(neighbours: Neighbours, source: int, most: int, asked: Mask | No
 
 def distinct_nodes(nodes: Numbers, count: int) -> Numbers:
     """Return each of some nodes once, in no particular order; `count` is the number of nodes of their table."""
+    if len(nodes) <= tuning.current.distinct_sort_rows and count >= tuning.current.distinct_sort_nodes_min:
+        # The marks of a large table are spread over many pages of memory.
+        return np.unique(nodes)
     marks = _marks(count)
     return _unvisited(nodes, marks, marks.next())
 

@@ -50,8 +50,6 @@ _ENTRY_BYTES = 150
 _OVERHEAD_BYTES = 1_024
 """Size of an entry in addition to its arrays."""
 _BASE = "base"
-_COMPRESSION = 16
-"""Largest assumed ratio of the size of a column in memory to its size on disk."""
 _TAKE_BYTES = 64 * 1024**2
 """Approximate size of the rows that are read by number at a time."""
 
@@ -231,6 +229,7 @@ class TableData:
         return (
             self.row_count <= constants.complete_column_rows
             and self._table.stored_bytes <= 4 * constants.complete_column_bytes
+            and self._table.largest_bytes <= 128 * constants.complete_column_bytes
         )
 
     def streams(self, name: str) -> bool:
@@ -242,7 +241,7 @@ class TableData:
     @cached_property
     def may_stream(self) -> bool:
         """False if the table is so small on disk that all its columns fit the cache; reads nothing."""
-        return not self._is_small and not fits(_COMPRESSION * self._table.stored_bytes, self.cache.bytes_max)
+        return not self._is_small and not fits(self._table.largest_bytes, self.cache.bytes_max)
 
     def matches(self, names: Sequence[str], sql: str | None) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
         """Yield columns of the rows that pass an SQL filter, batch by batch, with their row numbers."""
@@ -256,7 +255,7 @@ class TableData:
 
     def mean_bytes(self, name: str, rows: int) -> int:
         """Return the approximate size of a value of a column, 0 if so many values are certainly small."""
-        size = _COMPRESSION * self._table.stored_bytes // max(self.row_count, 1)
+        size = self._table.largest_bytes // max(self.row_count, 1)
         if self._is_small or name in self._table.blobs or size * rows <= tuning.current.lazy_result_bytes // 4:
             return 0
         return self.column_bytes(name) // max(self.row_count, 1)
@@ -302,16 +301,24 @@ class TableData:
         return self._table.stored_bytes
 
     @property
+    def has_long_values(self) -> bool:
+        """True if the size on disk says little of the size in memory."""
+        return self._table.has_long_values
+
+    @property
     def stored_columns(self) -> list[str]:
         """The columns whose values are stored in the rows; Blobs are stored beside them."""
         return [name for name in self._table.schema.names if name not in self._table.blobs]
+
+    def _stored(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name not in self._table.blobs]
 
     def _check_size(self, names: Sequence[str], rows: int) -> None:
         """Raise `LimitReached` for values of so many rows that exceed the memory budget."""
         memory = self.cache.memory
         if memory is None or not self.may_stream:
             return
-        stored = [name for name in names if name not in self._table.blobs]
+        stored = self._stored(names)
         size = sum(map(self.column_bytes, stored)) * rows // max(self.row_count, 1)
         if size > memory.query_bytes:
             listed = ", ".join(f"'{name}'" for name in stored)
@@ -375,8 +382,8 @@ class TableData:
         wanted, places = (numbers, None) if ascending else np.unique(numbers, return_inverse=True)
         parts: list[pa.Table] = []
         at_once = tuning.current.take_batch_rows
-        if len(wanted) > 1:
-            mean = _COMPRESSION * self._table.stored_bytes // max(self.row_count, 1)
+        if len(wanted) > 1 and len(wanted) * self._table.largest_bytes // max(self.row_count, 1) > _TAKE_BYTES:
+            mean = sum(map(self.column_bytes, self._stored(names))) // max(self.row_count, 1)
             at_once = max(1, min(at_once, _TAKE_BYTES // max(mean, 1)))
         for start in range(0, max(len(wanted), 1), at_once):
             checkpoint()

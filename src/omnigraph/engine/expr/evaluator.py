@@ -24,7 +24,7 @@ from omnigraph.engine.expr.function_batches import COLUMN_BYTES_MAX, call_in_bat
 from omnigraph.engine.expr.predicates import NUMPY, Op, flipped, make_test
 from omnigraph.engine.expr.scalar_functions import arithmetic, function, matching, negative
 from omnigraph.engine.expr.sort_keys import column_ranks, id_ranks_of, one_zero, ranks_of
-from omnigraph.engine.expr.streamed_masks import is_streamed, streamed_mask
+from omnigraph.engine.expr.streamed_masks import batches_of, is_streamed, streamed_mask
 from omnigraph.engine.expr.structs import build_nested, codes_of
 from omnigraph.engine.expr.substring import contains_text
 from omnigraph.engine.paths.path_table import path_values
@@ -78,6 +78,10 @@ class Evaluator:
                 # Evaluate every entity once, however often it occurs.
                 every = Binding.every(bound.data)
                 return self._mask(condition, BindingTable(every.count, {variables[0]: every}))[bound.numbers]
+        elif variables:
+            batches = batches_of(condition, bindings)
+            if batches is not None:
+                return np.concatenate([self._mask(condition, batch) for batch in batches])
         return self._mask(condition, bindings)
 
     def _mask(self, condition: ir.Condition, bindings: BindingTable) -> Mask:
@@ -176,6 +180,9 @@ class Evaluator:
             case ir.TextMatch() | ir.Compare() | ir.Logic() | ir.Not() | ir.IsNull():
                 return self._truth(expr, bindings)
             case ir.Arithmetic() | ir.Negative() | ir.Function():
+                batches = batches_of(expr, bindings)
+                if batches is not None:
+                    return concatenate([self.computed(expr, batch) for batch in batches])
                 return self.computed(expr, bindings)
             case ir.Nearest() | ir.Bm25() | ir.Rrf() | ir.Why():
                 return self._rank_value(expr, bindings)

@@ -1,11 +1,13 @@
 """Conditions on columns that do not fit the cache, evaluated in one scan that holds one batch.
 
 A comparison with a constant is evaluated by Lance while it decodes the column, and only row numbers leave the scan.
-Other conditions are evaluated on each batch.
+Other conditions are evaluated on each batch. A condition on several variables, or a function, is
+evaluated for a batch of rows at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -27,6 +29,7 @@ _BY_ROW = (
 """Expressions whose value in a row depends on the properties of that row alone."""
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
 _TEXT_TESTS = {"contains_text": "contains", "starts_with": "starts_with", "ends_with": "ends_with"}
+_BATCH_BYTES = 64 * 1024**2
 _PATTERN_MAX = 10_000
 """A longer text is compared by the evaluator: it would be a part of the text of a filter."""
 
@@ -57,6 +60,27 @@ def streamed_mask(evaluator: Evaluator, condition: ir.Condition, var: str, data:
         table = MemoryTable(dict(zip(names, batch.columns, strict=False)), batch.num_rows)
         passing[rows] = evaluator.mask(condition, BindingTable(batch.num_rows, {var: Binding(table)}))
     return passing
+
+
+def batches_of(expr: ir.Expr, bindings: BindingTable) -> Iterator[BindingTable] | None:
+    """Return the rows in batches if they are too large to evaluate an expression for all of them at once; else None.
+
+    Columns that do not fit the cache are read for one batch at a time.
+    """
+    tables = {var: bound.data for var, bound in bindings.bound.items() if isinstance(bound.data, TableData)}
+    streaming = {var for var, data in tables.items() if data.may_stream}
+    if not streaming:
+        return None
+    size = 0
+    parts = [*ir.walk(expr)]
+    for var, name in {(part.var, part.name) for part in parts if isinstance(part, ir.Prop)}:
+        if var in streaming and tables[var].has_column(name) and tables[var].streams(name):
+            size += tables[var].column_bytes(name) // max(tables[var].row_count, 1)
+    if size * bindings.count <= _BATCH_BYTES or not all(isinstance(part, _BY_ROW) for part in parts):
+        return None
+    at_once = max(1, _BATCH_BYTES // size)
+    starts = range(0, bindings.count, at_once)
+    return (bindings.take(np.arange(start, min(start + at_once, bindings.count)), unique=True) for start in starts)
 
 
 def _sql(condition: ir.Condition, evaluator: Evaluator) -> str | None:

@@ -581,12 +581,14 @@ def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
         budget = data.cache.memory
         write_index(data.stream(name, fragments), writer, None if budget is None else budget.build_bytes)
 
+    constants = tuning.current
     return SegmentBuilder(
         WORDS,
-        tuning.current.postings_disk_rows_min,
+        constants.long_texts_disk_rows_min if data.has_long_values else constants.postings_disk_rows_min,
         lambda fragments: build_inverted_index(data.stream(name, fragments)),
         write,
         _read_index,
+        constants.long_texts_disk_rows_min if data.has_long_values else None,
     )
 
 

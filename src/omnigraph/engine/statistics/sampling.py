@@ -116,7 +116,7 @@ def is_readable(table: TableData, name: str, rows: int) -> bool:
     if rows > _SCAN_FACTOR * rows_max(type_):
         return False
     size = table.stored_bytes * rows / max(table.row_count, 1)
-    return is_plain(type_) or size <= tuning.current.statistics_scan_bytes_max
+    return is_plain(type_) or (size <= tuning.current.statistics_scan_bytes_max and not table.has_long_values)
 
 
 def _bounded(read: Callable[[Numbers], pa.Array], rows: int, type_: pa.DataType) -> pa.Array:

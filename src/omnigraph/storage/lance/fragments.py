@@ -142,7 +142,7 @@ def read_fragment(
             columns=list(columns),
             fragments=[fragment],
             filter=filter,
-            batch_size=batch_size,
+            batch_size=table.limit_batch(batch_size, columns),
             blob_handling=table.blob_handling(columns),
         )
         yield from checked(scanner.to_batches())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +33,14 @@ PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENT_ROWS = 262_144
 """Maximum number of rows of a fragment. Replacing one row rewrites the row ids of its whole fragment."""
 
+
+class BatchSize(TypedDict):
+    """The limits of the batches of a scan."""
+
+    batch_size: int
+    batch_size_bytes: int
+
+
 FragmentKey = tuple[str, int, str]
 """Identifies the rows of a fragment: its files, their number of rows, and its deletion file."""
 
@@ -50,8 +58,10 @@ DETACHED = 2**63
 _TAKE_ROWS = 10_000
 _BATCH_ROWS = 8_192
 _BATCH_BYTES = 64 * 1024 * 1024
-_COMPRESSION = 8
-"""Assumed ratio of the size of a text in memory to its size on disk."""
+_SAMPLE_ROWS = 16
+_COMPRESSION, _COMPRESSION_OF_LONG = 16, 1_024
+"""Largest assumed ratio of the size of a value in memory to its size on disk, and of a long one."""
+_LONG_VALUE_BYTES = 1_024
 OFFSET = "_rowoffset"
 """Column of Lance: the row number, the position among the live rows of the version."""
 _KEPT_MAX = 4_096
@@ -81,6 +91,8 @@ class Table:
         self._located = _LocatedRows()
         self._known_ids: set[str] = set()
         """Ids that were found to exist."""
+        self._mean_bytes: dict[str, int] = {}
+        """The mean size of the values of columns, from a sample."""
 
     @cached_property
     def transaction(self) -> str:
@@ -188,7 +200,7 @@ class Table:
                 chosen = [every[number] for number in fragments]
                 wanted = [*columns] if columns is not None else self.schema.names
                 scanner = self.dataset.scanner(
-                    columns=wanted, filter=filter, fragments=chosen, batch_size=self.batch_rows(wanted)
+                    columns=wanted, filter=filter, fragments=chosen, **self.batch(wanted, filter)
                 )
                 yield from checked(scanner.to_batches())
 
@@ -201,17 +213,51 @@ class Table:
             scanner = self.dataset.scanner(
                 columns=[*columns, OFFSET],
                 filter=filter,
-                batch_size=self.batch_rows([*columns, *_columns_in(filter, self.schema.names)]),
                 io_buffer_size=IO_BYTES,
+                **self.batch(columns, filter),
             )
             yield from checked(scanner.to_batches())
 
     def batch_rows(self, columns: Iterable[str]) -> int:
-        """Return how many rows of some columns a batch may have so that it needs about 64 MiB at most."""
-        mean = _COMPRESSION * self.stored_bytes // max(self.row_count, 1)
-        widths = (fixed_width(self.schema.field(name).type) for name in columns if name in self.schema.names)
-        width = sum(mean if one is None else one for one in widths)
+        """Return how many rows of some columns need about 64 MiB, from a sample."""
+        names = [name for name in columns if name in self.schema.names and name not in self.blobs]
+        missing = [name for name in names if name not in self._mean_bytes]
+        if missing and self.row_count:
+            numbers = sorted({self.row_count * at // _SAMPLE_ROWS for at in range(_SAMPLE_ROWS)})
+            sample = self.take(missing, pa.array(numbers, pa.int64()))
+            self._mean_bytes.update({name: int(sample[name].nbytes) // len(numbers) for name in missing})
+        width = sum(self._mean_bytes.get(name, 0) for name in names)
         return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(width, 1)))
+
+    def batch(self, columns: Iterable[str], filter: str | None = None) -> BatchSize:
+        """Return the size of the batches of a scan."""
+        used = [name for name in self.schema.names if filter is not None and f"`{name}`" in filter]
+        return {"batch_size": self.limit_batch(_BATCH_ROWS, [*columns, *used]), "batch_size_bytes": _BATCH_BYTES}
+
+    def limit_batch(self, rows: int, columns: Sequence[str]) -> int:
+        """Return the size of a batch of `rows` rows, less if their values are long.
+
+        Lance decodes so many rows at a time, whatever the limit in bytes is, and cannot decode 2 GiB of text at a time.
+        """
+        return min(rows, self.batch_rows(columns)) if self.has_long_values else rows
+
+    @cached_property
+    def has_long_values(self) -> bool:
+        """True if a row has more than a kibibyte on disk besides values of fixed size; reads nothing.
+
+        Long texts that repeat themselves are compressed the most, so the size on disk says little of that in memory.
+        """
+        return self.stored_bytes // max(self.row_count, 1) - self._fixed_width > _LONG_VALUE_BYTES
+
+    @cached_property
+    def largest_bytes(self) -> int:
+        """A size that all values in memory do not exceed, except with an unusual compression; reads nothing."""
+        ratio = _COMPRESSION_OF_LONG if self.has_long_values else _COMPRESSION
+        return self._fixed_width * self.row_count + ratio * self.stored_bytes
+
+    @cached_property
+    def _fixed_width(self) -> int:
+        return sum(fixed_width(field.type) or 0 for field in self.schema)
 
     def stream(
         self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS, fragments: Sequence[int] | None = None
@@ -227,7 +273,7 @@ class Table:
             scanner = self.dataset.scanner(
                 columns=[*columns],
                 fragments=None if every is None or fragments is None else [every[number] for number in fragments],
-                batch_size=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
+                batch_size=_BLOB_ROWS if self.blobs.intersection(columns) else self.limit_batch(batch_rows, columns),
                 batch_size_bytes=_STREAM_BYTES,
                 batch_readahead=2,
                 fragment_readahead=1,
@@ -250,7 +296,7 @@ class Table:
                 fragments=[chosen],
                 with_row_id=bool(gone),
                 include_deleted_rows=bool(gone),
-                batch_size=self.batch_rows(columns),
+                **self.batch(columns),
             )
             return scanner.to_table().select([*columns])
 
@@ -260,7 +306,7 @@ class Table:
             return
         with self.reading():
             chosen = self._fragments(fragments)
-            rows = self.dataset.scanner([*columns], fragments=chosen, batch_size=self.batch_rows(columns)).to_table()
+            rows = self.dataset.scanner([*columns], fragments=chosen, **self.batch(columns)).to_table()
         start = 0
         for position in fragments:
             count = self.fragments[position][1]
@@ -276,7 +322,7 @@ class Table:
                 fragments=chosen,
                 with_row_id=True,
                 include_deleted_rows=True,
-                batch_size=self.batch_rows([name]),
+                **self.batch([name]),
             )
             return one_array(scanner.to_table()[name])
 
@@ -326,9 +372,7 @@ class Table:
             fragments = self.dataset.get_fragments()[first_fragment:]
             if not fragments:
                 return self.schema.empty_table().select(list(columns))
-            scanner = self.dataset.scanner(
-                columns=list(columns), fragments=fragments, batch_size=self.batch_rows(columns)
-            )
+            scanner = self.dataset.scanner(columns=list(columns), fragments=fragments, **self.batch(columns))
             return scanner.to_table()
 
     def read_file(self, name: str) -> bytes:
@@ -417,8 +461,8 @@ class Table:
             filter=filter,
             limit=limit,
             fragments=fragments,
-            batch_size=self.batch_rows(wanted),
             blob_handling=self.blob_handling(wanted),
+            **self.batch(wanted, filter),
         )
 
     def blob_handling(self, columns: Iterable[str]) -> Literal["all_binary"] | None:
@@ -558,11 +602,6 @@ def stored_field(field: pa.Field) -> pa.Field:
 
 def _is_blob(field: pa.Field) -> bool:
     return isinstance(field.type, pa.BaseExtensionType) or (field.metadata or {}).get(b"lance-encoding:blob") == b"true"
-
-
-def _columns_in(filter: str | None, names: Iterable[str]) -> list[str]:
-    """Return the columns that an SQL filter mentions; names are quoted by backticks."""
-    return [name for name in names if filter is not None and f"`{name}`" in filter]
 
 
 def sql_text(text: str) -> str:

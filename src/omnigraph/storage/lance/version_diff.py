@@ -128,6 +128,7 @@ class StoredRows:
             filter=filter,
             blob_handling=self.table.blob_handling(columns),
             io_buffer_size=IO_BYTES,
+            **self.table.batch(columns, filter),
         )
 
     def _scan_rows(

@@ -182,3 +182,45 @@ def test_types_without_rows_are_not_read(graph):
         shown = str(omnigraph.open(graph.uri).profile(text))
     assert "1 rows of" in shown
     assert " 0 rows of" not in shown
+
+
+def long_texts(count: int) -> list[str]:
+    """Return texts of about a megabyte that are small on disk."""
+    words = " ".join(f"{number * 7919 % 10_007:x}x" for number in range(2_000))
+    return [f"{number % 7} " + f"{number} {words}. " * 80 for number in range(count)]
+
+
+def test_long_texts_that_repeat_themselves_are_not_taken_for_small_ones(tmp_path):
+    texts = long_texts(100)
+    graph = omnigraph.init(tmp_path / "graph", "node D { key: String @key  text: String }", sync=False)
+    graph.load({"D": pa.table({"key": [f"d{number}" for number in range(100)], "text": texts})}, mode="append")
+    table = graph.snapshot().table("node:D")
+    decoded = sum(map(len, texts))
+    assert table.stored_bytes * 20 < decoded <= table.largest_bytes
+    sizes = [batch.num_rows for batch in table.batches(["text"])]
+    assert sum(sizes) == 100
+    assert max(sizes) * decoded < 100 * 70e6
+    assert table.batch_rows(["text"]) * decoded < 100 * 70e6
+    found = DataCache(bytes_max=decoded // 2).table(table)
+    assert found.take("text", np.array([7])).to_pylist() == [texts[7]]
+    assert found.streams("text")
+    assert not in_memory(found, "text")
+
+
+def test_expressions_of_long_texts_are_evaluated_in_batches(tmp_path):
+    texts = long_texts(100)
+    keys = [f"d{number}" for number in range(100)]
+    graph = omnigraph.init(tmp_path / "graph", "node D { key: String @key  text: String @index }", sync=False)
+    graph.load({"D": pa.table({"key": keys, "text": texts})}, mode="append")
+    graph.optimize()
+    assert any((tmp_path / "graph" / "__cache").glob("*/about.json")), "the index of few long texts is kept"
+    graph = omnigraph.open(graph.uri, memory="128MiB")
+    equal = graph.query("match { $d: D  $e: D  $d.key = $e.key  $d.text = $e.text } return { count($d) as n }")
+    assert equal.to_rows() == [{"n": 100}]
+    longest = graph.query("match { $d: D } return { max(length($d.text)) as n }")
+    assert longest.to_rows() == [{"n": max(map(len, texts))}]
+    first = graph.query("match { $d: D } return { $d.key } order { $d.text, $d.key } limit 2")
+    assert first.to_rows() == [{"d.key": "d0"}, {"d.key": "d14"}]
+    found = graph.query('match { $d: D  search($d.text, "99") } return { count($d) as n }')
+    assert found.to_rows() == [{"n": 1}]
+    assert graph.query('match { $d: D  $d.text starts_with "6 " } return { count($d) as n }').to_rows() == [{"n": 14}]
