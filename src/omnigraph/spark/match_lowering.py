@@ -12,7 +12,7 @@ from omnigraph.spark.arrow_udfs import FrameColumn
 from omnigraph.spark.bindings import ID, NODES, Bindings, all_of
 from omnigraph.spark.hops import HopRange, Node, Pairs, edge_pairs, reachable_pairs, same
 from omnigraph.spark.lowering_context import LoweringContext
-from omnigraph.spark.node_tables import edge_table, node_table
+from omnigraph.spark.node_tables import entity_table, node_table
 from omnigraph.spark.path_columns import bind_paths
 from omnigraph.spark.path_search import PathSearch, node_struct
 from omnigraph.spark.rank_values import TextScore
@@ -109,7 +109,7 @@ class MatchLowering:
         assert rows.frame is not None
         context, f = self._context, self._f
         props = [*context.needed(op.edge_var), "src", "dst"]
-        edges, columns = edge_table(context, TableKey.edge(op.edge_type), op.edge_var, op.edge_filters, props)
+        edges, columns = entity_table(context, TableKey.edge(op.edge_type), op.edge_var, op.edge_filters, props)
         if op.max_hops < op.min_hops:
             edges = edges.limit(0)
         typed = op.src_type is not None

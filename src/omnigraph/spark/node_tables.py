@@ -31,7 +31,7 @@ def node_table(
     The nodes of a union are those of its members, each with the name of its type.
     """
     if not context.is_union(type_name):
-        return edge_table(context, TableKey.node(type_name), var, filters, props)
+        return entity_table(context, TableKey.node(type_name), var, filters, props)
     wanted, ranks = _named(context, [prop for prop in props if prop != ir.TYPE])
     type_column = context.new_name()
     frames = []
@@ -53,7 +53,7 @@ def node_table(
     return reduce(lambda one, other: one.unionByName(other), frames), columns
 
 
-def edge_table(
+def entity_table(
     context: LoweringContext, key: str, var: str, filters: tuple[ir.Condition, ...], props: Iterable[str]
 ) -> tuple[DataFrame, Columns]:
     """Scan one table: the entities of a variable that satisfy its own predicates, with the given columns."""

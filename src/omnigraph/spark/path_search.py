@@ -50,6 +50,15 @@ class _Edges:
     weight: str
 
 
+@dataclass(frozen=True)
+class _EdgesLeft:
+    """Nodes and their distances to the nearest permitted end of a step."""
+
+    frame: DataFrame
+    node: str
+    distance: str
+
+
 def node_struct(context: LoweringContext, rows: Bindings, var: str) -> Any:
     """Return the node of a variable as a struct of its id and type."""
     f = context.f
@@ -141,10 +150,14 @@ class PathSearch:
         several = step.max_hops > 1
         followed = actions.checkpoint(edges.frame) if several else edges.frame
         allowed = self._candidates(step)
+        left = self._edges_left(frame, step, _Edges(followed, *_names(edges)), allowed)
         kept = [name for name in frame.columns if name not in (self._nodes, self._edges)]
         found: DataFrame | None = None
         for hops in range(1, step.max_hops + 1):
             joined = frame.join(followed, f.element_at(self._nodes, -1) == f.col(edges.near))
+            if left is not None:
+                near_end = left.frame.filter(f.col(left.distance) <= step.max_hops - hops)
+                joined = joined.join(near_end, f.col(edges.far) == f.col(left.node), "left_semi")
             frame = joined.filter(~f.array_contains(self._nodes, f.col(edges.far))).select(
                 *kept,
                 f.array_append(self._nodes, f.col(edges.far)).alias(self._nodes),
@@ -158,6 +171,32 @@ class PathSearch:
             if several and actions.is_empty(frame):
                 break
         return frame.limit(0) if found is None else found
+
+    def _edges_left(
+        self, frame: DataFrame, step: ir.PathStep, edges: _Edges, allowed: tuple[DataFrame, str] | None
+    ) -> _EdgesLeft | None:
+        """Return the nodes from which a permitted end can be reached, with their distance; None if all ends are.
+
+        A path that cannot reach an end with its remaining edges is not followed.
+        """
+        if step.max_hops <= 1 or (allowed is None and not step.dst_bound):
+            return None
+        f, actions = self._f, self._context.actions
+        node, distance = self._context.new_name(), self._context.new_name()
+        if step.dst_bound:
+            ends = frame.select(f.col(self._bound[step.dst_var]).alias(node)).distinct()
+        else:
+            assert allowed is not None
+            ends = allowed[0].select(f.col(allowed[1]).alias(node))
+        reached = frontier = actions.checkpoint(ends.withColumn(distance, f.lit(0)))
+        for hops in range(1, step.max_hops):
+            stepped = edges.frame.join(frontier, f.col(edges.far) == f.col(node), "left_semi")
+            new = stepped.select(f.col(edges.near).alias(node)).distinct().join(reached, node, "left_anti")
+            frontier = actions.checkpoint(new.withColumn(distance, f.lit(hops)))
+            if actions.is_empty(frontier):
+                break
+            reached = reached.unionAll(frontier)
+        return _EdgesLeft(reached, node, distance)
 
     def _candidates(self, step: ir.PathStep) -> tuple[DataFrame, str] | None:
         """Return the nodes that a step may end at, if conditions restrict them; else None."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -92,11 +92,7 @@ class RankedPlan:
 
     plan: ir.QueryIR
     ranking: Ranking | None = None
-    ranks: tuple[ir.Nearest | ir.Bm25, ...] = field(default=())
-
-    def name(self, rank: ir.Nearest | ir.Bm25) -> str:
-        """Return the property that holds the values of a rank."""
-        return rank_column(self.ranks.index(rank))
+    ranks: tuple[ir.Nearest | ir.Bm25, ...] = ()
 
 
 def rank_column(number: int) -> str:
