@@ -27,6 +27,10 @@ SEED = 20_261_116
 NOW = 1_750_000_000_123_456
 
 
+class NothingToAsk(Exception):
+    """So little is visible that the generator finds no property to ask for."""
+
+
 class Disagreement(AssertionError):
     """A read under rules differs from the projected graph."""
 
@@ -34,7 +38,10 @@ class Disagreement(AssertionError):
 def ask(subject: Subject, random: Random, rules: Rules, point: Point) -> str | None:
     """Run a generated read under the rules; return the difference to the oracle on the projected world, or None."""
     world = projected(point.world, rules)
-    asked = ReadGenerator(random, world.catalog, subject.values).query()
+    try:
+        asked = ReadGenerator(random, world.catalog, subject.values).query()
+    except IndexError:
+        raise NothingToAsk from None
     tree = parse_queries(asked.text).queries[0]
     subject.clock.at = NOW
     result: Result | None = None
@@ -121,7 +128,7 @@ def check(root: Path, seed: int, questions: int, *, stored: bool = True) -> None
         try:
             # Several reads under the same rules use what the first one judged.
             wrong = next(filter(None, (ask(subject, Random(state + at), rules, point) for at in range(2))), None)
-        except CompileError:
+        except (CompileError, NothingToAsk):
             refused += 1
             continue
         if wrong is not None:

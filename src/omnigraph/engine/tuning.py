@@ -76,6 +76,8 @@ class Tuning:
     """Run time of the fallbacks after which a process that cannot keep compiled kernels compiles them for itself."""
     vector_fallback_s: float = 0.4e-9
     """Run time of the fallback of a vector comparison per element."""
+    masked_sum_fallback_s: float = 1.5e-9
+    """Seconds per value of the numpy fallback of a sum over a mask."""
     cycle_fallback_s: float = 8e-9
     """Run time of the fallback of a cycle count per step."""
 

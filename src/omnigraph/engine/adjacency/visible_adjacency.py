@@ -9,7 +9,6 @@ under the digest of the visible edges.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,7 +46,12 @@ class VisibleAdjacency:
         self.edges = edges
         self._tables = (sources, targets)
         # The row numbers of the ends are those of the versions of the node tables.
-        self._of = ":".join(f"{table.key[0]}@{table.key[1]}" for table in self._tables)
+        of = ":".join(f"{table.key[0]}@{table.key[1]}" for table in self._tables)
+        self._names = {
+            (kind, direction): f"visible {kind}:{direction}:{of}"
+            for kind in ("csr", "linked", "loops", "edge_rows")
+            for direction in ("out", "in", "both")
+        }
 
     @property
     def node_tables(self) -> tuple[StoredTable, StoredTable]:
@@ -109,7 +113,7 @@ class VisibleAdjacency:
         return self.base.ends()
 
     def _name(self, kind: str, direction: Direction) -> str:
-        return f"visible {kind}:{direction}:{self._of}"
+        return self._names[kind, direction]
 
     @property
     def _many(self) -> int:
@@ -161,15 +165,16 @@ TypedAdjacency = EdgeAdjacency | VisibleAdjacency
 """The adjacency of one edge type, in full or as an actor sees it."""
 
 
-@dataclass(frozen=True)
 class _VisibleEnds:
-    """Neighbours of visible nodes, of which those that are visible."""
+    """Neighbours of visible nodes, of which those that are visible; `table` is the table of the far ends."""
 
-    base: AnyCsr
-    table: StoredTable
-    """The table of the far ends."""
-    many: int
-    complete: Callable[[], Csr]
+    __slots__ = ("base", "complete", "many", "table")
+
+    def __init__(self, base: AnyCsr, table: StoredTable, many: int, complete: Callable[[], Csr]) -> None:
+        self.base = base
+        self.table = table
+        self.many = many
+        self.complete = complete
 
     @property
     def count(self) -> int:
@@ -214,16 +219,20 @@ class _VisibleEnds:
         return len(sources) > self.many or (len(sources) > 1 and int(self.base.degrees(sources).sum()) > self.many)
 
 
-@dataclass(frozen=True)
 class _VisibleEdges:
     """Neighbours of visible nodes that visible edges lead to."""
 
-    rows: IncidentRows
-    edges: VisibleTable
-    count: int
-    """The number of nodes."""
-    many: int
-    complete: Callable[[], Csr]
+    __slots__ = ("complete", "count", "edges", "many", "rows")
+
+    def __init__(
+        self, rows: IncidentRows, edges: VisibleTable, count: int, many: int, complete: Callable[[], Csr]
+    ) -> None:
+        self.rows = rows
+        self.edges = edges
+        self.count = count
+        """The number of nodes."""
+        self.many = many
+        self.complete = complete
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers]:
         """Return the neighbours of each source: (position in `sources`, neighbour)."""
@@ -262,14 +271,16 @@ class _VisibleEdges:
         return len(sources) > self.many or int(self.rows.degrees(sources).sum()) > self.many
 
 
-@dataclass(frozen=True)
 class _VisibleRows:
     """The visible incident edges of visible nodes."""
 
-    rows: IncidentRows
-    edges: VisibleTable
-    many: int
-    complete: Callable[[], EdgeRows]
+    __slots__ = ("complete", "edges", "many", "rows")
+
+    def __init__(self, rows: IncidentRows, edges: VisibleTable, many: int, complete: Callable[[], EdgeRows]) -> None:
+        self.rows = rows
+        self.edges = edges
+        self.many = many
+        self.complete = complete
 
     def expand(self, sources: Numbers, room: Room = unbounded) -> tuple[Numbers, Numbers, Numbers]:
         """Return the edges of each source: (position in `sources`, edge row, neighbour)."""

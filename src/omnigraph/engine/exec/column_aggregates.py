@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache.column_access import is_numeric
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.table_cache import Mask
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.cancellation import checkpoint
+from omnigraph.engine.exec.integer_sums import sum_of, within_range
 from omnigraph.engine.exec.reducers import reduce_numbers
 from omnigraph.query.aggregates import AggregateFunction
 
@@ -43,6 +45,8 @@ def column_aggregate(function: AggregateFunction, bound: Binding, name: str) -> 
             found = _extreme(values, passing, largest=function == "max") if count else None
             # Arrow orders NaN, numpy does not.
             return None if found is not None and found != found else pa.array([found], column.type)
+        case "sum" if passing is not None and count and values.dtype == np.int64:
+            return pa.array([_masked_sum(values, passing, count)], pa.int64())
         case numeric:
             return reduce_numbers(numeric, _selected(values, passing, count), None, None, 1)
 
@@ -73,6 +77,20 @@ def _selected(values: Values, passing: Mask | None, count: int) -> Values:
         begin, end = end, end + len(rows)
         np.take(values[start : start + _BLOCK], rows, out=selected[begin:end], mode="clip")
     return selected
+
+
+def _masked_sum(values: Values, passing: Mask, count: int) -> int:
+    """Return the exact sum of the values that a mask selects."""
+    loops = kernels.find("masked_sums", len(values) * tuning.current.masked_sum_fallback_s)
+    if loops is None:
+        with kernels.timed_fallback():
+            return sum_of(_selected(values, passing, count), "I64")
+    total = 0
+    for start in range(0, len(values), tuning.current.batch_values):
+        checkpoint()
+        some = slice(start, start + tuning.current.batch_values)
+        total += loops.masked_sum(values[some], passing[some])
+    return within_range(total, "I64")
 
 
 def _extreme(values: Values, passing: Mask | None, *, largest: bool) -> Any:

@@ -42,7 +42,7 @@ def sum_of(values: Values, type_: str) -> int:
         return int(values.sum())
     # Neither half of the digits can exceed 64 bits.
     high, low = values >> np.asarray(32, values.dtype), values & np.asarray(0xFFFF_FFFF, values.dtype)
-    return _within((int(high.sum()) << 32) + int(low.sum()), type_)
+    return within_range((int(high.sum()) << 32) + int(low.sum()), type_)
 
 
 def sums_of(values: Values, groups: Numbers | None, weight: Numbers | None, count: int, type_: str) -> Values:
@@ -89,10 +89,11 @@ def _by_digits(values: Values, groups: Numbers, weight: Numbers | None, count: i
 
 
 def _column(totals: list[int], type_: str) -> Values:
-    return np.array([_within(total, type_) for total in totals], _dtype(type_))
+    return np.array([within_range(total, type_) for total in totals], _dtype(type_))
 
 
-def _within(total: int, type_: str) -> int:
+def within_range(total: int, type_: str) -> int:
+    """Return a sum; raise `overflow` if it is outside the range of its type."""
     low, high = INTEGER_RANGES["U64" if type_ == "U64" else "I64"]
     if not low <= total <= high:
         raise overflow(type_)

@@ -29,7 +29,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.user_folder import make_folder
 from omnigraph.engine.kernels import object_cache
 
-_SUBJECTS = ("bfs_kernels", "bm25", "postings", "vectors")
+_SUBJECTS = ("bfs_kernels", "bm25", "masked_sums", "postings", "vectors")
 
 _log = logging.getLogger(__name__)
 

@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels, tuning
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.segments import SegmentView
+from omnigraph.engine.exec.binding_table import Binding
+from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.engine.search.inverted_index import TextIndex, build_inverted_index
 from omnigraph.engine.search.vector_scan import VectorQuery
+from omnigraph.errors import InputError
 from support.writes import new_graph, node
 
 
@@ -187,3 +191,23 @@ def test_single_query_does_not_import_numba(tmp_path):
         "assert len(g.query(q)) == 3; assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script, graph.uri], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_masked_sums_are_exact(kernel_loader, tune, compiled):
+    if compiled:
+        assert kernels.load()
+    tune(batch_values=7)
+    random = np.random.default_rng(5)
+    for size, low, high in ((0, 0, 1), (1, -9, 9), (100, -(2**62), 2**62), (1_000, 0, 2**63 - 1), (33, -(2**63), 0)):
+        values = random.integers(low, high, size)
+        mask = random.random(size) < 0.6
+        exact = sum(map(int, values[mask]))
+        bound = Binding(MemoryTable({"v": pa.array(values)}, size), mask=mask)
+        if not mask.any():
+            assert column_aggregate("sum", bound, "v").to_pylist() == [None]
+        elif -(2**63) <= exact < 2**63:
+            assert column_aggregate("sum", bound, "v").to_pylist() == [exact]
+        else:
+            with pytest.raises(InputError, match="overflows"):
+                column_aggregate("sum", bound, "v")

@@ -14,12 +14,12 @@ import pytest
 
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import user_folder
-from omnigraph.engine.kernels import bfs_kernels, bm25, native_library, object_cache, postings, vectors
+from omnigraph.engine.kernels import bfs_kernels, bm25, masked_sums, native_library, object_cache, postings, vectors
 from omnigraph.engine.kernels.addresses import address_of
 from omnigraph.engine.kernels.native_library import Unusable, load_object
 from omnigraph.engine.search.posting_lists import PADDING, encode_lists
 
-LOOPS = {**bfs_kernels.LOOPS, **bm25.LOOPS, **postings.LOOPS, **vectors.LOOPS}
+LOOPS = {**bfs_kernels.LOOPS, **bm25.LOOPS, **masked_sums.LOOPS, **postings.LOOPS, **vectors.LOOPS}
 
 
 @pytest.fixture(scope="module")
