@@ -65,7 +65,7 @@ def test_a_policy_is_a_file_or_compiled(uri, tmp_path):
 
 
 def test_an_invalid_policy_opens_nothing(uri, tmp_path):
-    (tmp_path / "policy.yaml").write_text("version: 2")
+    (tmp_path / "policy.yaml").write_text("version: 3")
     with pytest.raises(PolicyInvalid):
         og.open(uri, policy=tmp_path / "policy.yaml", actor="act-visitor")
     with pytest.raises(InputError, match="there is no file"):

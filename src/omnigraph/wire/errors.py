@@ -341,6 +341,11 @@ def error_code(error: OmniGraphError) -> ErrorCode:
     return next(_CODES[cls] for cls in type(error).__mro__ if cls in _CODES)
 
 
+def _public_class(error: OmniGraphError) -> type[OmniGraphError]:
+    """Return the class of an error that clients know: its own, or the next one that `omnigraph.errors` defines."""
+    return next(cls for cls in type(error).__mro__ if cls.__module__ == OmniGraphError.__module__)
+
+
 def error_document(error: OmniGraphError, *, typed: bool = False) -> ErrorDocument:
     """Return the error object with every field of the error; `decode_error` is its inverse.
 
@@ -348,7 +353,8 @@ def error_document(error: OmniGraphError, *, typed: bool = False) -> ErrorDocume
     """
     value = typed_value if typed else json_value
     members = _common_members(error, None)
-    members["class"] = type(error).__name__
+    cls = _public_class(error)
+    members["class"] = cls.__name__
     if isinstance(error.hint, Hint):
         members["hints"] = _hints(error.hint)
     if error.idempotency_key is not None:
@@ -359,8 +365,8 @@ def error_document(error: OmniGraphError, *, typed: bool = False) -> ErrorDocume
         members["merge_conflicts"] = [
             {**_conflict(conflict, typed=typed), "resolutions": conflict.resolutions} for conflict in error.conflicts
         ]
-    if type(error) in _PARTICULARS:
-        member, kind = _PARTICULARS[type(error)]
+    if cls in _PARTICULARS:
+        member, kind = _PARTICULARS[cls]
         members[member] = _particulars(error, kind, value)
     return ErrorDocument.of(members)
 

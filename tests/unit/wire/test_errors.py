@@ -124,6 +124,17 @@ def test_decoding_restores_class_and_fields(cls: type[OmniGraphError], *, typed:
         assert found.render("cli") == error.render("cli")
 
 
+def test_a_subclass_outside_the_error_module_is_sent_as_its_public_class() -> None:
+    class Narrow(errors.LimitReached):
+        pass
+
+    document = error_document(Narrow("too many", resource="rows", limit=10, actual=11))
+    assert document.class_ == "LimitReached"
+    restored = decode_error(document)
+    assert isinstance(restored, errors.LimitReached)
+    assert (restored.resource, restored.limit, restored.actual) == ("rows", 10, 11)
+
+
 def test_conflicts_of_a_merge_keep_their_fields() -> None:
     row = {"id": "Ana", "born": date(2000, 1, 2), "big": 2**60, "raw": b"x"}
     conflicts = [
