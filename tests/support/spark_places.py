@@ -24,6 +24,17 @@ FRIENDS = """query friends() {
     order { n desc }
     limit 3
 }"""
+PATHS = """query paths() {
+    match { $a: Person { name: "p1" }  $p: shortest { $a knows{1,4} $b }  $x -> $y in $p }
+    return { $b.name, nodes($p, name) as people, count($x) as steps }
+    order { $b.name }
+}"""
+FOUND = """query found() {
+    match { $a: Person  $a knows $b }
+    return { $a.name, $b.name as friend, why() as why }
+    order { rrf(bm25($a.name, "p1 p2"), bm25($a.name, "p2 p7")) }
+    limit 3
+}"""
 
 
 def exercise(spark: Any, folder: Path) -> dict[str, Any]:
@@ -49,8 +60,9 @@ def exercise(spark: Any, folder: Path) -> dict[str, Any]:
     except Exception as error:
         refused = "p2" if "'p2" in str(error) else str(error)
 
-    query = graph.query(FRIENDS, engine="spark", spark=spark).to_rows()
-    assert query == graph.query(FRIENDS).to_rows()
+    query, *others = (graph.query(text, engine="spark", spark=spark).to_rows() for text in (FRIENDS, PATHS, FOUND))
+    assert [query, *others] == [graph.query(text, engine="memory").to_rows() for text in (FRIENDS, PATHS, FOUND)]
+    assert all(others)
     here, there = graph.analyze("degrees"), graph.analyze("degrees", engine="spark", spark=spark)
     assert here.stats == there.stats
     graph.export(folder / "out", format="parquet", partitioned=True, spark=spark)
