@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from omnigraph.graph import Graph
+from omnigraph.graph_open import init
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility, project_catalog
 from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 from omnigraph.types import PropertyType
 from support.oracle.model import Props, World
+from support.random_reads.graphs import Declared, Subject, schema_text
 from support.random_reads.values import POOLS, stored
 
 Truth = bool | None
@@ -108,6 +111,46 @@ def _values(type_: NodeType | EdgeType, whole: Mapping[str, Any], row: Props, ru
             elif not rule.passes(whole, type_):
                 values[name] = None
     return values
+
+
+def projected_copy(root: Path, subject: Subject, rules: Rules) -> Graph:
+    """A second graph that holds only what is visible of the head of main."""
+    world = projected(subject.heads["main"], rules)
+    copy = init(root, _projected_schema(subject, world.catalog), sync=False, environ={})
+    records = []
+    for record in subject.graph.export():
+        kind, name = ("nodes", record["type"]) if "type" in record else ("edges", record["edge"])
+        row = getattr(world, kind).get(name, {}).get(record["data"]["id"])
+        if row is not None:
+            own = world.catalog.nodes[name] if kind == "nodes" else world.catalog.edges[name]
+            values = {p: record["data"][p] if row[p] is not None else None for p in own.properties}
+            records.append({**record, "data": {"id": record["data"]["id"], **values}})
+    copy.load(records, mode="append")
+    return copy
+
+
+def _projected_schema(subject: Subject, catalog: Catalog) -> str:
+    """The declarations of what is visible; masked properties are nullable."""
+    schema: Declared = {}
+    for head, body in subject.schema.items():
+        kind, name = head.split()[:2]
+        types = {"node": catalog.nodes, "edge": catalog.edges, "interface": catalog.interfaces}[kind]
+        if name.rstrip(":") in types:
+            properties = types[name.rstrip(":")].properties
+            lines = "\n".join(body).split("\n")
+            schema[head] = [new for line in lines if (new := _projected_line(line.strip(), properties)) is not None]
+    return schema_text(schema)
+
+
+def _projected_line(line: str, properties: Mapping[str, Property]) -> str | None:
+    name, _, rest = line.partition(":")
+    if line.startswith("@"):
+        return line
+    if name not in properties:
+        return None
+    type_, *more = rest.split(" @")
+    masked = properties[name].type.nullable and not type_.endswith("?")
+    return f"{name}:{' @'.join([type_ + '?' if masked else type_, *more])}"
 
 
 # -- random rules --------------------------------------------------------------------------------

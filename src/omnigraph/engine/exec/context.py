@@ -158,7 +158,7 @@ class ExecutionContext:
     def type_table(self, key: str) -> StoredTable:
         """Return the table of one type, or what is visible of it."""
         found = self.table(key)
-        assert isinstance(found, TableData | VisibleTable), key
+        assert isinstance(found, (TableData, VisibleTable)), key
         return found
 
     def _open(self, key: str) -> ColumnSource:
