@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.exec import context
 from omnigraph.errors import CompileError, Denied, InputError, NotFound, PageCursorRejected, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
@@ -131,6 +132,21 @@ def test_two_visibilities_share_nothing(graph):
         assert [row["name"] for row in rows(seen(graph), text)] == ["a", "b", "c"]
         assert [row["name"] for row in rows(seen(graph, OTHER), text)] == ["x"]
         assert [row["name"] for row in rows(graph, text)] == ["a", "b", "c", "x"]
+
+
+def test_many_visibilities_stay_within_the_cache(tmp_path):
+    graph = init(tmp_path / "graph", "node Note { number: I64 @key }", sync=False, environ={})
+    graph.load([{"type": "Note", "data": {"number": number}} for number in range(3_000)], mode="append")
+    cache = graph._context.cache
+    cache.bytes_max = 200_000
+    number = PropertyType("I64")
+    for last in range(400):
+        below = ir.Compare("<", ir.Prop(ROW, "number", number), ir.Const(last, number))
+        found = rows(seen(graph, Visibility({"node:Note": below})), "match { $n: Note } return { count($n) as n }")
+        assert found == [{"n": last}]
+        assert cache.bytes <= cache.bytes_max
+    (opened,) = cache.snapshots.values()
+    assert len(opened.views) <= context._VIEWS_MAX
 
 
 def test_rows_move_in_and_out_of_sight(graph):
