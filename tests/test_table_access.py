@@ -22,7 +22,7 @@ WRITES = {
     "operations/migrate.py",
     "versioning/write/transaction.py",
 }
-"""Modules of writes, which refuse a visibility."""
+"""Modules of writes, which check a guard or refuse a visibility."""
 UPKEEP = {
     "operations/derived.py",
     "operations/store_statistics.py",

@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -32,6 +32,12 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import GeneratedKey
 from omnigraph.versioning.write.transaction import Transaction
 from omnigraph.versioning.write.write import write
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.row_guard import GuardedWrite
+    from omnigraph.query.visibility import Visibility
+    from omnigraph.query.write_guard import WriteGuard
+    from omnigraph.schema.catalog import Catalog
 
 COUNTS, ROWS = "affected", "returned"
 """Metadata keys of a commit with an idempotency key: its counts, and the name and returned rows of its query."""
@@ -116,22 +122,26 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     def prepare(transaction: Transaction) -> None:
         nonlocal done
         catalog = context.catalogs.of(transaction.snapshot)
-        plan = _plan(context, transaction.snapshot, query)
+        seen = None if request.guard is None else request.guard.visibility
+        plan = _plan(context, transaction.snapshot, query, seen)
         compiled = time.perf_counter()
         bound = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
         below = transaction.pending
         assert below is None or isinstance(below, WriteOverlay)
-        run = MutationRun(plan, catalog, WriteOverlay(transaction.snapshot, below), bound.values, services)
-        overlay = run.run()
+        overlay = WriteOverlay(transaction.snapshot, below)
+        guard = None if request.guard is None else _guarded(request.guard, catalog, overlay)
+        run = MutationRun(plan, catalog, overlay, bound.values, services, guard)
+        run.run()
         # A statement that deletes nodes deletes their edges.
-        context.catalogs.rules(transaction.snapshot).check(overlay.delta(cascaded=True))
+        context.catalogs.rules(transaction.snapshot).check(overlay.delta(cascaded=True, guard=guard))
         if observer is not None:
             observer.phase("run", compiled, time.perf_counter())
         transaction.record(overlay)
         embedding.record(transaction)
-        done = _Attempt(run.counts, run.returned(), plan.name, result_graph_of(plan), transaction.based_on)
+        visible = None if seen is None else context.catalogs.of(transaction.snapshot, seen)
+        done = _Attempt(run.counts, run.returned(visible), plan.name, result_graph_of(plan), transaction.based_on)
         if options.idempotency_key is not None:
             outcome.update(done.metadata(required=not generated))
 
@@ -153,11 +163,17 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
 
 
-def _plan(context: GraphContext, snapshot: Snapshot, query: QueryText) -> ir.MutationIR:
+def _guarded(guard: WriteGuard, catalog: Catalog, overlay: WriteOverlay) -> GuardedWrite:
+    from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
+
+    return GuardedWrite(guard, catalog, overlay)
+
+
+def _plan(context: GraphContext, snapshot: Snapshot, query: QueryText, visibility: Visibility | None) -> ir.MutationIR:
     """Return the plan of a mutation, compiled or reused, and report it."""
     observer = current()
     started = time.perf_counter()
-    plan = context.plans.get_mutation(snapshot, query)
+    plan = context.plans.get_mutation(snapshot, query, visibility)
     if observer is not None:
         observer.phase("compile", started, time.perf_counter())
         observer.planned(plan.name, lambda: plan_hash(plan), None)

@@ -198,9 +198,9 @@ class PlanCache:
             )
         return prepared
 
-    def get_mutation(self, snapshot: Snapshot, query: QueryText) -> ir.MutationIR:
+    def get_mutation(self, snapshot: Snapshot, query: QueryText, visibility: Visibility | None = None) -> ir.MutationIR:
         """Return the plan of a mutation; a read raises `InputError`."""
-        plan = self.get(snapshot, query)
+        plan = self.get(snapshot, query, visibility)
         if isinstance(plan, PreparedQuery):
             raise InputError(
                 f"query '{plan.plan.name}' reads and changes nothing",

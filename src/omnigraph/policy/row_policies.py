@@ -4,7 +4,8 @@
 strictly against the schema generated from the graph, and refuses what `rows` cannot translate. It answers
 
     condition    which rows of a type an actor may read or change
-    visibility   what an actor sees of a branch: all the engine knows of a policy
+    visibility   what an actor sees of a branch: all that reads know of a policy
+    write_guard  what an actor may change of a branch: all that writes know of a policy
     judge_row    the decision of Cedar on one row, with the rules that decided
 
 A type is fully visible if `rows.default` is `allow` and no rule that allows actions on rows names it. A property is
@@ -66,6 +67,7 @@ from omnigraph.policy.statements_cedar import (
 from omnigraph.policy.yaml_nodes import ProblemLog
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
+from omnigraph.query.write_guard import ROW_CHANGES, RowAction, WriteGuard
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean
 from omnigraph.values import read_json
@@ -209,6 +211,31 @@ class RowPolicies:
                 elif not shown:
                     properties[key, name] = None if otherwise == "hide" else ir.Const(False, ir.BOOL)
         return Visibility(rows, properties) if rows or properties else None
+
+    def write_guard(self, actor: PolicyActor, branch: str) -> WriteGuard | None:
+        """Return what an actor may change of a branch; None if it sees everything and may change everything."""
+        rows: dict[tuple[RowAction, str], ir.Condition | None] = {}
+        properties: dict[tuple[str, str], ir.Condition | None] = {}
+        for key in sorted(self._tables):
+            for action in ROW_CHANGES:
+                allowed = self.condition(actor, action, key, branch)
+                if allowed is not True:
+                    rows[action, key] = None if isinstance(allowed, bool) else allowed
+            for name in self._guarded[key]:
+                allowed = self.condition(actor, "property_write", key, branch, name)
+                if allowed is not True:
+                    properties[key, name] = None if isinstance(allowed, bool) else allowed
+        visibility = self.visibility(actor, branch)
+        if visibility is None and not rows and not properties:
+            return None
+        limited = [*rows, *(("property_write", key) for key, _ in properties)]
+        rules = {(action, key): self._rules_of(action, key) for action, key in limited}
+        return WriteGuard(visibility or Visibility(), rows, properties, rules)
+
+    def _rules_of(self, action: str, table_key: str) -> tuple[str, ...]:
+        """Return the rules that name an action and a table, without defaults."""
+        found = (self._rule_of[one] for one in self._by_scope.get((action, table_key), ()))
+        return tuple(dict.fromkeys(rule for rule in found if rule not in (ROWS_DEFAULT, PROPERTIES_DEFAULT)))
 
     def _facts(
         self, table: _Table, action: str, actor: PolicyActor | None, branch: str | None, name: str | None

@@ -7,11 +7,16 @@ rules.
 The order is fixed: values (`@range`, `@check`, enum) of nodes, then of edges; uniqueness of nodes; then for each edge
 type uniqueness, endpoints, cardinality. Within a rule, rows are reported in the order of the write. `check_delta` stops
 at the first violation; `violations` returns all.
+
+A write with a guard is first checked by the guard. Then the nodes of edges are checked before all other rules, so that
+a hidden node and a missing node have the same error. A violation that involves hidden rows or values names the rule
+only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -66,11 +71,16 @@ class RuleSet:
         self._rules = [
             (rule, frozenset(part.written for step in rule.steps for part in step)) for rule in rules_of(catalog)
         ]
+        self._guarded_rules = sorted(self._rules, key=lambda known: not known[0].is_endpoint)
 
     def violations(self, delta: Delta) -> Iterator[Violation]:
         """Yield all violations, in order."""
         changed = delta.tables.keys()
-        for rule, written in checked(self._rules):
+        rules = self._rules
+        if delta.guard is not None:
+            delta.guard.check(delta)
+            rules = self._guarded_rules
+        for rule, written in checked(rules):
             if not written.isdisjoint(changed):
                 yield from rule(delta)
 
@@ -107,9 +117,30 @@ def _row_check(type_: NodeType | EdgeType, look: Callable[[pa.Table], Iterator[V
     def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is not None and table.rows.num_rows:
-            yield from look(table.rows)
+            found = look(table.rows)
+            yield from found if delta.guard is None else (_concealed_value(type_, one, delta) for one in found)
 
     return RuleCheck(check, type_.table_key)
+
+
+def _concealed_value(type_: NodeType | EdgeType, violation: Violation, delta: Delta) -> Violation:
+    """Return a violation without the value if it is not visible."""
+    assert delta.guard is not None
+    assert violation.property is not None
+    assert violation.position is not None
+    row = delta.tables[type_.table_key].rows.slice(violation.position, 1)
+    if not delta.guard.conceals(delta, type_, row, (violation.property,)):
+        return violation
+    rule = "invalid enum value for" if violation.rule == "enum" else f"@{violation.rule} violation on"
+    return replace(violation, message=f"{rule} {_visible_place(type_, (violation.property,), delta)}")
+
+
+def _visible_place(type_: NodeType | EdgeType, columns: tuple[str, ...], delta: Delta) -> str:
+    """Return how a message refers to columns: by their names, or by the type if one of them is hidden."""
+    if delta.guard is not None and any(delta.guard.hides(type_, column) for column in columns):
+        return type_.name
+    where = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    return f"{type_.name}.{where}"
 
 
 def _range(type_: NodeType | EdgeType, range_: Range, rows: pa.Table) -> Iterator[Violation]:
@@ -194,18 +225,36 @@ def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> Integr
         for position, id_, key in zip(*(new[name].to_pylist() for name in ("position", "id", "key")), strict=True):
             other, first = seen.setdefault(key, (id_, position))
             if other != id_:
-                yield _unique(type_, columns, types, table.rows, position, other, _name(type_, table.rows, first))
+                found = _unique(type_, columns, types, table.rows, position, other, _name(type_, table.rows, first))
+                yield found if delta.guard is None else _concealed_tuple(type_, columns, found, delta, first)
 
     def taken(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
         if table is None or not table.rows.num_rows or table.replaces:
             return
         for position, other in _committed_collisions(type_, columns, table.rows, delta):
-            yield _unique(type_, columns, types, table.rows, position, other, f"'{other}'")
+            found = _unique(type_, columns, types, table.rows, position, other, f"'{other}'")
+            yield found if delta.guard is None else _concealed_tuple(type_, columns, found, delta)
 
     key = type_.table_key
     by: dict[str, tuple[str, ...]] = {key: columns}
     return IntegrityRule(key, ((RuleCheck(repeated, key, by),), (RuleCheck(taken, key, by, frozenset({key})),)))
+
+
+def _concealed_tuple(
+    type_: NodeType | EdgeType, columns: tuple[str, ...], violation: Violation, delta: Delta, first: int | None = None
+) -> Violation:
+    """Return a violation without ids and values if one of the rows or values is not visible.
+
+    The other row is at the position `first` of the write, or committed.
+    """
+    assert delta.guard is not None
+    assert violation.position is not None
+    rows = delta.tables[type_.table_key].rows.take([violation.position, *(() if first is None else (first,))])
+    other = violation.other_id if first is None else None
+    if not delta.guard.conceals(delta, type_, rows, columns, other):
+        return violation
+    return replace(violation, message=f"@unique violation on {_visible_place(type_, columns, delta)}", other_id=None)
 
 
 def _committed_collisions(
@@ -312,7 +361,7 @@ def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
         end = (edge, column, node_type)
         missing.append(RuleCheck(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
         orphans.append((RuleCheck(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
-    return IntegrityRule(key, (tuple(missing), *orphans))
+    return IntegrityRule(key, (tuple(missing), *orphans), is_endpoint=True)
 
 
 def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
@@ -334,7 +383,7 @@ def _absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str, del
     if nodes is not None:
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
     if len(wanted) and not (nodes is not None and nodes.replaces):
-        found = delta.surviving(TableKey.node(node_type), ["id"], "id", wanted)["id"]
+        found = delta.ends_among(TableKey.node(node_type), wanted)
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
     return wanted
 
@@ -346,7 +395,7 @@ def _few_absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str,
         wanted.pop(id_, None)
     if wanted and not (nodes is not None and nodes.replaces):
         values = pa.array(wanted, pa.utf8())
-        for id_ in delta.surviving(TableKey.node(node_type), ["id"], "id", values)["id"].to_pylist():
+        for id_ in delta.ends_among(TableKey.node(node_type), values).to_pylist():
             wanted.pop(id_, None)
     return pa.array(wanted, pa.utf8())
 
@@ -386,6 +435,8 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
             else:
                 bound, surplus = f"min {low}", places[source]
             message = f"@card violation on edge {edge.name}: source '{_short(source)}' has {count} edges ({bound})"
+            if delta.guard is not None and delta.guard.hides_edges(delta, edge, source):
+                message = f"@card violation on edge {edge.name} ({bound})"
             yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
 
     key = edge.table_key

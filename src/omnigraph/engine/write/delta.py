@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import concatenate, one_array
 from omnigraph.errors import ConstraintViolation
+from omnigraph.schema.catalog import EdgeType, NodeType
 
 RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
 
@@ -82,6 +83,32 @@ class Committed(Protocol):
         """Read all rows."""
 
 
+class DeltaGuard(Protocol):
+    """The rules for rows that a write must satisfy besides the integrity rules."""
+
+    def check(self, delta: Delta) -> None:
+        """Raise `Denied` for the first change that is not allowed."""
+
+    def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
+        """Return the ids of committed nodes that are visible."""
+
+    def hides(self, type_: NodeType | EdgeType, name: str) -> bool:
+        """Return True if a property does not exist for the actor."""
+
+    def conceals(
+        self,
+        delta: Delta,
+        type_: NodeType | EdgeType,
+        rows: pa.Table,
+        columns: Sequence[str],
+        other: str | None = None,
+    ) -> bool:
+        """Return True if a violation may not name written rows and their values, or the committed row `other`."""
+
+    def hides_edges(self, delta: Delta, edge: EdgeType, source: str) -> bool:
+        """Return True if a node has unchanged outgoing edges of a type that are not visible."""
+
+
 @dataclass(frozen=True)
 class Delta:
     """A write and the committed graph it applies to."""
@@ -90,6 +117,8 @@ class Delta:
     committed: Committed
     cascaded: bool = field(default=False, kw_only=True)
     """True if the write deletes all edges of the nodes that it deletes."""
+    guard: DeltaGuard | None = field(default=None, kw_only=True)
+    """The rules for rows; None if every change is allowed."""
 
     def surviving(
         self, table_key: str, columns: Sequence[str], column: str | None = None, values: pa.Array | None = None
@@ -104,6 +133,11 @@ class Delta:
         if table is not None:
             rows = rows.slice(0, 0) if table.replaces else without(rows, "id", table.written_ids())
         return rows.select([*columns])
+
+    def ends_among(self, table_key: str, ids: pa.Array) -> pa.ChunkedArray | pa.Array:
+        """Return the ids of unchanged nodes at which a written edge may end."""
+        found = self.surviving(table_key, ["id"], "id", ids)["id"]
+        return found if self.guard is None else self.guard.visible_ids(self, table_key, one_array(found))
 
     def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
         """Read committed rows that the write replaces or deletes."""
@@ -138,6 +172,8 @@ class IntegrityRule:
 
     table_key: str
     steps: tuple[tuple[RuleCheck, ...], ...]
+    is_endpoint: bool = False
+    """True for the rule on the nodes of edges. It is the first one under a guard."""
 
     def __call__(self, delta: Delta) -> Iterator[Violation]:
         """Yield the violations of the rule, in order."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.expr.predicates import Test, sql_in
-from omnigraph.engine.write.delta import Delta, TableDelta
+from omnigraph.engine.write.delta import Delta, DeltaGuard, TableDelta
 from omnigraph.engine.write.where import Selection
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
@@ -207,6 +207,18 @@ class TableOverlay:
             rows = rows.filter(test.mask(rows[test.column]))
         return rows if len(tested) == len(columns) else rows.select([*columns])
 
+    def with_ids(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Return the visible rows with some ids."""
+        wanted = _with_id(columns)
+        if self._below is not None:
+            stored = self._below.with_ids(ids, wanted)
+        elif len(ids) <= tuning.current.in_list_max:
+            stored = self.committed.rows_with("id", ids.to_pylist(), wanted)
+        else:
+            stored = self.committed.read(wanted)
+            stored = stored.filter(pc.is_in(stored["id"], value_set=ids))
+        return self.added_to(stored, self.rows.filter(pc.is_in(self.rows["id"], value_set=ids))).select([*columns])
+
     def ids_with(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
         """Return the ids of visible rows with one of `values` in one of the columns."""
         if not len(values) or not columns:
@@ -306,12 +318,12 @@ class WriteOverlay:
         """Return the tables with changes."""
         return [table for table in self._tables.values() if not table.is_empty]
 
-    def delta(self, *, cascaded: bool = False) -> Delta:
-        """Return the write as input of the integrity rules; `cascaded` is as in `Delta`."""
+    def delta(self, *, cascaded: bool = False, guard: DeltaGuard | None = None) -> Delta:
+        """Return the write as input of the integrity rules; `cascaded` and `guard` are as in `Delta`."""
         tables = {table.key: TableDelta(table.rows, table.deleted) for table in self.changed_tables()}
         below = self._below
         committed = CommittedRows(self._snapshot) if below is None else _CommittedAndPending(self._snapshot, below)
-        return Delta(tables, committed, cascaded=cascaded)
+        return Delta(tables, committed, cascaded=cascaded, guard=guard)
 
     # -- writes that are published together ------------------------------------------------------
 

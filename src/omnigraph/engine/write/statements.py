@@ -6,9 +6,9 @@ the integrity rules check and a transaction stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
-from omnigraph.engine.write.where import Selection, bindings_of, row_evaluator, select
+from omnigraph.engine.write.where import bindings_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
 from omnigraph.scalar_types.columns import holds_values_of, stored_values
@@ -26,6 +26,9 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
 from omnigraph.values import Fetch, derive_id, managed_blob, read_json, spell_key
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.row_guard import GuardedWrite
 
 _ID = PropertyType("String")
 
@@ -58,6 +61,7 @@ class MutationRun:
         overlay: WriteOverlay,
         params: Mapping[str, Any],
         services: MutationServices,
+        guard: GuardedWrite | None = None,
     ) -> None:
         self.plan = plan
         self.catalog = catalog
@@ -65,6 +69,9 @@ class MutationRun:
         self.counts = MutationCounts()
         self.named: dict[str, pa.Table] = {}
         """The rows of the named statements, after each statement."""
+        self._guard = guard
+        self._shown = self.named if guard is None else {}
+        """What is visible of the rows of the named statements, after each statement."""
         self._params = {**params, ir.NOW: services.now_ms}
         self._evaluator = row_evaluator(catalog, self._params)
         self._strict = row_evaluator(catalog, self._params, strict=True)
@@ -78,11 +85,16 @@ class MutationRun:
             rows = self._run(op)
             if op.name is not None:
                 self.named[op.name] = rows
+                if self._guard is not None:
+                    self._shown[op.name] = self._guard.returned(self._type(op.type_name), rows)
         return self.overlay
 
-    def returned(self) -> pa.Table:
-        """Return the rows of the `return` clause."""
-        return returned_rows(self.plan, self.named, self.catalog, self._params)
+    def returned(self, catalog: Catalog | None = None) -> pa.Table:
+        """Return the rows of the `return` clause; `catalog` is the one that the actor sees, if it is another one."""
+        return returned_rows(self.plan, self._shown, catalog or self.catalog, self._params)
+
+    def _type(self, name: str) -> NodeType | EdgeType:
+        return self.catalog.nodes[name] if name in self.catalog.nodes else self.catalog.edges[name]
 
     def _run(self, op: ir.MutationOp) -> pa.Table:
         """Run one statement and return the rows it changed.
@@ -111,15 +123,24 @@ class MutationRun:
         node = self.catalog.nodes[op.type_name]
         row = self._row(node, op.values)
         row["id"] = self._key_id(node, row) if node.key else self._new_id()
+        names = [name for name, _ in op.values]
         if node.key and self._by_id(node, row["id"], ["id"]).num_rows:
+            if self._guard is not None and not self._is_visible(node, row["id"]):
+                self._guard.refuse_taken(node, self._table(node, row), names)
             raise _key_conflict(node, row["id"])
-        return self._put_new(node, row)
+        return self._put_new(node, row, names)
 
-    def _put_new(self, node: NodeType, row: Mapping[str, Any]) -> pa.Table:
-        """Insert a node whose id no visible row has."""
+    def _is_visible(self, node: NodeType, id_: str) -> bool:
+        """Return True if the actor sees a node."""
+        return self._guard is None or bool(self._guard.sees(node, self._by_id(node, id_)).all())
+
+    def _put_new(self, node: NodeType, row: Mapping[str, Any], names: Iterable[str]) -> pa.Table:
+        """Insert a node whose id no row has; the statement assigned the properties `names`."""
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
         self._required(node, rows)
         self.overlay.table(node.table_key).put(rows, fresh=True)
+        if self._guard is not None:
+            self._guard.assigned(node, names, rows)
         self.counts.nodes += 1
         return rows
 
@@ -149,6 +170,8 @@ class MutationRun:
         rows = self._table(edge, row)
         self._required(edge, rows)
         self.overlay.table(edge.table_key).put(rows, fresh=True)
+        if self._guard is not None:
+            self._guard.assigned(edge, [name for name, _ in op.values], rows)
         self.counts.edges += 1
         return rows
 
@@ -166,6 +189,10 @@ class MutationRun:
     def _required(self, type_: NodeType | EdgeType, rows: pa.Table) -> None:
         for property_ in type_.properties.values():
             if not property_.type.nullable and rows[property_.name].null_count:
+                if self._guard is not None and self._guard.hides(type_, property_.name):
+                    raise InputError(
+                        f"'{type_.name}' requires a property that you cannot read", code="required_property"
+                    )
                 raise InputError(
                     f"'{type_.name}.{property_.name}' ({property_.type}) is required and cannot be null",
                     code="required_property",
@@ -176,22 +203,26 @@ class MutationRun:
     def _update(self, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
         types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
         type_ = types[op.type_name]
-        rows = self.overlay.table(type_.table_key).matching(self._select(type_, op.where))
+        rows = self._matching(type_, op.where)
         return self._set(type_, rows, op.values) if rows.num_rows else rows
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
         id_ = self._key_id(node, self._row(node, op.key))
         rows = self._by_id(node, id_)
+        names = [name for name, _ in (*op.key, *op.new)]
         if not rows.num_rows:
-            return self._put_new(node, {**self._row(node, (*op.key, *op.new)), "id": id_})
+            return self._put_new(node, {**self._row(node, (*op.key, *op.new)), "id": id_}, names)
+        if self._guard is not None and not self._guard.sees(node, rows).all():
+            row = self._table(node, {**self._row(node, (*op.key, *op.new)), "id": id_})
+            self._guard.refuse_taken(node, row, names)
         return self._set(node, rows, op.existing) if op.existing else rows
 
     def _set(self, type_: NodeType | EdgeType, rows: pa.Table, values: tuple[tuple[str, ir.Expr], ...]) -> pa.Table:
         """Assign properties of rows; values are computed from the rows as they were before the statement."""
         assigned = {name for name, _ in values}
         rows = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
-        before = bindings_of(rows)
+        before = bindings_of(rows if self._guard is None else self._guard.masked(type_, rows))
         for name, expr in values:
             wanted, what = type_.properties[name].type, f"'{type_.name}.{name}'"
             if isinstance(expr, ir.Const | ir.ParamRef):
@@ -205,6 +236,8 @@ class MutationRun:
             self.counts.edges += rows.num_rows
         self._required(type_, rows)
         self.overlay.table(type_.table_key).put(rows)
+        if self._guard is not None:
+            self._guard.assigned(type_, assigned, rows)
         return rows
 
     def _reembedded(self, node: NodeType, rows: pa.Table, assigned: set[str]) -> pa.Table:
@@ -219,10 +252,20 @@ class MutationRun:
         """Return the rows that a statement deletes: ids, and for a named statement all properties except Blobs."""
         whole = [name for name in type_.properties if type_.properties[name].type.scalar != "Blob"]
         columns = ["id", *(whole if op.name is not None else ())]
-        return self.overlay.table(type_.table_key).matching(self._select(type_, op.where), columns)
+        if self._guard is not None and op.name is not None:
+            columns = self._guard.needed(type_, columns)
+        return self._matching(type_, op.where, columns)
 
-    def _select(self, type_: NodeType | EdgeType, where: ir.Condition) -> Selection:
-        return select(where, self._evaluator, type_.key if isinstance(type_, NodeType) else ())
+    def _matching(self, type_: NodeType | EdgeType, where: ir.Condition, columns: list[str] | None = None) -> pa.Table:
+        """Return the rows that satisfy the condition of a statement, with all or some columns."""
+        if self._guard is not None:
+            return self._guard.matching(type_, where, self._evaluator, columns)
+        selection = select(where, self._evaluator, type_.key if isinstance(type_, NodeType) else ())
+        return self.overlay.table(type_.table_key).matching(selection, columns)
+
+    def _record_removed(self, type_: NodeType | EdgeType, ids: pa.Array) -> None:
+        if self._guard is not None:
+            self._guard.removed(type_, ids)
 
     def _delete_nodes(self, op: ir.DeleteNodes) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
@@ -230,16 +273,20 @@ class MutationRun:
         rows = self._deleted(node, op)
         ids = _ids(rows)
         self.counts.nodes += table.delete(ids)
+        self._record_removed(node, ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.overlay.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
-            self.counts.edges += edges.delete(edges.ids_with(ends, ids))
+            lost = edges.ids_with(ends, ids)
+            self.counts.edges += edges.delete(lost)
+            self._record_removed(edge, lost)
         return rows
 
     def _delete_edges(self, op: ir.DeleteEdges) -> pa.Table:
         edge = self.catalog.edges[op.type_name]
         rows = self._deleted(edge, op)
         self.counts.edges += self.overlay.table(edge.table_key).delete(_ids(rows))
+        self._record_removed(edge, _ids(rows))
         return rows
 
     # -- values ----------------------------------------------------------------------------------

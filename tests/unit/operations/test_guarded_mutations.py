@@ -1,0 +1,351 @@
+"""Mutations under a guard: which rows they match, which changes are denied, and what messages contain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import CompileError, ConstraintViolation, Denied, InputError, KeyConflict, TypeNotFound
+from omnigraph.graph import Graph
+from omnigraph.graph_open import init
+from omnigraph.operations.mutate import MutationResult, mutate
+from omnigraph.operations.requests import MutationRequest, QueryText
+from omnigraph.policy.load import parse_policy_text
+from omnigraph.policy.row_policies import RowPolicies
+from omnigraph.policy.statements import PolicyStatements
+from omnigraph.query.plan import ir
+from omnigraph.query.visibility import ROW, Visibility
+from omnigraph.query.write_guard import WriteGuard
+from omnigraph.types import PropertyType
+from omnigraph.versioning.write.transaction import WriteOptions
+
+SCHEMA = """
+node Note {
+  name: String @key
+  tenant: String
+  state: String?
+  pay: I64?
+  code: String?
+  secret: String?
+  @range(pay, 0..1000)
+  @unique(code)
+  @unique(state, pay)
+}
+node Log {
+  text: String
+}
+node Sealed {
+  name: String @key
+}
+edge Cites: Note -> Note @card(0..2) {
+  weight: I64?
+  @unique(src, dst)
+}
+edge Holds: Sealed -> Note
+"""
+INT = PropertyType("I64", nullable=True)
+TEXT = PropertyType("String", nullable=True)
+
+
+def compare(op: Any, name: str, value: Any, type_: PropertyType = ir.STRING) -> ir.Condition:
+    return ir.Compare(op, ir.Prop(ROW, name, type_), ir.Const(value, type_.with_nullable(False)))
+
+
+ACME = compare("=", "tenant", "acme")
+OPEN = compare("=", "state", "open", TEXT)
+NAMED_A = compare("=", "name", "a")
+SEES = Visibility(
+    {"node:Note": ACME, "node:Sealed": None}, {("node:Note", "pay"): NAMED_A, ("node:Note", "secret"): None}
+)
+READER = WriteGuard(SEES)
+EDITOR = WriteGuard(
+    SEES,
+    {
+        ("row_insert", "node:Note"): ACME,
+        ("row_update", "node:Note"): OPEN,
+        ("row_delete", "node:Note"): NAMED_A,
+        ("row_delete", "edge:Cites"): compare(">", "weight", 1, INT),
+    },
+    {("node:Note", "pay"): NAMED_A, ("node:Note", "code"): None},
+    {("row_update", "node:Note"): ("open-notes",), ("property_write", "node:Note"): ("pay-of-a",)},
+)
+
+
+def note(name: str, tenant: str, **more: Any) -> dict[str, Any]:
+    return {"type": "Note", "data": {"name": name, "tenant": tenant, **more}}
+
+
+def cites(source: str, target: str, weight: int) -> dict[str, Any]:
+    return {"edge": "Cites", "from": source, "to": target, "data": {"weight": weight}}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    graph = init(tmp_path / "graph", SCHEMA, sync=False, environ={})
+    graph.load(
+        [
+            note("a", "acme", state="open", pay=1, code="A", secret="sa"),
+            note("b", "acme", state="open", pay=2, code="B", secret="sb"),
+            note("c", "acme", state="shut", pay=3),
+            note("d", "acme", state="open"),
+            note("x", "other", state="open", pay=77, code="X"),
+            {"type": "Sealed", "data": {"name": "s"}},
+            cites("a", "b", 5),
+            cites("c", "b", 1),
+            cites("b", "x", 9),
+        ],
+        mode="merge",
+    )
+    return graph
+
+
+def run(graph: Graph, text: str, guard: WriteGuard | None = EDITOR) -> MutationResult:
+    return mutate(graph._context, MutationRequest(QueryText(text), WriteOptions(), guard))
+
+
+def notes(graph: Graph) -> dict[str, tuple[Any, ...]]:
+    names = ("tenant", "state", "pay", "code", "secret")
+    columns = ", ".join(f"$n.{name} as {name}" for name in names)
+    rows = graph.query(f"match {{ $n: Note }} return {{ $n.name as name, {columns} }}").to_pylist()
+    return {row["name"]: tuple(row[name] for name in names) for row in rows}
+
+
+def edges(graph: Graph) -> set[tuple[str, str]]:
+    found = graph.query("match { $a: Note $a cites $b } return { $a.name as a, $b.name as b }").to_pylist()
+    return {(row["a"], row["b"]) for row in found}
+
+
+def denied(graph: Graph, text: str, *parts: str, guard: WriteGuard = EDITOR) -> Denied:
+    before = notes(graph), edges(graph), graph.snapshot().commit_id
+    with pytest.raises(Denied) as caught:
+        run(graph, text, guard)
+    for part in parts:
+        assert part in caught.value.message
+    assert (notes(graph), edges(graph), graph.snapshot().commit_id) == before
+    return caught.value
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def test_insert_needs_row_insert_for_the_new_row(graph):
+    run(graph, 'insert Note { name: "n", tenant: "acme" }')
+    assert notes(graph)["n"] == ("acme", None, None, None, None)
+    denied(graph, 'insert Note { name: "m", tenant: "other" }', "'row_insert'", "Note 'm'")
+
+
+def test_a_new_row_without_a_key_is_not_named_by_its_id(graph):
+    guard = WriteGuard(SEES, {("row_insert", "node:Log"): None})
+    denied(graph, 'insert Log { text: "t" }', "'row_insert' of a new Log is denied;", guard=guard)
+
+
+def test_update_needs_row_update_for_the_old_and_the_new_row(graph):
+    run(graph, 'update Note set { tenant: "other" } where name = "b"')
+    assert notes(graph)["b"][0] == "other"
+    error = denied(
+        graph, 'update Note set { state: "open" } where name = "c"', "'row_update'", "Note 'c'", "open-notes"
+    )
+    assert error.rules == ("open-notes",)
+    denied(graph, 'update Note set { state: "shut" } where name = "d"', "Note 'd' as it would be after the change")
+
+
+def test_one_denied_row_refuses_the_statement(graph):
+    denied(graph, 'update Note set { tenant: "new" } where tenant = "acme"', "Note 'c'")
+
+
+def test_delete_needs_row_delete_for_each_row_and_its_edges(graph):
+    denied(graph, 'delete Note where name = "d"', "'row_delete'", "Note 'd'")
+    run(graph, 'delete Note where name = "a"')
+    assert edges(graph) == {("c", "b"), ("b", "x")}
+    denied(graph, "delete Cites where weight = 1", "'row_delete'", "edge Cites")
+
+
+def test_an_edge_that_goes_with_its_node_needs_row_delete(graph):
+    guard = WriteGuard(SEES, {("row_delete", "edge:Cites"): compare(">", "weight", 1, INT)})
+    denied(graph, 'delete Note where name = "c"', "'row_delete'", "edge Cites", guard=guard)
+    assert run(graph, 'delete Note where name = "a"', guard).affected_edges == 1
+
+
+def test_a_node_with_hidden_edges_cannot_be_deleted(graph):
+    error = denied(graph, 'delete Note where name = "b"', "Note 'b'", "edges that you cannot read", guard=READER)
+    assert "'x'" not in error.message
+    graph.load([{"edge": "Holds", "from": "s", "to": "d"}], mode="merge")
+    denied(graph, 'delete Note where name = "d"', "Note 'd'", "edges that you cannot read", guard=READER)
+
+
+def test_hidden_rows_match_no_condition(graph):
+    for text in (
+        'update Note set { state: "new" } where name = "x"',
+        'update Note set { state: "new" } where tenant = "other"',
+        'delete Note where name = "x"',
+        "delete Cites where weight = 9",
+        "update Cites set { weight: 0 } where weight = 9",
+    ):
+        result = run(graph, text, READER)
+        assert (result.affected_nodes, result.affected_edges, result.commit_id) == (0, 0, None)
+
+
+def test_types_without_a_visible_row_and_hidden_properties_do_not_exist(graph):
+    with pytest.raises((TypeNotFound, CompileError)):
+        run(graph, 'insert Sealed { name: "t" }')
+    with pytest.raises(CompileError):
+        run(graph, 'update Note set { secret: "t" } where name = "a"')
+
+
+def test_a_row_that_is_deleted_and_inserted_again_is_both(graph):
+    text = (
+        'query q() { atomic { delete Note where name = "d" insert Note { name: "d", tenant: "acme", state: "open" } } }'
+    )
+    denied(graph, text, "'row_delete'", "Note 'd'")
+    again = text.replace('"d"', '"a"')
+    run(graph, again)
+    assert notes(graph)["a"] == ("acme", "open", None, None, None)
+
+
+# -- properties ----------------------------------------------------------------------------------
+
+
+def test_assigning_a_property_needs_property_write(graph):
+    run(graph, 'update Note set { pay: 4 } where name = "a"')
+    assert notes(graph)["a"][2] == 4
+    error = denied(graph, 'update Note set { pay: 2 } where name = "b"', "'property_write' of 'pay' of Note 'b'")
+    assert error.rules == ("pay-of-a",)
+    denied(graph, 'insert Note { name: "n", tenant: "acme", pay: 1 }', "'pay' of Note 'n'")
+    denied(graph, 'upsert Note { name: "n", tenant: "acme", code: "N" }', "'code' of Note 'n'")
+
+
+def test_property_write_is_needed_for_the_old_and_the_new_row(graph):
+    guard = WriteGuard(SEES, {}, {("node:Note", "pay"): OPEN})
+    denied(graph, 'update Note set { pay: 9, state: "open" } where name = "c"', "'pay' of Note 'c'", guard=guard)
+    denied(graph, 'update Note set { pay: 9, state: "shut" } where name = "d"', "'pay' of Note 'd'", guard=guard)
+    run(graph, 'update Note set { pay: 9 } where name = "d"', guard)
+    assert notes(graph)["d"][2] == 9
+
+
+def test_properties_that_are_not_assigned_keep_their_values(graph):
+    run(graph, 'upsert Note { name: "b", tenant: "acme2" }')
+    run(graph, 'update Note set { tenant: "acme3" } where name = "d"')
+    assert notes(graph)["b"] == ("acme2", "open", 2, "B", "sb")
+
+
+def test_masked_values_are_null_in_conditions_and_expressions(graph):
+    guard = WriteGuard(SEES)
+    assert run(graph, 'update Note set { state: "rich" } where pay > 1', guard).affected_nodes == 0
+    assert run(graph, 'update Note set { state: "rich" } where pay = 1', guard).affected_nodes == 1
+    assert run(graph, 'update Note set { code: "new" } where pay is null and name = "b"', guard).affected_nodes == 1
+    run(graph, 'update Note set { pay: pay + 1 } where name = "a" or name = "b"', guard)
+    assert [notes(graph)[name][2] for name in "ab"] == [2, None]
+
+
+def test_returned_rows_contain_what_is_visible(graph):
+    text = """query q() {
+      update Note set { code: null } where tenant = "acme" as $n
+      return { $n.name as name, $n.pay as pay }
+    }"""
+    rows = run(graph, text, READER).rows.to_pylist()
+    assert rows == [{"name": n, "pay": p} for n, p in (("a", 1), ("b", None), ("c", None), ("d", None))]
+
+
+# -- integrity -----------------------------------------------------------------------------------
+
+
+def message(graph: Graph, text: str, guard: WriteGuard = READER, error: type[Exception] = ConstraintViolation) -> str:
+    with pytest.raises(error) as caught:
+        run(graph, text, guard)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+def test_a_hidden_node_is_not_found_like_a_missing_one(graph):
+    for column, other in (("to", "from"), ("from", "to")):
+        hidden = message(graph, f'insert Cites {{ {column}: "x", {other}: "a" }}')
+        missing = message(graph, f'insert Cites {{ {column}: "y", {other}: "a" }}')
+        assert hidden.replace("'x'", "'y'") == missing
+        assert "not found in Note" in missing
+    # The edge b → x exists; the uniqueness of edges must not reveal it.
+    assert "not found in Note" in message(graph, 'insert Cites { from: "b", to: "x" }')
+    run(graph, 'insert Cites { from: "a", to: "d" }', READER)
+
+
+def test_an_edge_may_end_at_a_node_of_the_same_write(graph):
+    text = 'query q() { insert Note { name: "n", tenant: "other" } insert Cites { from: "a", to: "n" } }'
+    run(graph, text, READER)
+    assert ("a", "n") in edges(graph)
+
+
+def test_the_key_of_a_hidden_row_is_taken(graph):
+    for kind in ("insert", "upsert"):
+        text = message(graph, f'{kind} Note {{ name: "x", tenant: "acme" }}')
+        assert text.startswith("@unique violation on Note.name")
+        assert "'x'" not in text
+        # An actor that may not insert the node learns nothing of it.
+        denied(graph, f'{kind} Note {{ name: "x", tenant: "third" }}', "'row_insert'", "Note 'x'")
+    assert "'a' already exists" in message(graph, 'insert Note { name: "a", tenant: "acme" }', error=KeyConflict)
+
+
+def test_violations_by_hidden_rows_and_values_name_the_rule_only(graph):
+    assert message(graph, 'update Note set { code: "X" } where name = "b"') == "@unique violation on Note.code"
+    assert "'a'" in message(graph, 'update Note set { code: "A" } where name = "b"')
+    text = message(graph, 'update Note set { state: "shut", pay: 3 } where name = "a"')
+    assert text == "@unique violation on Note.(pay, state)"
+    # After the change a and b would have equal values; that of b is masked.
+    graph.mutate('update Note set { pay: 1, state: "one" } where name = "b"')
+    text = message(graph, 'update Note set { state: "two" } where name = "a" or name = "b"')
+    assert text == "@unique violation on Note.(pay, state)"
+    run(graph, 'insert Cites { from: "b", to: "a" }', READER)
+    assert message(graph, 'insert Cites { from: "b", to: "d" }') == "@card violation on edge Cites (max 2)"
+    with pytest.raises(ConstraintViolation, match="5000 is not in"):
+        run(graph, 'update Note set { pay: 5000 } where name = "a"', READER)
+    assert message(graph, 'update Note set { pay: 5000 } where name = "b"') == "@range violation on Note.pay"
+
+
+def test_a_required_hidden_property_is_not_named(tmp_path):
+    graph = init(tmp_path / "g", "node N {\n name: String @key\n hush: String\n}", sync=False, environ={})
+    guard = WriteGuard(Visibility({}, {("node:N", "hush"): None}))
+    with pytest.raises(InputError) as caught:
+        run(graph, 'insert N { name: "a" }', guard)
+    assert "hush" not in str(caught.value)
+
+
+def test_conditions_of_another_schema_are_refused(graph):
+    guard = WriteGuard(Visibility({"node:Note": compare("=", "gone", "x")}))
+    with pytest.raises(Denied, match="another schema"):
+        run(graph, 'delete Note where name = "a"', guard)
+
+
+# -- policies ------------------------------------------------------------------------------------
+
+POLICY = """\
+version: 2
+groups: { staff: [ana], hr: [cleo] }
+attributes:
+  declare: { tenant: String }
+  ana: { tenant: acme }
+rows: { default: allow }
+rules:
+  - id: own-tenant
+    allow: { actors: { group: staff }, actions: [row_read, row_insert, row_update], types: [Note],
+             when: 'resource.tenant == principal.tenant' }
+  - id: everything
+    allow: { actors: { group: hr }, actions: [row_read, row_insert, row_update, row_delete], types: [Note] }
+  - id: pay
+    allow: { actors: { group: hr }, actions: [property_read, property_write], types: [Note], properties: [pay],
+             otherwise: mask }
+"""
+
+
+def test_the_guard_of_a_policy(graph):
+    statements = parse_policy_text(POLICY)
+    assert isinstance(statements, PolicyStatements)
+    policies = RowPolicies(statements, graph._context.catalog(graph.snapshot()))
+    assert policies.write_guard(policies.actor("cleo"), "main") is None
+    guard = policies.write_guard(policies.actor("ana"), "main")
+    assert guard is not None
+    assert guard.rows["row_delete", "node:Note"] is None
+    assert ("row_update", "edge:Cites") not in guard.rows
+    run(graph, 'update Note set { state: "x" } where name = "b"', guard)
+    error = denied(graph, 'update Note set { tenant: "other" } where name = "b"', "'own-tenant'", guard=guard)
+    assert error.rules == ("own-tenant", "everything")
+    denied(graph, 'update Note set { pay: 9 } where name = "b"', "'pay'", guard=guard)
+    denied(graph, 'delete Note where name = "a"', "'row_delete'", "Note 'a'", guard=guard)
