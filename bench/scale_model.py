@@ -5,8 +5,9 @@
 `python -m bench.scale_model --write` renews them, and a test compares them.
 
 `--measure` prints the constants of this machine. `--check` loads and upserts edges with 1, 2 and 4 local workers and
-compares the time with the model (target: within 30 %). The speed of the machine is measured with the same tasks in one
-process, before and after each measurement, because other programs slow it down. Run it on an idle machine.
+compares the time with the model (target: within 30 %). The speed of the machine is measured before and after each
+measurement, with the same tasks in as many processes at once as there are workers: they share caches, and other
+programs slow them down. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
+from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 import omnigraph as og
+from bench.pipeline import spent
 from bench.storage import folder
 from omnigraph.engine import tuning
 from omnigraph.graph_handle import context_of
@@ -37,6 +41,7 @@ from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.spark import SessionOptions, SparkRunner, open_session
+from omnigraph.spark.runner import use_one_thread
 from omnigraph.versioning.write.transaction import WriteOptions
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "scale.md"
@@ -75,8 +80,8 @@ class Constants:
         f"added if more than {tuning.Tuning.id_filter_rows_max:,} rows are upserted",
     )
     open_s: float = _constant(0.00012, "s per file and bucket", "open a file of shuffled keys on a local disk")
-    job_s: float = _constant(0.15, "s per job", "start and end of a Spark job")
-    publish_s: float = _constant(0.2, "s per load", "plan, table commits and publish, in the driver")
+    job_s: float = _constant(0.12, "s per job", "start and end of a Spark job")
+    publish_s: float = _constant(0.1, "s per load", "plan, table commits and publish, in the driver")
 
 
 @dataclass(frozen=True)
@@ -468,21 +473,55 @@ def in_process_s(constants: Constants, edges: int) -> float:
     return wall_s(load_stages(replace(constants, job_s=0.0), edges, Cluster(1, 1)))
 
 
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Limit the libraries of new processes to one thread, as in the workers of Spark."""
+    before = dict(os.environ)
+    use_one_thread()
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def slowdown(root: Path, edges: int, processes: int) -> float:
+    """The time of loads in several processes at once, relative to the model."""
+    roots = [root / f"process-{number}" for number in range(processes)]
+    with one_thread_each(), get_context("spawn").Pool(processes) as pool:
+        times = pool.starmap(_load_alone, [(one, edges) for one in roots], chunksize=1)
+    return sum(times) / len(times) / in_process_s(Constants(), edges)
+
+
+def _load_alone(root: Path, edges: int) -> float:
+    root.mkdir(exist_ok=True)
+    measure(InlineRunner(), root, edges, 1)  # Import modules, fill caches.
+    return measure(InlineRunner(), root, edges, 1).load_s
+
+
 def check(root: Path, edges: int, workers: Sequence[int], rounds: int) -> Iterator[tuple[str, float, float]]:
-    """Yield the name, the measured and the expected seconds of loads and upserts with some numbers of workers."""
+    """Yield the name, the measured and the expected seconds of loads and upserts with some numbers of workers.
+
+    The processor seconds of both together, of all processes, depend less on other programs.
+    """
     constants = Constants()
     for count in workers:
+        cluster = local(count)
+        load, upsert = load_stages(constants, edges, cluster), upsert_stages(constants, edges, edges // 10, cluster)
         with open_session(SessionOptions(master=f"local[{count},4]")) as spark:
             runner = SparkRunner(spark)
-            measure(runner, root, edges // 10, 1)  # Load classes, start workers.
-            speeds = [measure(InlineRunner(), root, edges // 4, 1).load_s]
-            found = measure(runner, root, edges, rounds)
-            speeds.append(measure(InlineRunner(), root, edges // 4, 1).load_s)
-        slower = min(speeds) / in_process_s(constants, edges // 4)
-        cluster = local(count)
-        yield f"load, {count} workers", found.load_s, slower * wall_s(load_stages(constants, edges, cluster))
-        expected = slower * wall_s(upsert_stages(constants, edges, edges // 10, cluster))
-        yield f"upsert, {count} workers", found.upsert_s, expected
+            measure(runner, root, edges, 1)  # Load classes, start all workers.
+            for _ in range(rounds):
+                before = slowdown(root, edges // 4, count)
+                runs: list[Measured] = []
+                used = spent(lambda: runs.append(measure(runner, root, edges, 1)))  # noqa: B023 (called at once)
+                found = runs[0]
+                # More processes than cores take turns, which the stages account for, and get in each other's way.
+                slower = (before + slowdown(root, edges // 4, count)) / 2 * cluster.cores / count
+                yield f"load, {count} workers", found.load_s, slower * wall_s(load)
+                yield f"upsert, {count} workers", found.upsert_s, slower * wall_s(upsert)
+                expected = sum(stage.cpu_s + stage.jobs_s for stage in (*load, *upsert))
+                yield f"processor, {count} workers", used.cpu_s, expected
 
 
 # -- command -----------------------------------------------------------------------------------------
@@ -510,16 +549,17 @@ def main(arguments: list[str]) -> int:
             with open_session(SessionOptions(master="local[2,4]")) as spark:
                 runner = SparkRunner(spark)
                 measure(runner, root, given.edges // 10, 1)
-                found = measure(runner, root, given.edges, given.rounds)
-            for name, value in measured_constants(found, given.edges).items():
+                best = measure(runner, root, given.edges, given.rounds)
+            for name, value in measured_constants(best, given.edges).items():
                 print(f"  {name:<20} {value:10.3f}", flush=True)
             return 0
-        wrong = 0
+        ratios: dict[str, list[float]] = {}
         for name, seconds, expected in check(root, given.edges, (1, 2, 4), given.rounds):
-            ratio = seconds / expected
-            wrong += not 0.7 <= ratio <= 1.3
-            print(f"  {name:<24} {seconds:8.2f} s, expected {expected:8.2f} s, ratio {ratio:5.2f}", flush=True)
-    return 1 if wrong else 0
+            ratios.setdefault(name, []).append(seconds / expected)
+            print(f"  {name:<24} {seconds:8.2f} s, expected {expected:8.2f} s", flush=True)
+    for name, found in ratios.items():
+        print(f"  {name:<24} median ratio {median(found):5.2f}")
+    return 0 if all(0.7 <= median(found) <= 1.3 for found in ratios.values()) else 1
 
 
 if __name__ == "__main__":
