@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from omnigraph.engine.write.overlay import WriteOverlay
+from omnigraph.engine.write.row_guard import GuardedWrite
 from omnigraph.errors import CompileError, ConstraintViolation, Denied, InputError, KeyConflict, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
@@ -312,6 +315,22 @@ def test_conditions_of_another_schema_are_refused(graph):
     guard = WriteGuard(Visibility({"node:Note": compare("=", "gone", "x")}))
     with pytest.raises(Denied, match="another schema"):
         run(graph, 'delete Note where name = "a"', guard)
+
+
+def test_a_guard_sees_the_writes_that_are_published_with_it(graph):
+    snapshot = graph.snapshot()
+    below = WriteOverlay(snapshot)
+    pending = below.table("node:Note")
+    moved = pending.by_id("a").to_pylist()[0] | {"tenant": "other"}
+    pending.put(pa.Table.from_pylist([moved], schema=pending.schema))
+    overlay = WriteOverlay(snapshot, below)
+    catalog = graph._context.catalog(snapshot)
+    guarded = GuardedWrite(READER, catalog, overlay)
+    assert guarded.visible_ids(overlay.delta(), "node:Note", pa.array(["a", "b", "x"])).to_pylist() == ["b"]
+    cites = overlay.table("edge:Cites")
+    edges = cites.with_ids(cites.ids_with(["dst"], pa.array(["b"])), cites.schema.names)
+    shown = dict(zip(edges["src"].to_pylist(), guarded.sees(catalog.edges["Cites"], edges).tolist(), strict=True))
+    assert shown == {"a": False, "c": True}
 
 
 # -- policies ------------------------------------------------------------------------------------

@@ -154,3 +154,23 @@ def test_rows_are_found_by_id_through_all_states(graph):
     assert (found("a"), found("b"), found("m7"), found("c")) == ([], [6], [7], [None])
     table.delete(pa.array(["m7", "c"]))
     assert (found("m7"), found("c"), found("m8")) == ([], [], [8])
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_several_rows_are_found_by_id_through_pending_writes(graph, tune, most):
+    tune(in_list_max=most)
+    below = WriteOverlay(graph.snapshot())
+    pending = below.table(SHELF)
+    pending.put(rows(pending, {"id": "a", "code": "a", "cap": 5}, {"id": "p", "code": "p", "cap": 6}))
+    pending.delete(pa.array(["c"]))
+    table = WriteOverlay(graph.snapshot(), below).table(SHELF)
+    wanted = pa.array(["a", "b", "c", "n", "p", "none"])
+
+    def found() -> dict[str, int | None]:
+        return {row["id"]: row["cap"] for row in table.with_ids(wanted, ["id", "cap"]).to_pylist()}
+
+    assert found() == {"a": 5, "b": 2, "p": 6}
+    table.put(rows(table, {"id": "b", "code": "b", "cap": 7}, {"id": "n", "code": "n", "cap": 8}))
+    table.delete(pa.array(["p"]))
+    assert found() == {"a": 5, "b": 7, "n": 8}
+    assert table.with_ids(pa.array(["b"]), ["cap"]).to_pylist() == [{"cap": 7}]
