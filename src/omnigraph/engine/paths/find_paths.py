@@ -105,7 +105,7 @@ class PathFinder:
         (step,) = op.steps
         bound = self._nodes_of(bindings)
         near, far = bound[op.src_var], bound.get(step.dst_var)
-        sources, targets = np.unique(near), self._targets(step, far)
+        sources, targets = _distinct(near), self._targets(step, far)
         weights = Weights.of(self._context, self._graph.edges, op.by) if op.by is not None else None
         if weights is None or weights.add_exactly(step.max_hops):
             turn = targets is not None and len(targets) < len(sources)
@@ -113,7 +113,7 @@ class PathFinder:
             turn = bool(op.back)
         if turn and targets is None:
             targets = self._reaching(step, sources)
-        pairs = None if far is None else np.unique(np.column_stack([near, far]), axis=0)
+        pairs = None if far is None else _distinct(np.column_stack([near, far]))
         if turn:
             assert targets is not None
             sources, targets, pairs = targets, sources, None if pairs is None else pairs[:, ::-1]
@@ -127,7 +127,7 @@ class PathFinder:
     def _targets(self, step: ir.PathStep, far: Numbers | None) -> Numbers | None:
         """Return the end nodes to find; None if all nodes are wanted."""
         if far is not None:
-            return np.unique(far)
+            return _distinct(far)
         if not step.filters and not step.mixed_types:
             return None
         return np.sort(self._graph.to_numbers(step.dst_type, self._candidates(step)))
@@ -188,6 +188,11 @@ class PathFinder:
         starts, ends = (concatenated([batch.nodes[:, at] for batch in batches]) for at in (0, -1))
         batches = reversed_paths(batches) if from_end else batches
         return starts, ends, PathTable(graph.nodes, graph.edges, batches, weighted=op.by is not None)
+
+
+def _distinct(nodes: Numbers) -> Numbers:
+    """Return distinct nodes, or distinct rows of nodes, ascending."""
+    return nodes if len(nodes) == 1 else np.unique(nodes, axis=0 if nodes.ndim > 1 else None)
 
 
 def _mask(numbers: Numbers, count: int) -> Mask:
