@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.policy.branch_patterns import example_branches
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.describe import describe_rules
+from omnigraph.policy.row_conditions import condition_text
 from omnigraph.policy.rules import (
     PROPERTY_ACTIONS,
     ROW_ACTIONS,
@@ -104,8 +105,6 @@ def decision_differences(old: Policy, new: Policy) -> Iterator[DecisionChange]:
 
 def row_differences(old: RowPolicies, new: RowPolicies, branch: str) -> Iterator[RowChange]:
     """Yield the conditions on rows and properties of a branch that differ."""
-    from omnigraph.policy.rows import condition_text  # noqa: PLC0415 (imports cedarpy)
-
     actors = dict.fromkeys((*old.statements.groups_of, *new.statements.groups_of, OTHER_ACTOR))
     for name in actors:
         before, after = old.actor(name), new.actor(name)

@@ -30,14 +30,9 @@ from omnigraph.policy.cedar_schema import (
     has_cedar_type,
     uid,
 )
-from omnigraph.policy.rows import (
-    PolicyRefused,
-    RowCondition,
-    RowFacts,
-    names_rows,
-    policy_condition,
-    visible_rows,
-)
+from omnigraph.policy.cedar_values import PolicyRefused
+from omnigraph.policy.row_conditions import RowCondition
+from omnigraph.policy.rows import RowFacts, names_rows, policy_condition, visible_rows
 from omnigraph.policy.rules import PROPERTY_ACTIONS, ROW_ACTIONS
 from omnigraph.policy.statements import (
     Attributes,

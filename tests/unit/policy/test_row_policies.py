@@ -11,8 +11,8 @@ from omnigraph.errors import InputError, PolicyInvalid, TypeNotFound
 from omnigraph.policy.cedar_files import parse_cedar_file
 from omnigraph.policy.cedar_schema import cedar_type_name
 from omnigraph.policy.load import parse_policy_text
+from omnigraph.policy.row_conditions import all_of, any_of, complement, condition_text
 from omnigraph.policy.row_policies import RowPolicies
-from omnigraph.policy.rows import all_of, any_of, complement, condition_text
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.policy.yaml_nodes import ProblemLog
 from omnigraph.query.plan import ir

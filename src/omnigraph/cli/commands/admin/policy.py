@@ -199,7 +199,7 @@ def _explain_row(
     rows: RowPolicies, actor: str, action: str, type_name: str, data: dict[str, Any], branch: str, *, as_json: bool
 ) -> None:
     """Print the decision on a row, the rules that were considered, and how the actor sees its properties."""
-    from omnigraph.policy.rows import condition_text
+    from omnigraph.policy.row_conditions import condition_text
 
     key, who = rows.table_key(type_name), rows.actor(actor)
     judged = rows.judge_row(who, action, key, data, branch)
