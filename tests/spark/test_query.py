@@ -14,6 +14,7 @@ import test_language as language
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, CompileError, InputError, LimitReached, QueryTimeout
+from omnigraph.machine_memory import MemoryBudget
 from omnigraph.query.scalars import SCALARS
 from omnigraph.query.syntax.parser import parse_queries
 from property.test_read_oracle import disagreement
@@ -350,14 +351,19 @@ def test_match_that_exceeds_the_memory_is_handed_over(spark: Any, large: Any) ->
         large.query(PAIRS, engine="memory")
 
 
-def test_match_without_an_estimate_is_handed_over_when_it_exceeds_the_limit(spark: Any, line: Any) -> None:
+def test_match_without_an_estimate_is_handed_over_when_it_exceeds_the_memory(
+    spark: Any, line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert spark.range(3).count() == 3, "the session is active"
     text = "query q() { match { $a: Stop  $a next $b } return { $a.name } limit 5 }"
     assert "engine" not in str(line.explain(text))
-    few = Limits(bytes_max=64)
-    assert len(line.query(text, limits=few)) == 5
+    assert len(line.query(text)) == 5, "the adjacency is built"
+    monkeypatch.setattr(line._context.cache, "memory", MemoryBudget(128))
+    assert len(line.query(text)) == 5
     with pytest.raises(LimitReached):
-        line.query(text, limits=few, engine="memory")
+        line.query(text, engine="memory")
+    with pytest.raises(LimitReached):
+        line.query(text, limits=Limits(bytes_max=32))
 
 
 def test_query_times_out(spark: Any, graphs: dict[str, Any]) -> None:

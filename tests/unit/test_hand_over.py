@@ -10,10 +10,17 @@ from omnigraph.engine.exec.context import Limits
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.graph_queries import executor_of
 from omnigraph.hand_over import engine_line, find_spark
+from omnigraph.spark import session
 from omnigraph.spark.session import SessionOptions
 
 SCHEMA = "node N { name: String @key  x: I32 }  edge To: N -> N"
 PAIRS = "query q() { match { $a: N  $b: N } return { $a.name, $b.name } order { $a.name, $b.name } }"
+
+
+@pytest.fixture(autouse=True)
+def no_active_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide a session that other tests of this process started."""
+    monkeypatch.setattr(session, "find_active", lambda: None)
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +111,11 @@ def test_estimate_that_is_too_high_runs_in_process(tmp_path: Path) -> None:
     text = "query q() { match { $a: N { x: 1 }  $a to $b } return { $a.name, $b.name } }"
     needed = graph.query(text, limits=Limits(bytes_max=2_000))
     assert needed.to_rows() == [{"a.name": "n0", "b.name": "n1"}]
+
+
+@pytest.mark.parametrize("limits", [Limits(rows_max=1_000), Limits(bytes_max=1_000)])
+def test_limit_of_the_caller_is_not_handed_over(graph: Any, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+    monkeypatch.setattr(session, "find_active", lambda: pytest.fail("no session is wanted"))
+    with pytest.raises(LimitReached, match="the limit is") as caught:
+        graph.query("query q() { match { $a: N  $b: N } return { $a.x, $b.x } }", limits=limits)
+    assert "spark" not in (caught.value.hint or "")

@@ -13,7 +13,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
-from omnigraph.errors import Denied, InputError
+from omnigraph.errors import Denied, Hint, InputError
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
 from omnigraph.policy.statements import attributes_key
@@ -192,7 +192,10 @@ def row_rules_refused(policy: Policy) -> InputError:
     return InputError(
         f"the policy '{policy.rules.source}' has rules for rows or properties, which graphs do not enforce yet",
         code="row_rules_unsupported",
-        hint="remove the rules for rows and properties; 'omnigraph policy explain --type' shows their decisions",
+        hint=Hint(
+            "remove the rules for rows and properties",
+            cli="remove the rules for rows and properties; 'omnigraph policy explain --type' shows their decisions",
+        ),
     )
 
 

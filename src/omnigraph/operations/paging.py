@@ -112,7 +112,8 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     execution_context = ExecutionContext(
         opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, context.visibility
     )
-    if request.executor == "auto" and opened.prepared.estimated_bytes > execution_context.bytes_max:
+    too_large = opened.prepared.estimated_bytes > execution_context.bytes_max
+    if too_large and request.executor == "auto" and not execution_context.is_limited_by_caller:
         raise ExceedsBudget
     execution = Execution(
         opened.prepared,

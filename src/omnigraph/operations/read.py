@@ -68,7 +68,8 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
                 if observer is not None:
                     observer.phase("run", compiled, ended)
                 return ReadOutcome(result_of(found, plan, snapshot, (ended - started) * 1000), "fastpath")
-    if request.executor == "auto" and prepared.estimated_bytes > execution_context.bytes_max:
+    too_large = prepared.estimated_bytes > execution_context.bytes_max
+    if too_large and request.executor == "auto" and not execution_context.is_limited_by_caller:
         raise ExceedsBudget
     execution = Execution(
         prepared,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.errors import InputError
+from omnigraph.errors import Hint, InputError
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.rules import ACTIONS, KNOWN_ACTIONS, ROW_ACTIONS
 from omnigraph.policy.statements import attributes_key
@@ -226,7 +226,7 @@ def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
         raise InputError(
             f"case '{case.id}' is about rows of '{case.type}': it needs the schema of the graph",
             code="schema_needed",
-            hint="give --schema FILE or --graph URI",
+            hint=Hint("give the row policies of a schema", cli="give --schema FILE or --graph URI"),
         )
     assert case.type is not None
     key = rows.table_key(case.type)

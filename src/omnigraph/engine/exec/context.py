@@ -40,7 +40,10 @@ class Limits:
 
 
 class MatchTooLarge(LimitReached):
-    """Raised before an operator produces more rows or bytes than permitted; another engine can run the query."""
+    """Raised before an operator produces more rows or bytes than the memory budget or the default limits permit.
+
+    Another engine can run the query. A limit that the caller set applies to every engine.
+    """
 
 
 _NUMBER_BYTES = 8
@@ -203,6 +206,11 @@ class ExecutionContext:
             found = self._opened.multi_edge[types] = MultiEdgeAdjacency([self.adjacency(one) for one in types])
         return found
 
+    @property
+    def is_limited_by_caller(self) -> bool:
+        """True if the caller set a limit below the default one. It applies to every engine."""
+        return self.limits.rows_max < NO_LIMITS.rows_max or self.limits.bytes_max < NO_LIMITS.bytes_max
+
     def check_size(self, rows: int, columns: int = 2) -> None:
         """Raise `LimitReached` if a result of this many rows and columns of 64-bit numbers would exceed a limit."""
         self.check()
@@ -212,7 +220,7 @@ class ExecutionContext:
             cancellation.held_bytes = size
         if size > self.bytes_max:
             setting = "Limits(bytes_max=…)" if self.bytes_max == self.limits.bytes_max else "og.open(uri, memory=…)"
-            raise MatchTooLarge(
+            raise self._too_large(
                 f"the match would hold {size:,} bytes; the limit is {self.bytes_max:,}",
                 resource="bytes",
                 limit=self.bytes_max,
@@ -220,13 +228,17 @@ class ExecutionContext:
                 hint=Hint(f"{_NARROW}, or raise {setting}", cli=_NARROW),
             )
         if rows > self.limits.rows_max:
-            raise MatchTooLarge(
+            raise self._too_large(
                 f"the match would hold {rows:,} rows; the limit is {self.limits.rows_max:,}",
                 resource="rows",
                 limit=self.limits.rows_max,
                 actual=rows,
                 hint=Hint(f"{_NARROW}, or raise Limits(rows_max=…)", cli=_NARROW),
             )
+
+    @property
+    def _too_large(self) -> type[LimitReached]:
+        return LimitReached if self.is_limited_by_caller else MatchTooLarge
 
     def check(self) -> None:
         """Raise an error if the query was cancelled or exceeded its time limit."""
