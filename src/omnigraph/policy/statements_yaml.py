@@ -197,22 +197,8 @@ class _StatementReader:
 
     def statements(self, node: YamlNode | None) -> tuple[Statement, ...]:
         log = self.log
-        items = log.expect_list(node, "rules") if node is not None else []
         found = []
-        lines: dict[str, int] = {}
-        for index, item in enumerate(items):
-            path = f"rules[{index}]"
-            members = log.expect_map(item, path, _RULE_KEYS)
-            if not isinstance(item, YamlMap):
-                continue
-            id_node = members.get("id")
-            rule = log.expect_text(id_node, join(path, "id")) if id_node is not None else None
-            if id_node is None:
-                log.add(join(path, "id"), "is missing", item.line, hint="give the rule a unique id")
-            if rule is not None and rule in lines:
-                message = f"rule id '{rule}' is repeated; it is also on line {lines[rule]}"
-                log.add(join(path, "id"), message, item.line, rule=rule)
-            lines.setdefault(rule or "", item.line)
+        for path, item, members, rule in log.each_rule(node, _RULE_KEYS):
             effects = [effect for effect in ("allow", "deny") if effect in members]
             if len(effects) != 1:
                 problem = "has both 'allow' and 'deny'" if effects else "has neither 'allow' nor 'deny'"

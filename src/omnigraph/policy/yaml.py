@@ -88,22 +88,8 @@ class _RuleReader:
 
     def rules(self, node: YamlNode | None) -> tuple[PolicyRule, ...]:
         log = self.log
-        items = log.expect_list(node, "rules") if node is not None else []
         found = []
-        lines: dict[str, int] = {}
-        for index, item in enumerate(items):
-            path = f"rules[{index}]"
-            members = log.expect_map(item, path, _RULE_KEYS)
-            if not isinstance(item, YamlMap):
-                continue
-            id_node = members.get("id")
-            rule_id = log.expect_text(id_node, join(path, "id")) if id_node is not None else None
-            if id_node is None:
-                log.add(join(path, "id"), "is missing", item.line, hint="give the rule a unique id")
-            if rule_id is not None and rule_id in lines:
-                message = f"rule id '{rule_id}' is repeated; it is also on line {lines[rule_id]}"
-                log.add(join(path, "id"), message, item.line, rule=rule_id)
-            lines.setdefault(rule_id or "", item.line)
+        for path, item, members, rule_id in log.each_rule(node, _RULE_KEYS):
             rule = self._allow(members.get("allow"), rule_id or "", f"{path}.allow", item.line)
             if rule is not None:
                 found.append(rule)

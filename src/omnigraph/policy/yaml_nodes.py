@@ -7,7 +7,7 @@ nesting fails at the depth limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,26 @@ class ProblemLog:
                 hint = did_you_mean(key, allowed) or f"the keys are {', '.join(allowed)}"
                 self.add(join(path, key), f"unknown key '{key}'", node.lines[key], rule=rule, hint=hint)
         return node.members
+
+    def each_rule(
+        self, node: YamlNode | None, known: Iterable[str]
+    ) -> Iterator[tuple[str, YamlMap, Mapping[str, YamlNode], str | None]]:
+        """Yield the path, the map, the members and the id of each rule; a missing or repeated id is a problem."""
+        lines: dict[str, int] = {}
+        for index, item in enumerate(self.expect_list(node, "rules") if node is not None else []):
+            path = f"rules[{index}]"
+            members = self.expect_map(item, path, known)
+            if not isinstance(item, YamlMap):
+                continue
+            id_node = members.get("id")
+            rule = self.expect_text(id_node, join(path, "id")) if id_node is not None else None
+            if id_node is None:
+                self.add(join(path, "id"), "is missing", item.line, hint="give the rule a unique id")
+            if rule is not None and rule in lines:
+                message = f"rule id '{rule}' is repeated; it is also on line {lines[rule]}"
+                self.add(join(path, "id"), message, item.line, rule=rule)
+            lines.setdefault(rule or "", item.line)
+            yield path, item, members, rule
 
     def expect_list(self, node: YamlNode | None, path: str, *, rule: str | None = None) -> list[YamlNode]:
         """Return the items of a list; another node is a problem."""
