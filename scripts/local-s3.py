@@ -28,9 +28,11 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import omnigraph as og
@@ -134,7 +136,9 @@ def store(options: Options) -> Iterator[dict[str, str]]:
     log = folder / "store.log"
     try:
         with log.open("ab") as out, running(command, STORE_STOP_S, stdout=out, stderr=subprocess.STDOUT) as process:
-            create_bucket([weed, "shell", f"-master={HOST}:{ports[0]}.{ports[1]}"], options.bucket, process, log)
+            shell = [weed, "shell", f"-master={HOST}:{ports[0]}.{ports[1]}"]
+            wait_until(partial(has_bucket, shell, options.bucket), process, log)
+            wait_until(partial(has_volumes, ports[0]), process, log)
             yield {
                 "AWS_ACCESS_KEY_ID": KEY,
                 "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -156,17 +160,30 @@ def free_ports(number: int) -> list[int]:
     return ports
 
 
-def create_bucket(shell: list[str], bucket: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Create the bucket unless it exists, as soon as the store has started."""
+def has_bucket(shell: list[str], bucket: str) -> bool:
+    """Create the bucket unless it exists; return False if the store does not answer yet."""
+    command = f"s3.bucket.create -name {bucket}\n".encode()
+    try:
+        said = subprocess.run(shell, input=command, capture_output=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return said.returncode == 0 or b"already exists" in said.stdout + said.stderr
+
+
+def has_volumes(master: int) -> bool:
+    """Return True if the stored data is available, which takes some seconds after a restart."""
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{master}/dir/status", timeout=10) as answer:
+            return bool(json.load(answer)["Topology"]["DataCenters"])
+    except OSError:
+        return False
+
+
+def wait_until(is_done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for a part of the start of the store."""
     end = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < end:
-        try:
-            said = subprocess.run(
-                shell, input=f"s3.bucket.create -name {bucket}\n".encode(), capture_output=True, timeout=10, check=False
-            )
-        except subprocess.TimeoutExpired:
-            continue
-        if said.returncode == 0 or b"already exists" in said.stdout + said.stderr:
+        if is_done():
             return
         time.sleep(0.2)
     raise SystemExit(f"error: the store did not start; the end of '{log}':\n{log.read_text(errors='replace')[-2000:]}")

@@ -15,6 +15,7 @@ import omnigraph as og
 from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.cache import disk_cache, id_segments, remote_cache, user_folder
 from omnigraph.engine.search import inverted_index, vector_scan
+from omnigraph.graph_handle import cache_of
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import ObjectStore, object_store
 
@@ -134,6 +135,18 @@ def test_an_optimized_graph_replaces_its_entries(machines, forbid_builds):
     assert answers(machines.open("third")) == expected
     machines.open("third").optimize()
     assert machines.entries() == after
+
+
+def test_stored_statistics_stay_on_the_machine(machines, tune):
+    tune(statistics_stored_rows_min=10)
+    graph = machines.open("second")
+    graph.load(items(60, 200), mode="append")
+    graph.optimize()
+    graph.optimize()
+    kept = {entry["what"][0] for _, entry in disk_cache.descriptions(cache_of(graph).keep_in)}
+    uploaded = {json.loads(machines.objects.read(name) or b"")["entry"]["what"][0] for name in machines.entries()}
+    assert "statistics" in kept
+    assert "statistics" not in uploaded
 
 
 def test_small_changes_make_no_request(machines, monkeypatch):

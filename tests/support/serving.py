@@ -295,9 +295,15 @@ def program(
     listener: socket.socket | None = None,
     **variables: str,
 ) -> Iterator[Program]:
-    """Run `omnigraph serve` in a folder until it has printed its address; `lines` are read from stdout."""
+    """Run `omnigraph serve` in a folder until it has printed its address; `lines` are read from stdout.
+
+    The port is a free one unless the arguments name an address.
+    """
     errors = folder / "stderr.txt"
-    words = ["-m", module, *(["serve", *arguments] if module == "omnigraph" else arguments)]
+    if module == "omnigraph":
+        bind = () if listener is not None or "--bind" in arguments else ("--bind", "127.0.0.1:0")
+        arguments = ("serve", *arguments, *bind)
+    words = ["-m", module, *arguments]
     if listener is not None:
         words = ["-c", _PASS_SOCKET, str(listener.fileno()), *words]
     with errors.open("w", encoding="utf-8") as stderr:

@@ -196,7 +196,8 @@ def _upload(context: GraphContext, snapshot: Snapshot, *, sweep: bool) -> None:
     files = {file for some in rows_of for file in some}
 
     def is_current(about: Mapping[str, Any]) -> bool:
-        layouts = [about[name]["pieces"] for name in _LAYOUTS if name in about]
+        # Statistics describe no fragments: each machine summarises its own.
+        layouts = [about[name]["pieces"] for name in _LAYOUTS if isinstance(about.get(name), Mapping)]
         return bool(layouts) and all(fragment[0] in files for pieces in layouts for fragment in pieces)
 
     remote.upload(is_current, sweep=sweep)
