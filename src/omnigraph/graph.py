@@ -104,7 +104,7 @@ class Graph(GraphBranches):
     def catalog(self, branch: str | None = None, at: At = None) -> Catalog:
         """Return the catalog (types and properties) of the schema at a point in time."""
         snapshot = self._context.snapshot(branch or self.branch, at)
-        return self._context.catalogs.of(snapshot, self._context.visibility)
+        return self._context.catalog(snapshot)
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written."""
@@ -285,7 +285,7 @@ class Graph(GraphBranches):
         """
         from omnigraph.operations.mutate import mutate
 
-        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("mutation", cancel, timeout, writes=True):
             return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
 

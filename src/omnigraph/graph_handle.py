@@ -110,7 +110,12 @@ class GraphHandle:
 
         return branch_name(branch)
 
-    def _options(
+    def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
+        """Return the options of a write that applies no rules for rows; it is refused if there are any."""
+        self._context.check_whole("a write")
+        return self._guarded_options(branch, actor, message, **more)
+
+    def _guarded_options(
         self,
         branch: str | None,
         actor: str | None,
@@ -124,7 +129,6 @@ class GraphHandle:
         from omnigraph.policy.rules import ACTIONS
         from omnigraph.versioning.write.transaction import WriteOptions
 
-        self._context.check_whole("a write")
         self._check_actor(actor)
         name = self._branch(branch)
         if ACTIONS[action] == "target_branch_scope":

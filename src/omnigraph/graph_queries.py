@@ -38,7 +38,7 @@ class GraphQueries:
             from omnigraph.spark.reads import read_on_spark
 
             return read_on_spark(self._context, request)
-        if request.executor == "auto" and self._context.visibility is not None:
+        if request.executor == "auto" and self._context.has_row_rules:
             # Spark applies no rules for rows and properties.
             request = request._replace(executor="memory")
         if request.executor != "auto":
@@ -95,7 +95,7 @@ class GraphQueries:
         from omnigraph.query.plan.explain import explain
         from omnigraph.query.plan.plan_hash import plan_hash
 
-        visibility = self._context.visibility
+        visibility = self._context.visibility_of(snapshot)
         prepared = self._context.plans.get(snapshot, query, visibility)
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared
         if query.params is not None:
@@ -123,7 +123,7 @@ class GraphQueries:
             execution.profile,
             rows=len(result),
             elapsed_ms=result.elapsed_ms,
-            estimates=self._context.visibility is None,
+            estimates=self._context.visibility_of(snapshot) is None,
         )
         return PlanText(text, execution.prepared.plan_hash)
 
@@ -153,7 +153,7 @@ class GraphQueries:
 
         text, source_name = read_source(source)
         where = {"kind": "graph", "uri": self._context.repository.location.uri}
-        catalog = self._context.catalogs.of(snapshot, self._context.visibility)
+        catalog = self._context.catalog(snapshot)
         return lint(catalog, text, query_path=source_name, schema_source=where)
 
 

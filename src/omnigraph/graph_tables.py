@@ -146,7 +146,7 @@ class GraphTables:
     def _key(self, snapshot: Snapshot, type_name: str, kind: TypeKind | None) -> TableKey:
         """Return the table key of a type that the caller may see."""
         known: Collection[str] = snapshot.tables
-        if self._context.visibility is not None:
+        if self._context.has_row_rules:
             known = [type_.table_key for type_ in self._context.catalog(snapshot).tables()]
         return table_key_of(snapshot, type_name, kind, known)
 

@@ -273,7 +273,8 @@ def test_random_mutations(tmp_path, part):
         if expected == "ok":
             world = after
         try:
-            mutate(graph._context, MutationRequest(QueryText(statement.text), WriteOptions(), rules.guard))
+            context = graph._context.with_guard(rules.guard)
+            mutate(context, MutationRequest(QueryText(statement.text), WriteOptions()))
             found = "ok"
         except Denied:
             found = "denied"

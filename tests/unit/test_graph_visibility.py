@@ -243,7 +243,7 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
 
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
-    "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export",
+    "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate",
 }  # fmt: skip
 """Methods that apply the visibility, or return a handle that does."""
 FREE = {"uri", "branch", "actor", "newest_version"}

@@ -11,13 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import lru_cache
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from omnigraph.errors import Denied, Hint, InputError
+from omnigraph.errors import Denied
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
 from omnigraph.policy.statements import attributes_key
 from omnigraph.suggestions import listing
+
+if TYPE_CHECKING:
+    from omnigraph.policy.row_policies import PolicyActor, RowPolicies
+    from omnigraph.query.visibility import Visibility
+    from omnigraph.query.write_guard import WriteGuard
+    from omnigraph.schema.catalog import Catalog
 
 Default = Literal["deny", "allow", "read"]
 """What is allowed without a policy: nothing, everything, or the action `read`."""
@@ -30,6 +36,7 @@ _ALLOWED = "no policy is configured; every action is allowed"
 _READ_ALLOWED = "no policy is configured; 'read' is allowed"
 _ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
 _ONLY_READ_HINT = "set 'policy.file' in the configuration of the server to allow more"
+_NO_ACTOR_HINT = "name an actor"
 _NOTHING = "no policy is configured, and nothing is allowed without one"
 
 
@@ -78,7 +85,10 @@ class Access:
     actor. `only` limits what is then allowed. `graph` is the id that `only.graphs` is compared with.
     """
 
-    __slots__ = ("_attributes", "_default", "_groups", "actor", "attributes", "decisions", "graph", "only", "policy")
+    __slots__ = (
+        "_attributes", "_default", "_groups", "actor", "attributes", "decisions", "graph", "has_row_rules", "only",
+        "policy",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -91,9 +101,8 @@ class Access:
         default: Default = "deny",
         graph: str | None = None,
     ) -> None:
-        if policy is not None and policy.has_row_rules:
-            raise row_rules_refused(policy)
         self.policy = policy
+        self.has_row_rules = policy is not None and policy.has_row_rules
         self.actor = actor
         self.only = only
         self.attributes = attributes or {}
@@ -115,6 +124,21 @@ class Access:
     def digest(self) -> str:
         """The visibility digest: equal for callers that see the same data. A policy of version 1 hides no rows."""
         return _VISIBLE
+
+    def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
+        """Return the rows and values of a branch that the caller may see; None if it sees everything."""
+        rules = self.policy.row_policies(catalog) if self.policy is not None else None
+        return rules.visibility(self._policy_actor(rules), branch) if rules is not None else None
+
+    def write_guard(self, catalog: Catalog, branch: str) -> WriteGuard | None:
+        """Return the rows and properties of a branch that the caller may change; None if it may change everything."""
+        rules = self.policy.row_policies(catalog) if self.policy is not None else None
+        return rules.write_guard(self._policy_actor(rules), branch) if rules is not None else None
+
+    def _policy_actor(self, rules: RowPolicies) -> PolicyActor:
+        if self.actor is None:
+            raise Denied("a caller without an actor sees no rows: the policy has rules for rows", hint=_NO_ACTOR_HINT)
+        return rules.actor(self.actor, self._groups, self.attributes)
 
     def check(
         self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
@@ -185,18 +209,6 @@ class Access:
         request = describe_request(decision.action, decision.branch, decision.target_branch)
         message = f"{request} is denied: {reason}"
         return replace(decision, allowed=False, matched_rules=(), message=message, reasons=(reason,))
-
-
-def row_rules_refused(policy: Policy) -> InputError:
-    """Return the error of a policy whose rules for rows and properties would not be enforced."""
-    return InputError(
-        f"the policy '{policy.rules.source}' has rules for rows or properties, which graphs do not enforce yet",
-        code="row_rules_unsupported",
-        hint=Hint(
-            "remove the rules for rows and properties",
-            cli="remove the rules for rows and properties; 'omnigraph policy explain --type' shows their decisions",
-        ),
-    )
 
 
 def _check_names(*branches: str | None) -> None:

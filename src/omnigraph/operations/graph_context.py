@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.exec.view import View
     from omnigraph.operations.access import Access
     from omnigraph.query.visibility import Visibility
+    from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
     from omnigraph.values import Fetch
     from omnigraph.versioning.model.snapshot import Snapshot
@@ -59,7 +60,9 @@ class GraphContext:
     approximate: bool = False
     """True if every vector ranking may be approximate."""
     visibility: Visibility | None = None
-    """The rows and values that the caller may see; None does not limit them."""
+    """The rows and values that the caller may see, in place of those that its access allows."""
+    guard: WriteGuard | None = None
+    """The rows and properties that the caller may change, in place of those that its access allows."""
 
     @classmethod
     def of(
@@ -105,21 +108,50 @@ class GraphContext:
         """Return the context of a handle that sees a part of the graph."""
         return self._changed(visibility=visibility)
 
+    def with_guard(self, guard: WriteGuard) -> GraphContext:
+        """Return the context of a handle that sees and may change a part of the graph."""
+        return self._changed(visibility=guard.visibility, guard=guard)
+
+    @property
+    def has_row_rules(self) -> bool:
+        """True if rules limit the rows or properties that callers may see or change."""
+        return self.visibility is not None or (self.access is not None and self.access.has_row_rules)
+
+    def visibility_of(self, snapshot: Snapshot) -> Visibility | None:
+        """Return what the caller may see of a snapshot; None if it sees everything.
+
+        The rules of today are applied, for the branch of the snapshot and its schema.
+        """
+        if self.visibility is not None or self.access is None or not self.access.has_row_rules:
+            return self.visibility
+        return self.access.visibility(self.catalogs.of(snapshot), snapshot.branch)
+
+    def guard_of(self, snapshot: Snapshot) -> WriteGuard | None:
+        """Return what the caller may change of a snapshot; None if it may change everything."""
+        if self.visibility is not None:
+            from omnigraph.query.write_guard import WriteGuard  # noqa: PLC0415 (only for a visibility)
+
+            return self.guard if self.guard is not None else WriteGuard(self.visibility)
+        if self.access is None or not self.access.has_row_rules:
+            return None
+        return self.access.write_guard(self.catalogs.of(snapshot), snapshot.branch)
+
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """Return the catalog of a snapshot, or what the caller may see of it."""
-        return self.catalogs.of(snapshot, self.visibility)
+        return self.catalogs.of(snapshot, self.visibility_of(snapshot))
 
     def view(self, snapshot: Snapshot) -> View | None:
         """Return the stored rows of a snapshot that the caller may see; None if these are all."""
-        if self.visibility is None:
+        visibility = self.visibility_of(snapshot)
+        if visibility is None:
             return None
         from omnigraph.engine.exec.view import View  # noqa: PLC0415 (only for a visibility)
 
-        return View(self.catalog(snapshot), snapshot, self.cache, self.visibility)
+        return View(self.catalogs.of(snapshot, visibility), snapshot, self.cache, visibility)
 
     def check_whole(self, what: str) -> None:
-        """Raise `Denied` if the caller sees a part of the graph and the named operation does not leave out the rest."""
-        if self.visibility is not None:
+        """Raise `Denied` if rules limit the rows of callers and the named operation does not apply them."""
+        if self.has_row_rules:
             raise Denied(f"{what} applies no rules for rows and properties, and rules limit what you may see")
 
     def _changed(self, **fields: Any) -> GraphContext:

@@ -122,7 +122,8 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     def prepare(transaction: Transaction) -> None:
         nonlocal done
         catalog = context.catalogs.of(transaction.snapshot)
-        seen = None if request.guard is None else request.guard.visibility
+        rules = context.guard_of(transaction.snapshot)
+        seen = None if rules is None else rules.visibility
         plan = _plan(context, transaction.snapshot, query, seen)
         compiled = time.perf_counter()
         bound = bind_params(plan.params, query.params)
@@ -131,7 +132,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         below = transaction.pending
         assert below is None or isinstance(below, WriteOverlay)
         overlay = WriteOverlay(transaction.snapshot, below)
-        guard = None if request.guard is None else _guarded(request.guard, catalog, overlay)
+        guard = None if rules is None else _guarded(rules, catalog, overlay)
         run = MutationRun(plan, catalog, overlay, bound.values, services, guard)
         run.run()
         # A statement that deletes nodes deletes their edges.

@@ -109,8 +109,9 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     watch = request.limits.watch()
     opened = open_page(context, request, watch)
     compiled = time.perf_counter()
+    visibility = context.visibility_of(opened.snapshot)
     execution_context = ExecutionContext(
-        opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, context.visibility
+        opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, visibility
     )
     too_large = opened.prepared.estimated_bytes > execution_context.bytes_max
     if too_large and request.executor == "auto" and not execution_context.is_limited_by_caller:
@@ -144,7 +145,8 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
     snapshot = _snapshot_of(context, request, cursor)
     with watching(watch):
         watch.check()
-        prepared = context.plans.get_read(snapshot, request.query, context.visibility)
+        visibility = context.visibility_of(snapshot)
+        prepared = context.plans.get_read(snapshot, request.query, visibility)
     if observer is not None:
         report_plan(observer, prepared, watch, started)
     plan = prepared.plan
@@ -156,7 +158,7 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
         )
     with watching(watch):
         bound = bind_params(plan.params, request.query.params)
-    digest = _digest(plan, bound.values, context.visibility)
+    digest = _digest(plan, bound.values, visibility)
     if cursor is None:
         cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
     elif cursor.digest != digest:

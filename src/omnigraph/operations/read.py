@@ -54,13 +54,12 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
     watch = limits.watch()
     with watching(watch):
         watch.check()
-        prepared = context.plans.get_read(snapshot, query, context.visibility)
+        visibility = context.visibility_of(snapshot)
+        prepared = context.plans.get_read(snapshot, query, visibility)
         compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
-        execution_context = ExecutionContext(
-            prepared.catalog, snapshot, context.cache, limits, watch, context.visibility
-        )
+        execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch, visibility)
         if prepared.chain is not None and not profile and _permits_fast_path(request):
             found = prepared.chain.run(execution_context, bound.values)
             if found is not None:
@@ -105,7 +104,7 @@ def _permits_fast_path(request: ReadRequest) -> bool:
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:
     """Return a function that embeds query text and rejects a model other than that of the stored vectors."""
-    catalog: Catalog = context.catalogs.of(snapshot, context.visibility)
+    catalog: Catalog = context.catalog(snapshot)
     embed: EmbedText = context.embedder.embed_query
 
     def embed_query(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import NO_LIMITS, Limits
@@ -18,9 +18,6 @@ from omnigraph.errors import Hint, InputError
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.versioning.write.repository import At
 from omnigraph.versioning.write.transaction import WriteOptions
-
-if TYPE_CHECKING:
-    from omnigraph.query.write_guard import WriteGuard
 
 Params = Mapping[str, Any]
 _MAPPING = (dict, Mapping)
@@ -95,8 +92,6 @@ class MutationRequest(NamedTuple):
 
     query: QueryText
     options: WriteOptions
-    guard: WriteGuard | None = None
-    """The rows and properties that the actor may change; None does not limit them."""
 
 
 def _only_params(name: Any, params: Params | None) -> Params:

@@ -26,8 +26,12 @@ from omnigraph.policy.statements import Attributes, PolicyStatements, Statement,
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
+    from omnigraph.policy.row_policies import RowPolicies
     from omnigraph.policy.statements_cedar import CedarStatements
+    from omnigraph.schema.catalog import Catalog
 
+SCHEMAS_MAX = 64
+"""Number of schemas for which a policy keeps its rules for rows."""
 CACHE_MAX = 16_384
 """Number of decisions that a policy keeps."""
 
@@ -105,6 +109,7 @@ class Policy:
     cache_max: int = CACHE_MAX
     _cedar: CedarPolicies | CedarStatements = field(init=False, repr=False)
     _decisions: dict[Key, PolicyDecision] = field(init=False, repr=False, default_factory=dict)
+    _row_policies: dict[int, RowPolicies] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -119,6 +124,24 @@ class Policy:
     def has_row_rules(self) -> bool:
         """True if the policy limits rows or properties."""
         return isinstance(self.rules, PolicyStatements) and self.rules.has_row_rules
+
+    def row_policies(self, catalog: Catalog) -> RowPolicies | None:
+        """Return the rules for rows and properties, bound to a schema; None if there are none.
+
+        A schema for which the rules are not valid is an `InputError`.
+        """
+        if not isinstance(self.rules, PolicyStatements) or not self.rules.has_row_rules:
+            return None
+        found = self._row_policies.get(id(catalog))
+        if found is None or found.catalog is not catalog:
+            from omnigraph.policy.row_policies import RowPolicies  # noqa: PLC0415 (only for rules for rows)
+
+            found = RowPolicies(self.rules, catalog, self.graph)
+            with self._lock:
+                while len(self._row_policies) >= SCHEMAS_MAX:
+                    del self._row_policies[next(iter(self._row_policies))]
+                self._row_policies[id(catalog)] = found
+        return found
 
     @property
     def cedar_text(self) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.errors import InputError
-from omnigraph.operations.access import row_rules_refused
+from omnigraph.errors import Hint, InputError
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.load import cedar_paths, parse_policy, policy_path, read_policy
 from omnigraph.policy.rules import PolicyKind
@@ -84,7 +83,14 @@ def _load(
         return running
     policy = Policy(parse_policy(texts, kind), name)
     if policy.has_row_rules:
-        raise row_rules_refused(policy)
+        raise InputError(
+            f"the policy '{policy.rules.source}' has rules for rows or properties, which servers do not enforce yet",
+            code="row_rules_unsupported",
+            hint=Hint(
+                "remove the rules for rows and properties",
+                cli="remove the rules for rows and properties; 'omnigraph policy explain --type' shows their decisions",
+            ),
+        )
     if cases:
         _check_cases(policy, cases, path, str(tests))
     return LoadedPolicy(policy, digest)

@@ -104,7 +104,8 @@ def graph(tmp_path):
 
 
 def run(graph: Graph, text: str, guard: WriteGuard | None = EDITOR) -> MutationResult:
-    return mutate(graph._context, MutationRequest(QueryText(text), WriteOptions(), guard))
+    context = graph._context if guard is None else graph._context.with_guard(guard)
+    return mutate(context, MutationRequest(QueryText(text), WriteOptions()))
 
 
 def notes(graph: Graph) -> dict[str, tuple[Any, ...]]:
