@@ -14,7 +14,9 @@ from omnigraph.engine.write.where import bindings_of, row_evaluator
 from omnigraph.errors import PolicyInvalid
 from omnigraph.policy.load import parse_policy_text
 from omnigraph.policy.row_conditions import RowCondition
-from omnigraph.policy.row_policies import PolicyActor, RowPolicies, stored_to_cedar
+from omnigraph.policy.row_decisions import stored_to_cedar
+from omnigraph.policy.row_policies import RowPolicies
+from omnigraph.policy.row_tables import PolicyActor
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.policy.statements_cedar import actor_entities, policy_set
 from omnigraph.scalar_types.columns import stored_array
@@ -285,7 +287,7 @@ def cedar_mask(
             }
         )
     parsed = cedarpy.Entities.from_json_str(json.dumps(entities), policies.schema)
-    everything = policy_set({one: dict(policy) for one, policy in policies._policies.items()})
+    everything = policy_set({one: dict(policy) for one, policy in policies.compiled.policies.items()})
     results = cedarpy.is_authorized_batch(requests, everything, parsed, policies.schema)
     assert not any(result.diagnostics.errors for result in results)
     return [result.allowed for result in results]

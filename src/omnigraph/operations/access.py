@@ -20,7 +20,8 @@ from omnigraph.policy.statements import attributes_key
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_policies import PolicyActor, RowPolicies
+    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.row_tables import PolicyActor
     from omnigraph.query.visibility import Visibility
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog

@@ -167,6 +167,11 @@ class PolicyStatements:
         return {actor: tuple(groups) for actor, groups in found.items()}
 
     @cached_property
+    def rule_by_id(self) -> Mapping[str, Statement]:
+        """The rules by id."""
+        return {rule.id: rule for rule in self.rules}
+
+    @cached_property
     def cedar_policies(self) -> Mapping[str, Mapping[str, Any]]:
         """The policies of all Cedar files by id."""
         return {policy_id: policy for file in self.cedar_files for policy_id, policy in file.policies.items()}

@@ -27,7 +27,8 @@ from omnigraph.policy.yaml_nodes import (
 from omnigraph.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_policies import PropertyView, RowPolicies
+    from omnigraph.policy.row_decisions import PropertyView
+    from omnigraph.policy.row_policies import RowPolicies
 
 Verdict = Literal["allow", "deny"]
 _KEYS = ("version", "cases")
@@ -232,10 +233,10 @@ def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
     key = rows.table_key(case.type)
     actor = rows.actor(case.actor, case.groups, case.attributes)
     data, branch = case.data or {}, case.branch or "main"
-    judged = rows.judge_row(actor, case.action, key, data, branch)
+    judged = rows.decisions.judge(actor, case.action, key, data, branch)
     views = None
     if case.properties is not None:
-        actual = rows.property_views(actor, key, data, branch)
+        actual = rows.decisions.property_views(actor, key, data, branch)
         missing = [name for name in case.properties if name not in actual]
         if missing:
             raise InputError(f"case '{case.id}': '{case.type}' has no property '{missing[0]}'")

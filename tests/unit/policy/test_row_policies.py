@@ -353,36 +353,39 @@ def test_refusals_of_cedar_files(schema, cedar, wanted):
 def test_decisions_on_one_row(example):
     ana = example.actor("ana")
     row = {"number": 1, "tenant": "acme", "note": ""}
-    assert example.judge_row(ana, "row_read", "node:Customer", row, "main").allowing == ("own-tenant",)
+    assert example.decisions.judge(ana, "row_read", "node:Customer", row, "main").allowing == ("own-tenant",)
     other = {**row, "tenant": None}
-    assert not example.judge_row(ana, "row_read", "node:Customer", other, "main").allowed
-    (first, *_) = example.consider_row(ana, "row_read", "node:Customer", other, "main")
+    assert not example.decisions.judge(ana, "row_read", "node:Customer", other, "main").allowed
+    (first, *_) = example.decisions.consider(ana, "row_read", "node:Customer", other, "main")
     assert (first.rule, first.why, first.missing) == ("own-tenant", "condition", ("resource.tenant",))
     assert {
-        one.rule: one.why for one in example.consider_row(example.actor("x"), "row_read", "node:Customer", row, "a")
+        one.rule: one.why
+        for one in example.decisions.consider(example.actor("x"), "row_read", "node:Customer", row, "a")
     } == {
         "own-tenant": "actor_not_in_group",
         "owners": "actor_not_in_group",
     }
     person = {"name": "Eve", "salary": 3}
-    denied = example.judge_row(ana, "row_read", "node:Person", person, "main")
+    denied = example.decisions.judge(ana, "row_read", "node:Person", person, "main")
     assert denied.denying == ("sealed",)
     assert [
         one.missing
-        for one in example.consider_row(ana, "row_read", "node:Person", person, "main")
+        for one in example.decisions.consider(ana, "row_read", "node:Person", person, "main")
         if one.why == "denies"
     ] == [("resource.sealed",)]
-    views = example.property_views(ana, "node:Person", person, "main")
+    views = example.decisions.property_views(ana, "node:Person", person, "main")
     assert (views["salary"], views["bio"], views["name"]) == ("mask", "hide", "show")
-    assert set(example.property_views(example.actor("cleo"), "node:Person", person, "main").values()) == {"show"}
+    assert set(example.decisions.property_views(example.actor("cleo"), "node:Person", person, "main").values()) == {
+        "show"
+    }
 
 
 def test_errors_of_rows(example):
     ana = example.actor("ana")
     with pytest.raises(InputError, match="has no property 'tenannt'"):
-        example.judge_row(ana, "row_read", "node:Customer", {"tenannt": "a"}, "main")
+        example.decisions.judge(ana, "row_read", "node:Customer", {"tenannt": "a"}, "main")
     with pytest.raises(InputError, match="property 'tenant' of 'Customer'"):
-        example.judge_row(ana, "row_read", "node:Customer", {"tenant": 3}, "main")
+        example.decisions.judge(ana, "row_read", "node:Customer", {"tenant": 3}, "main")
     with pytest.raises(TypeNotFound, match="there is no type 'Custmer'"):
         example.table_key("Custmer")
     assert example.table_key("Knows") == "edge:Knows"

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from omnigraph.cli.addresses import GivenAddress
-from omnigraph.cli.errors import FAILED, UsageFault
+from omnigraph.cli.commands.admin.policy_explain import explain_command
+from omnigraph.cli.commands.admin.policy_sources import (
+    POLICY_FILE,
+    TESTS_FILE,
+    GraphOf,
+    PolicyFile,
+    SchemaOf,
+    Server,
+    cases_path,
+    has_schema,
+    load,
+    policy_path,
+    row_policies,
+)
+from omnigraph.cli.errors import FAILED
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError, PolicyInvalid
 
-if TYPE_CHECKING:
-    from omnigraph.policy.decide import Policy
-    from omnigraph.policy.row_policies import RowPolicies
-    from omnigraph.schema.catalog import Catalog
-
-POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     help="Validate, test and explain the authorization policy.",
     rich_markup_mode=None,
 )
-PolicyFile = Annotated[
-    str | None,
-    typer.Option("--file", "-f", metavar="PATH", help=f"The policy (default: 'policy.file' in {FILE_NAME})."),
-]
-
-Server = Annotated[
-    bool,
-    typer.Option("--server", help=f"Use the policy of the server (default: 'server.policy.file' in {FILE_NAME})."),
-]
-SchemaOf = Annotated[
-    str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg) that rules for rows refer to.")
-]
-GraphOf = Annotated[
-    str | None,
-    typer.Option("--graph", metavar="URI", help="The graph, or its name, whose schema rules for rows refer to."),
-]
 
 
 @app.command("validate")
@@ -65,12 +55,12 @@ def validate_command(
     """
     from omnigraph.policy.advice import warnings_of
 
-    path = _policy_path(run, file, server=server)
+    path = policy_path(run, file, server=server)
     try:
-        policy = _load(run, path, server=server)
+        policy = load(run, path, server=server)
         rules = policy.rules
         if (schema is not None or graph is not None) and not server:
-            _rows(run, policy, schema, graph)
+            row_policies(run, policy, schema, graph)
         elif policy.has_row_rules:
             remark("note", "rules for rows and properties are validated with --schema or --graph")
     except PolicyInvalid as error:
@@ -112,11 +102,11 @@ def run_cases_command(
     """
     from omnigraph.policy.tests import read_cases, run_cases
 
-    path = _policy_path(run, file, server=server)
-    policy = _load(run, path, server=server)
-    cases = read_cases(_tests_path(run, path, tests, server=server))
+    path = policy_path(run, file, server=server)
+    policy = load(run, path, server=server)
+    cases = read_cases(cases_path(run, path, tests, server=server))
     on_rows = any(case.type is not None for case in cases)
-    rows = _rows(run, policy, schema, graph) if on_rows and _has_schema(run, schema, graph) else None
+    rows = row_policies(run, policy, schema, graph) if on_rows and has_schema(run, schema, graph) else None
     outcomes = run_cases(policy, cases, rows)
     failed = [outcome for outcome in outcomes if not outcome.ok]
     passed = len(outcomes) - len(failed)
@@ -131,131 +121,7 @@ def run_cases_command(
         raise typer.Exit(FAILED)
 
 
-@app.command("explain")
-@takes_config
-def explain_command(
-    run: Invocation,
-    actor: Annotated[str, typer.Option("--actor", metavar="ACTOR", help="The actor of the request.")],
-    action: Annotated[
-        str | None,
-        typer.Option("--action", metavar="ACTION", help="The action, such as read (default with --type: row_read)."),
-    ] = None,
-    branch: Annotated[str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch.")] = None,
-    target_branch: Annotated[
-        str | None, typer.Option("--target-branch", metavar="NAME", help="The branch that the action changes.")
-    ] = None,
-    type_name: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Explain the decision on a row of this type.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="JSON", help="The row: a JSON object of its properties.")
-    ] = None,
-    schema: SchemaOf = None,
-    graph: GraphOf = None,
-    file: PolicyFile = None,
-    server: Server = False,
-    as_json: Json = False,
-) -> None:
-    """Show the decision on one request, or on one row, and the reasons.
-
-    The exit code is 0 for both decisions.
-
-    omnigraph policy explain --actor act-editor --action change --branch main
-
-    omnigraph policy explain --actor ana --type Note --data '{"tenant": "acme"}' --graph ./my.omni
-    """
-    from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
-
-    if type_name is None and (data is not None or action is None):
-        raise UsageFault("give --action, or --type and --data")
-    try:
-        on_row = type_name is not None
-        row_action = (action or "row_read").replace("-", "_")
-        if on_row and row_action not in ROW_ACTIONS:
-            raise UsageFault(f"'{action}' is not an action on rows", hint=f"they are {', '.join(ROW_ACTIONS)}")
-        action = row_action if on_row else action_name(action or "")
-        branch = branch_name(branch) if branch is not None else None
-        target_branch = branch_name(target_branch) if target_branch is not None else None
-    except InputError as error:
-        raise UsageFault(error.message, hint=error.hint) from None
-    row = _row_of(data)
-    policy = _load(run, _policy_path(run, file, server=server), server=server)
-    if type_name is not None:
-        rows = _rows(run, policy, schema, graph)
-        _explain_row(rows, actor, action, type_name, row, branch or "main", as_json=as_json)
-        return
-    decision = policy.decide(actor, action, branch, target_branch)
-    if as_json:
-        print_json(policy.explain(decision))
-        return
-    for name, value in decision.to_json().items():
-        if value is not None:
-            print(f"{name}: {value}")
-    for reason in decision.reasons:
-        print(f"reason: {reason}")
-
-
-def _explain_row(
-    rows: RowPolicies, actor: str, action: str, type_name: str, data: dict[str, Any], branch: str, *, as_json: bool
-) -> None:
-    """Print the decision on a row, the rules that were considered, and how the actor sees its properties."""
-    from omnigraph.policy.row_conditions import condition_text
-
-    key, who = rows.table_key(type_name), rows.actor(actor)
-    judged = rows.judge_row(who, action, key, data, branch)
-    considered = rows.consider_row(who, action, key, data, branch)
-    views = rows.property_views(who, key, data, branch)
-    decision = "allow" if judged.allowed else "deny"
-    condition = condition_text(rows.condition(who, action, key, branch))
-    if as_json:
-        print_json(
-            {
-                "decision": decision,
-                "actor": actor,
-                "action": action,
-                "type": type_name,
-                "branch": branch,
-                "rules": list(judged.allowing or judged.denying),
-                "condition": condition,
-                "considered": [one.to_json() for one in considered],
-                "properties": views,
-            }
-        )
-        return
-    members = {"decision": decision, "actor": actor, "action": action, "type": type_name, "branch": branch}
-    for name, value in members.items():
-        print(f"{name}: {value}")
-    print(f"condition: {condition}")
-    for one in considered:
-        print(f"rule {one.rule}: {_EXPLAINED[one.why]}" + _missing(one.missing))
-    if not considered:
-        print(f"no rule grants {action} of {type_name}")
-    for name, view in views.items():
-        if view != "show":
-            print(f"property {name}: {'hidden' if view == 'hide' else 'masked'}")
-
-
-_EXPLAINED = {
-    "ok": "allows",
-    "denies": "denies",
-    "actor_not_in_group": "does not apply to the actor",
-    "scope": "does not apply to the branch",
-    "condition": "its condition does not hold",
-}
-
-
-def _missing(names: tuple[str, ...]) -> str:
-    return f" (missing: {', '.join(names)})" if names else ""
-
-
-def _row_of(data: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(data or "{}")
-    except ValueError as error:
-        raise UsageFault(f"--data is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise UsageFault("--data must be a JSON object")
-    return found
+app.command("explain")(explain_command)
 
 
 @app.command("diff")
@@ -281,12 +147,12 @@ def diff_command(
     """
     from omnigraph.policy.differences import decision_differences, row_differences, rule_differences
 
-    before, after = (_load(run, Path(path), server=server) for path in (old, new))
+    before, after = (load(run, Path(path), server=server) for path in (old, new))
     rules = rule_differences(before, after)
     decisions = list(decision_differences(before, after))
     changes = []
     if schema is not None or graph is not None:
-        first, second = (_rows(run, policy, schema, graph) for policy in (before, after))
+        first, second = (row_policies(run, policy, schema, graph) for policy in (before, after))
         changes = list(row_differences(first, second, branch))
     elif before.has_row_rules or after.has_row_rules:
         remark("note", "rules for rows and properties are compared with --schema or --graph")
@@ -328,11 +194,11 @@ def show_command(
     from omnigraph.policy.describe import describe_rules
     from omnigraph.policy.rules import PolicyRules
 
-    policy = _load(run, _policy_path(run, file, server=server), server=server)
+    policy = load(run, policy_path(run, file, server=server), server=server)
     if cedar:
         text = policy.cedar_text
         if schema is not None or graph is not None:
-            text = f"{text}\n{_rows(run, policy, schema, graph).cedar_text}"
+            text = f"{text}\n{row_policies(run, policy, schema, graph).cedar_text}"
         elif policy.has_row_rules:
             remark("note", "the Cedar policies of rules for rows are printed with --schema or --graph")
         if as_json:
@@ -370,8 +236,8 @@ def init_command(
     from omnigraph.policy.starter import starter_policy, starter_tests
 
     configured = run.config.get("policy.file") is not None
-    path = _policy_path(run, file) if file is not None or configured else Path(POLICY_FILE)
-    tests = _tests_path(run, path, None) if file is None else path.with_name(TESTS_FILE)
+    path = policy_path(run, file) if file is not None or configured else Path(POLICY_FILE)
+    tests = cases_path(run, path, None) if file is None else path.with_name(TESTS_FILE)
     owner = run.actor or "act-owner"
     texts = {path: starter_policy(owner), tests: starter_tests(owner)}
     for existing in filter(Path.exists, texts):
@@ -381,85 +247,12 @@ def init_command(
     for target, text in texts.items():
         _create(target, text)
     if as_json:
-        policy_path, tests_path = map(str, texts)
-        print_json({"policy_path": policy_path, "tests_path": tests_path})
+        print_json({"policy_path": str(path), "tests_path": str(tests)})
         return
     for target in texts:
         print(f"created {target}")
     if not configured and not run.options.quiet:
         remark("note", f"add to {FILE_NAME}: policy: {{ file: {path} }}")
-
-
-def _policy_path(run: Invocation, file: str | None, *, server: bool = False) -> Path:
-    if file is not None:
-        return Path(file)
-    key = "server.policy.file" if server else "policy.file"
-    named = run.config.get(key)
-    if named is None:
-        raise InputError(
-            f"no policy is configured: '{key}' is not set",
-            code="no_policy",
-            hint=f"set '{key}' in {FILE_NAME}, or give --file PATH"
-            + ("" if server else "; 'omnigraph policy init' writes a policy"),
-        )
-    return run.config.resolve(named)
-
-
-def _tests_path(run: Invocation, policy: Path, tests: str | None, *, server: bool = False) -> Path:
-    if tests is not None:
-        return Path(tests)
-    if server:
-        return policy.with_name(f"{policy.stem}.tests.yaml")
-    named = run.config.get("policy.tests")
-    beside = policy / TESTS_FILE if policy.is_dir() else policy.with_name(TESTS_FILE)
-    return run.config.resolve(named) if named is not None else beside
-
-
-def _load(run: Invocation, path: Path, *, server: bool = False) -> Policy:
-    from omnigraph.policy.decide import load_policy, load_server_policy
-
-    if server:
-        return load_server_policy(path)
-    return load_policy(path, graph=run.config.get("project.name") or "graph")
-
-
-def _has_schema(run: Invocation, schema: str | None, graph: str | None) -> bool:
-    return schema is not None or graph is not None or run.config.get("cli.graph") is not None
-
-
-def _rows(run: Invocation, policy: Policy, schema: str | None, graph: str | None) -> RowPolicies:
-    """Return the rules for rows of a policy, bound to a schema file or to the schema of a graph."""
-    from omnigraph.policy.row_policies import RowPolicies
-    from omnigraph.policy.statements import PolicyStatements
-
-    if not isinstance(policy.rules, PolicyStatements):
-        raise InputError(
-            "a policy of version 1 has no rules for rows", code="no_row_rules", hint="write 'version: 2' in the policy"
-        )
-    if not _has_schema(run, schema, graph):
-        raise InputError(
-            "rules for rows need the schema of the graph",
-            code="schema_needed",
-            hint="give --schema FILE or --graph URI",
-        )
-    return RowPolicies(policy.rules, _catalog(run, schema, graph), policy.graph)
-
-
-def _catalog(run: Invocation, schema: str | None, graph: str | None) -> Catalog:
-    """Return the catalog of a schema file, else of a graph. The graph is read without its policy."""
-    if schema is not None:
-        from omnigraph.cli.io.files import read_text
-        from omnigraph.schema.check import compile_schema
-
-        return compile_schema(read_text(schema), schema)
-    named = graph is not None and graph in run.config.graphs
-    given = GivenAddress(None if named else graph, None, graph if named else None)
-    address = run.address(given=given)
-    if address.is_server:
-        return run.open(address, read_only=True).catalog()
-    from omnigraph.graph_open import open as open_graph
-
-    return open_graph(address.uri, read_only=True, environ=run.environ).catalog()
 
 
 def _create(path: Path, text: str) -> None:

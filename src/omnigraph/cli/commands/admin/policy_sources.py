@@ -1,0 +1,112 @@
+"""The policy, the tests file and the schema that the commands of `omnigraph policy` work on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.addresses import GivenAddress
+from omnigraph.cli.invocation import Invocation
+from omnigraph.config import FILE_NAME
+from omnigraph.errors import InputError
+
+if TYPE_CHECKING:
+    from omnigraph.policy.decide import Policy
+    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.schema.catalog import Catalog
+
+POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
+PolicyFile = Annotated[
+    str | None,
+    typer.Option("--file", "-f", metavar="PATH", help=f"The policy (default: 'policy.file' in {FILE_NAME})."),
+]
+
+Server = Annotated[
+    bool,
+    typer.Option("--server", help=f"Use the policy of the server (default: 'server.policy.file' in {FILE_NAME})."),
+]
+SchemaOf = Annotated[
+    str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg) that rules for rows refer to.")
+]
+GraphOf = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="URI", help="The graph, or its name, whose schema rules for rows refer to."),
+]
+
+
+def policy_path(run: Invocation, file: str | None, *, server: bool = False) -> Path:
+    """Return the path of the policy: the given one, else the configured one."""
+    if file is not None:
+        return Path(file)
+    key = "server.policy.file" if server else "policy.file"
+    named = run.config.get(key)
+    if named is None:
+        raise InputError(
+            f"no policy is configured: '{key}' is not set",
+            code="no_policy",
+            hint=f"set '{key}' in {FILE_NAME}, or give --file PATH"
+            + ("" if server else "; 'omnigraph policy init' writes a policy"),
+        )
+    return run.config.resolve(named)
+
+
+def cases_path(run: Invocation, policy: Path, tests: str | None, *, server: bool = False) -> Path:
+    """Return the path of the tests file of a policy."""
+    if tests is not None:
+        return Path(tests)
+    if server:
+        return policy.with_name(f"{policy.stem}.tests.yaml")
+    named = run.config.get("policy.tests")
+    beside = policy / TESTS_FILE if policy.is_dir() else policy.with_name(TESTS_FILE)
+    return run.config.resolve(named) if named is not None else beside
+
+
+def load(run: Invocation, path: Path, *, server: bool = False) -> Policy:
+    """Load a policy."""
+    from omnigraph.policy.decide import load_policy, load_server_policy
+
+    if server:
+        return load_server_policy(path)
+    return load_policy(path, graph=run.config.get("project.name") or "graph")
+
+
+def has_schema(run: Invocation, schema: str | None, graph: str | None) -> bool:
+    """Return True if a schema or a graph is given or configured."""
+    return schema is not None or graph is not None or run.config.get("cli.graph") is not None
+
+
+def row_policies(run: Invocation, policy: Policy, schema: str | None, graph: str | None) -> RowPolicies:
+    """Return the rules for rows of a policy, bound to a schema file or to the schema of a graph."""
+    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.statements import PolicyStatements
+
+    if not isinstance(policy.rules, PolicyStatements):
+        raise InputError(
+            "a policy of version 1 has no rules for rows", code="no_row_rules", hint="write 'version: 2' in the policy"
+        )
+    if not has_schema(run, schema, graph):
+        raise InputError(
+            "rules for rows need the schema of the graph",
+            code="schema_needed",
+            hint="give --schema FILE or --graph URI",
+        )
+    return RowPolicies(policy.rules, catalog(run, schema, graph), policy.graph)
+
+
+def catalog(run: Invocation, schema: str | None, graph: str | None) -> Catalog:
+    """Return the catalog of a schema file, else of a graph. The graph is read without its policy."""
+    if schema is not None:
+        from omnigraph.cli.io.files import read_text
+        from omnigraph.schema.check import compile_schema
+
+        return compile_schema(read_text(schema), schema)
+    named = graph is not None and graph in run.config.graphs
+    given = GivenAddress(None if named else graph, None, graph if named else None)
+    address = run.address(given=given)
+    if address.is_server:
+        return run.open(address, read_only=True).catalog()
+    from omnigraph.graph_open import open as open_graph
+
+    return open_graph(address.uri, read_only=True, environ=run.environ).catalog()
