@@ -44,8 +44,8 @@ from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.files.input_files import find_files, get_file, inflates_beyond, is_compressed
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.location import check_path
-from omnigraph.storage.files.objects import LocalObjects
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from omnigraph.storage.files import layout
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.location import Location, locate
-from omnigraph.storage.files.objects import LocalObjects, ObjectStore, S3Objects, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.files.s3_objects import S3Objects
 
 NewStore = Callable[[], ObjectStore]
 LATER = timedelta(minutes=1)

@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import ConstraintViolation, InputError
 from omnigraph.storage.files.location import locate
-from omnigraph.storage.files.objects import bucket_store
+from omnigraph.storage.files.s3_objects import bucket_store
 from support.writes import SHELVES, beside, ids_of, rows_of, shelf
 
 

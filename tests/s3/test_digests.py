@@ -10,7 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph.pipeline.orphan_jobs import JobLease, sweep
 from omnigraph.storage.files.location import locate
-from omnigraph.storage.files.objects import bucket_store, object_store
+from omnigraph.storage.files.objects import object_store
+from omnigraph.storage.files.s3_objects import bucket_store
 from omnigraph.versioning.upkeep import maintenance
 from support.writes import SHELVES, beside, ids_of, shelf
 

@@ -17,7 +17,8 @@ from omnigraph.engine.cache import disk_cache, id_segments, remote_cache, user_f
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.graph_handle import cache_of
 from omnigraph.storage.files.location import locate
-from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 
 SCHEMA = """
 node Item { name: String @key  note: String @index  v: Vector(4) }
@@ -236,7 +237,7 @@ def test_values_out_of_range_are_refused(machines, caplog):
 
 def test_an_upload_that_fails_is_no_error(machines, monkeypatch, caplog):
     from omnigraph.errors import StorageError  # noqa: PLC0415
-    from omnigraph.storage.files.objects import S3Objects  # noqa: PLC0415
+    from omnigraph.storage.files.s3_objects import S3Objects  # noqa: PLC0415
 
     def fail(*_: Any) -> None:
         raise StorageError("no space")

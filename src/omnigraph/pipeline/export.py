@@ -24,7 +24,8 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
-from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.ids import new_ulid

@@ -18,7 +18,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.lance.store_pool import pooled_store
 from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.storage.lance.tables import Table

@@ -21,7 +21,8 @@ from typing import Any, Self
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.job import LEASE_FILE
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.fragments import delete_files
 from omnigraph.storage.lance.garbage import referenced_files
 from omnigraph.versioning.write.fencing import fence, is_operation_id

@@ -30,7 +30,7 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.disk_cache import FOLDER, Subject
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import StorageError
-from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.parallel import each_request
 
 _NAME = re.compile(r"([0-9a-f]{32}-[0-9a-f]{32})\.([0-9a-f]{32})\.json")

@@ -23,7 +23,7 @@ import pyarrow as pa
 from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
-from omnigraph.storage.files.objects import BucketFile, bucket_store
+from omnigraph.storage.files.s3_objects import BucketFile, bucket_store
 from omnigraph.storage.lance.lance_errors import store_errors
 from omnigraph.text_files import NamedPath
 

@@ -13,7 +13,8 @@ from omnigraph.observer import timed
 from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.layout import detached_manifest, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.deletions import DeletionCache
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance

@@ -33,8 +33,10 @@ from omnigraph.errors import Damaged, StorageError
 from omnigraph.observer import timed
 from omnigraph.storage.files.fsync import sync_folder
 from omnigraph.storage.files.layout import LOG
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.objects import LocalObjects, ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import storage_failure
 from omnigraph.storage.manifest.manifest_schema import Row
 

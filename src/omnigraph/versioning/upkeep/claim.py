@@ -14,7 +14,7 @@ from typing import Any
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.versioning.write.leases import Lease, is_alive
 from omnigraph.versioning.write.repository import Repository
 

@@ -14,7 +14,8 @@ from typing import Any
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.objects import LocalObjects, ObjectStore
+from omnigraph.storage.files.local_objects import LocalObjects
+from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.parallel import request
 from omnigraph.versioning.write.leases import Lease
 

@@ -26,7 +26,7 @@ from typing import Any
 from uuid import uuid4
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.files.objects import ObjectStore
+from omnigraph.storage.files.object_store import ObjectStore
 
 LEASE_S = 60.0
 """Duration in seconds for which a file stays valid after it was last written."""

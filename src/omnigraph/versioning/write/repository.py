@@ -35,7 +35,8 @@ from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment
 from omnigraph.storage.files.layout import RECOVERY
 from omnigraph.storage.files.location import Location, locate
-from omnigraph.storage.files.objects import ObjectStore, object_store
+from omnigraph.storage.files.object_store import ObjectStore
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.storage.lance.tables import replaced
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter, Row

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import InputError, StorageError
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.object_errors import object_store_error
-from omnigraph.storage.files.objects import LocalObjects
 from support.writes import new_graph
 
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.location import Location
-from omnigraph.storage.files.objects import LocalObjects
 from omnigraph.storage.manifest.commit_log import (
     TRIM_AGE_S,
     CommitLog,

@@ -11,7 +11,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import arm
-from omnigraph.storage.files.objects import LocalObjects
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.manifest import manifest_table as manifest_module
 from omnigraph.storage.manifest.checkpoint import CheckpointConflict, CheckpointTable
 from omnigraph.storage.manifest.commit_log import LOOK_AGE_S, CommitLog, entry_name
