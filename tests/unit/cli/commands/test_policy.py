@@ -459,7 +459,12 @@ def test_explain_a_row(notes, cli):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (("--actor", "ana"), "give --action, or --type and --data"),
+        (("--actor", "ana"), "give --action, or --type and --data or --id"),
+        (("--actor", "ana", "--id", "n1", "--action", "row_read"), "give --action, or --type and --data or --id"),
+        (("--actor", "ana", "--type", "Note", "--id", "n1", "--data", "{}"), "omit --data"),
+        (("--actor", "ana", "--type", "Note", "--id", "n1", "--schema", "notes.pg"), "omit --schema"),
+        (("--actor", "ana", "--type", "Note", "--id", "n1"), "--id reads a row of a graph"),
+        (("--actor", "ana", "--type", "Note", "--id", "n1", "--graph", "https://x.test"), "from storage"),
         (("--actor", "ana", "--type", "Note", "--action", "read"), "'read' is not an action on rows"),
         (("--actor", "ana", "--type", "Note", "--data", "["), "--data is not JSON"),
         (("--actor", "ana", "--type", "Note", "--data", "[]"), "--data must be a JSON object"),
@@ -471,6 +476,85 @@ def test_errors_of_explain(notes, cli, arguments, wanted):
     code, _, err = cli("policy", "explain", *arguments)
     assert code != 0
     assert wanted in err
+
+
+LINKED_SCHEMA = NOTES_SCHEMA + "edge Mentions: Note -> Person { at: Date? }\n"
+LINKED_ROWS = """\
+{"type": "Note", "data": {"slug": "n1", "tenant": "acme", "sealed": false}}
+{"type": "Note", "data": {"slug": "n2", "tenant": "beta", "sealed": false}}
+{"type": "Person", "data": {"name": "Cy", "salary": 3}}
+{"edge": "Mentions", "from": "n1", "to": "Cy", "data": {"id": "e1", "at": "2026-02-03"}}
+{"edge": "Mentions", "from": "n2", "to": "Cy", "data": {"id": "e2"}}
+"""
+
+
+@pytest.fixture
+def linked(notes, cli):
+    (notes / "notes.pg").write_text(LINKED_SCHEMA)
+    (notes / "rows.jsonl").write_text(LINKED_ROWS)
+    assert cli("init", "g.omni", "--schema", "notes.pg")[0] == 0
+    assert cli("load", "--data", "rows.jsonl", "--mode", "overwrite", "g.omni")[0] == 0
+    assert cli("branch", "create", "draft", "g.omni")[0] == 0
+    changed = """query give() { update Note set { tenant: "acme" } where slug = "n2" }"""
+    assert cli("change", "-e", changed, "--branch", "draft", "g.omni")[0] == 0
+    rules = (
+        NOTES
+        + """\
+  - id: edits
+    allow: { actors: { any: true }, actions: [row_update], types: [Note] }
+  - id: old
+    deny: { actors: { any: true }, actions: [row_read], types: [Mentions],
+            when: 'resource.at < datetime("2020-01-01")' }
+"""
+    )
+    (notes / "policy.yaml").write_text(rules)
+    # An enforced policy does not limit what is explained.
+    (notes / "omnigraph.yaml").write_text("policy: { file: policy.yaml }\ncli: { policy: enforce }\n")
+    return notes
+
+
+def test_explain_a_stored_row(linked, cli):
+    given = ("policy", "explain", "--actor", "ana", "--graph", "./g.omni")
+    code, out, err = cli(*given, "--type", "Note", "--id", "n2")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "decision: deny",
+        "actor: ana",
+        "action: row_read",
+        "type: Note",
+        "id: n2",
+        "branch: main",
+        'condition: (not row."sealed" and row."tenant" = String:"acme")',
+        "rule own-tenant: its condition does not hold",
+        "rule sealed: its condition does not hold",
+    ]
+    found = document(cli(*given, "--type", "Note", "--id", "n2", "--branch", "draft", "--json"))
+    assert (found["decision"], found["rules"], found["id"], found["ends"]) == ("allow", ["own-tenant"], "n2", [])
+    assert document(cli(*given, "--type", "Person", "--id", "Cy", "--json"))["properties"]["salary"] == "mask"
+    code, _, err = cli(*given, "--type", "Note", "--id", "n3")
+    assert code == 1
+    assert "Note 'n3' does not exist on branch 'main'" in err
+
+
+def test_explain_the_ends_of_a_stored_edge(linked, cli):
+    given = ("policy", "explain", "--actor", "ana", "--graph", "./g.omni", "--type", "Mentions")
+    code, out, _ = cli(*given, "--id", "e2")
+    assert code == 0
+    assert "decision: deny\n" in out
+    assert "rule old: denies (missing: resource.at)\n" in out
+    assert "from: the actor cannot read Note 'n2'\nto: the actor reads Person 'Cy'\n" in out
+    found = document(cli(*given, "--id", "e1", "--json"))
+    assert (found["decision"], found["rules"]) == ("allow", ["rows.default"])
+    ends = [(end["end"], end["id"], end["decision"], end["rules"]) for end in found["ends"]]
+    assert ends == [("from", "n1", "allow", ["own-tenant"]), ("to", "Cy", "allow", ["rows.default"])]
+
+
+def test_an_update_of_a_stored_row_needs_the_right_to_read_it(linked, cli):
+    given = ("policy", "explain", "--actor", "ana", "--graph", "./g.omni", "--type", "Note", "--action", "row_update")
+    found = document(cli(*given, "--id", "n2", "--json"))
+    assert (found["decision"], found["rules"], found["readable"]) == ("deny", ["edits"], False)
+    assert "the actor cannot read the row\n" in cli(*given, "--id", "n2")[1]
+    assert document(cli(*given, "--id", "n1", "--json"))["decision"] == "allow"
 
 
 def test_show_the_cedar_policies_of_rows(notes, cli):

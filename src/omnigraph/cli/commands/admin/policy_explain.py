@@ -15,6 +15,7 @@ from omnigraph.cli.commands.admin.policy_sources import (
     load,
     policy_path,
     row_policies,
+    stored_row,
 )
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_config
@@ -22,7 +23,7 @@ from omnigraph.cli.io.output import print_json
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.row_explanation import StoredRow
 
 
 @takes_config
@@ -43,6 +44,9 @@ def explain_command(
     data: Annotated[
         str | None, typer.Option("--data", metavar="JSON", help="The row: a JSON object of its properties.")
     ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The row: the id of a stored row of the graph.")
+    ] = None,
     schema: SchemaOf = None,
     graph: GraphOf = None,
     file: PolicyFile = None,
@@ -51,16 +55,23 @@ def explain_command(
 ) -> None:
     """Show the decision on one request, or on one row, and the reasons.
 
-    The exit code is 0 for both decisions.
+    The row is given as values, or as the id of a row of a branch of the graph, which is read without the policy. The
+    decision on a stored edge includes the right to read its ends, and that on an update or a delete the right to read
+    the row. The exit code is 0 for both decisions.
 
     omnigraph policy explain --actor act-editor --action change --branch main
 
     omnigraph policy explain --actor ana --type Note --data '{"tenant": "acme"}' --graph ./my.omni
+
+    omnigraph policy explain --actor ana --type Note --id n1 --graph ./my.omni --branch draft
     """
+    from omnigraph.policy.row_explanation import explain_row
     from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
 
-    if type_name is None and (data is not None or action is None):
-        raise UsageFault("give --action, or --type and --data")
+    if type_name is None and (data is not None or id_ is not None or action is None):
+        raise UsageFault("give --action, or --type and --data or --id")
+    if id_ is not None and (data is not None or schema is not None):
+        raise UsageFault(f"--id reads the row from the graph; omit {'--data' if data is not None else '--schema'}")
     try:
         on_row = type_name is not None
         row_action = (action or "row_read").replace("-", "_")
@@ -71,11 +82,20 @@ def explain_command(
         target_branch = branch_name(target_branch) if target_branch is not None else None
     except InputError as error:
         raise UsageFault(error.message, hint=error.hint) from None
-    row = _row_of(data)
+    given = _row_of(data)
     policy = load(run, policy_path(run, file, server=server), server=server)
     if type_name is not None:
-        rows = row_policies(run, policy, schema, graph)
-        _explain_row(rows, actor, action, type_name, row, branch or "main", as_json=as_json)
+        name = branch or "main"
+        row: dict[str, Any] | StoredRow = given
+        if id_ is not None:
+            rows, row = stored_row(run, policy, graph, type_name, id_, name)
+        else:
+            rows = row_policies(run, policy, schema, graph, name)
+        explained = explain_row(rows, rows.actor(actor), action, type_name, name, row)
+        if as_json:
+            print_json(explained.to_json())
+        else:
+            print("\n".join(explained.lines()))
         return
     decision = policy.decide(actor, action, branch, target_branch)
     if as_json:
@@ -86,59 +106,6 @@ def explain_command(
             print(f"{name}: {value}")
     for reason in decision.reasons:
         print(f"reason: {reason}")
-
-
-def _explain_row(
-    rows: RowPolicies, actor: str, action: str, type_name: str, data: dict[str, Any], branch: str, *, as_json: bool
-) -> None:
-    """Print the decision on a row, the rules that were considered, and how the actor sees its properties."""
-    from omnigraph.policy.row_conditions import condition_text
-
-    key, who = rows.table_key(type_name), rows.actor(actor)
-    judged = rows.decisions.judge(who, action, key, data, branch)
-    considered = rows.decisions.consider(who, action, key, data, branch)
-    views = rows.decisions.property_views(who, key, data, branch)
-    decision = "allow" if judged.allowed else "deny"
-    condition = condition_text(rows.condition(who, action, key, branch))
-    if as_json:
-        print_json(
-            {
-                "decision": decision,
-                "actor": actor,
-                "action": action,
-                "type": type_name,
-                "branch": branch,
-                "rules": list(judged.allowing or judged.denying),
-                "condition": condition,
-                "considered": [one.to_json() for one in considered],
-                "properties": views,
-            }
-        )
-        return
-    members = {"decision": decision, "actor": actor, "action": action, "type": type_name, "branch": branch}
-    for name, value in members.items():
-        print(f"{name}: {value}")
-    print(f"condition: {condition}")
-    for one in considered:
-        print(f"rule {one.rule}: {_EXPLAINED[one.why]}" + _missing(one.missing))
-    if not considered:
-        print(f"no rule grants {action} of {type_name}")
-    for name, view in views.items():
-        if view != "show":
-            print(f"property {name}: {'hidden' if view == 'hide' else 'masked'}")
-
-
-_EXPLAINED = {
-    "ok": "allows",
-    "denies": "denies",
-    "actor_not_in_group": "does not apply to the actor",
-    "scope": "does not apply to the branch",
-    "condition": "its condition does not hold",
-}
-
-
-def _missing(names: tuple[str, ...]) -> str:
-    return f" (missing: {', '.join(names)})" if names else ""
 
 
 def _row_of(data: str | None) -> dict[str, Any]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from omnigraph.cli.addresses import GivenAddress
+from omnigraph.cli.addresses import Address, GivenAddress
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation
 from omnigraph.config import FILE_NAME
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, NotFound
+from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
     from omnigraph.policy.decide import Policy
+    from omnigraph.policy.row_explanation import StoredRow
     from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.statements import PolicyStatements
     from omnigraph.schema.catalog import Catalog
 
 POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
@@ -77,36 +83,90 @@ def has_schema(run: Invocation, schema: str | None, graph: str | None) -> bool:
     return schema is not None or graph is not None or run.config.get("cli.graph") is not None
 
 
-def row_policies(run: Invocation, policy: Policy, schema: str | None, graph: str | None) -> RowPolicies:
-    """Return the rules for rows of a policy, bound to a schema file or to the schema of a graph."""
-    from omnigraph.policy.row_policies import RowPolicies
-    from omnigraph.policy.statements import PolicyStatements
+def row_policies(
+    run: Invocation, policy: Policy, schema: str | None, graph: str | None, branch: str = "main"
+) -> RowPolicies:
+    """Return the rules for rows of a policy, bound to a schema file or to the schema of a branch of a graph."""
+    statements = _statements(policy)
+    if schema is not None:
+        from omnigraph.cli.io.files import read_text
+        from omnigraph.schema.check import compile_schema
 
-    if not isinstance(policy.rules, PolicyStatements):
-        raise InputError(
-            "a policy of version 1 has no rules for rows", code="no_row_rules", hint="write 'version: 2' in the policy"
-        )
+        return _bound(policy, statements, compile_schema(read_text(schema), schema))
     if not has_schema(run, schema, graph):
         raise InputError(
             "rules for rows need the schema of the graph",
             code="schema_needed",
             hint="give --schema FILE or --graph URI",
         )
-    return RowPolicies(policy.rules, catalog(run, schema, graph), policy.graph)
-
-
-def catalog(run: Invocation, schema: str | None, graph: str | None) -> Catalog:
-    """Return the catalog of a schema file, else of a graph. The graph is read without its policy."""
-    if schema is not None:
-        from omnigraph.cli.io.files import read_text
-        from omnigraph.schema.check import compile_schema
-
-        return compile_schema(read_text(schema), schema)
-    named = graph is not None and graph in run.config.graphs
-    given = GivenAddress(None if named else graph, None, graph if named else None)
-    address = run.address(given=given)
+    address = _address(run, graph)
     if address.is_server:
-        return run.open(address, read_only=True).catalog()
+        return _bound(policy, statements, run.open(address, read_only=True).catalog(branch))
+    return _bound(policy, statements, _open_storage(run, address).catalog(branch))
+
+
+def stored_row(
+    run: Invocation, policy: Policy, graph: str | None, type_name: str, id_: str, branch: str
+) -> tuple[RowPolicies, StoredRow]:
+    """Return the rules for rows of a policy, and a row of a branch of a graph. The graph is read without a policy."""
+    from omnigraph.policy.row_explanation import StoredRow
+    from omnigraph.schema.catalog import EdgeType
+
+    statements = _statements(policy)
+    if not has_schema(run, None, graph):
+        raise UsageFault("--id reads a row of a graph", hint="give --graph URI")
+    address = _address(run, graph)
+    if address.is_server:
+        raise UsageFault(
+            "--id reads the row from storage, and a server shows only what its policy allows",
+            hint="give the address of the storage as --graph, or the row as --data",
+        )
+    opened = _open_storage(run, address)
+    rows = _bound(policy, statements, opened.catalog(branch))
+
+    def read(table_key: str, id_: str) -> dict[str, Any]:
+        table = rows.compiled.tables[table_key]
+        found = opened.get(table.type.name, id_, branch=branch, kind=table.type.kind)
+        if found is None:
+            raise NotFound(
+                f"{table.type.name} '{id_}' does not exist on branch '{branch}'",
+                code="entity_not_found",
+                hint="the id of a keyed node is its key; 'omnigraph export' lists ids",
+            )
+        return {name: found[column] for name, (column, _) in table.columns.items()}
+
+    key = rows.table_key(type_name)
+    data, type_ = read(key, id_), rows.compiled.tables[key].type
+    ends: list[tuple[str, str, Mapping[str, Any]]] = []
+    if isinstance(type_, EdgeType):
+        for end, node_type in (("from", type_.from_type), ("to", type_.to_type)):
+            ends.append((end, node_type, read(str(TableKey.node(node_type)), data[end])))
+    return rows, StoredRow(id_, data, tuple(ends))
+
+
+def _statements(policy: Policy) -> PolicyStatements:
+    from omnigraph.policy.statements import PolicyStatements
+
+    if not isinstance(policy.rules, PolicyStatements):
+        raise InputError(
+            "a policy of version 1 has no rules for rows", code="no_row_rules", hint="write 'version: 2' in the policy"
+        )
+    return policy.rules
+
+
+def _bound(policy: Policy, statements: PolicyStatements, catalog: Catalog) -> RowPolicies:
+    from omnigraph.policy.row_policies import RowPolicies
+
+    return RowPolicies(statements, catalog, policy.graph)
+
+
+def _address(run: Invocation, graph: str | None) -> Address:
+    named = graph is not None and graph in run.config.graphs
+    return run.address(given=GivenAddress(None if named else graph, None, graph if named else None))
+
+
+def _open_storage(run: Invocation, address: Address) -> Graph:
+    """Open a graph for reading, without its policy."""
     from omnigraph.graph_open import open as open_graph
 
-    return open_graph(address.uri, read_only=True, environ=run.environ).catalog()
+    return open_graph(address.uri, read_only=True, environ=run.environ)
