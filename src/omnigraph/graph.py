@@ -62,7 +62,7 @@ class Graph(GraphBranches):
         return f"Graph({self.uri!r}, branch={self.branch!r})"
 
     def _repr_html_(self) -> str:
-        return self._tables.html(self.snapshot(), f"{self.uri} on branch {self.branch}")
+        return self._tables.html(self._point("read", None), f"{self.uri} on branch {self.branch}")
 
     def on(self, branch: str) -> Graph:
         """Return a handle of the same graph bound to another branch, with the same access.
@@ -110,7 +110,8 @@ class Graph(GraphBranches):
         """Return the migration steps from the branch's schema to another; nothing is written."""
         from omnigraph.operations.migrate import plan_change, read_schema
 
-        snapshot = self.snapshot(branch)
+        snapshot = self._point("read", branch)
+        self._context.check_whole("a schema plan", snapshot)
         source, name = read_schema(text)
         return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss)
 
@@ -256,7 +257,7 @@ class Graph(GraphBranches):
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
         with stoppable("analysis", cancel, timeout, writes=write is not None):
             if write is None:
-                return self._queries.analyze(request, self.snapshot(branch, at), bulk)
+                return self._queries.analyze(request, self._point("read", branch, at), bulk)
             self._context.check_head(self._branch(branch))
             options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
             return self._queries.analyze_and_write(request, write, options, bulk)
@@ -517,7 +518,7 @@ class Graph(GraphBranches):
         idempotency_key: str | None = None,
     ) -> list[TableStats]:
         """Build the indexes and search structures that the tables lack; `idempotency_key` is as in `mutate`."""
-        options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
+        options = self._guarded_options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
         return self._maintenance.ensure_indices(options)
 
     def optimize(
@@ -532,7 +533,7 @@ class Graph(GraphBranches):
 
         `idempotency_key` is as in `mutate`.
         """
-        options = self._options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
+        options = self._guarded_options(branch, actor, message, action="maintain", idempotency_key=idempotency_key)
         return self._maintenance.optimize(options)
 
     def cleanup(

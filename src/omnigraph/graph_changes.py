@@ -191,7 +191,7 @@ class GraphChanges(GraphHandle):
         """
         from omnigraph.graph_history import after_commit
 
-        snapshot = self.snapshot(branch, at)
+        snapshot = self._point("read", branch, at)
 
         def changes() -> Iterator[EntityChange]:
             found = self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
@@ -213,7 +213,7 @@ class GraphChanges(GraphHandle):
         timeout: float | None = None,
     ) -> list[Blame]:
         """Return the commit that last set each property of a node or edge; empty if it does not exist."""
-        snapshot = self.snapshot(branch, at)
+        snapshot = self._point("read", branch, at)
         with stoppable("read", cancel, timeout):
             return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
 

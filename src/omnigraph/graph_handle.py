@@ -57,7 +57,6 @@ class GraphHandle:
 
     @property
     def _history(self) -> GraphHistory:
-        self._context.check_whole("the history")
         from omnigraph.graph_history import GraphHistory
 
         return GraphHistory(self._context)
@@ -70,7 +69,6 @@ class GraphHandle:
 
     @property
     def _maintenance(self) -> GraphMaintenance:
-        self._context.check_whole("maintenance")
         from omnigraph.graph_maintenance import GraphMaintenance
 
         return GraphMaintenance(self._context)
@@ -90,9 +88,10 @@ class GraphHandle:
         """Return the graph at a branch's head, or at a point: branch, tag, commit id, snapshot id, version or time.
 
         The first eight or more characters of a commit id name the commit if no other id begins with them.
+        Under rules for rows, the snapshot has the visible tables and the numbers of their visible rows, and its tables
+        cannot be opened.
         """
-        self._context.check_whole("a snapshot")
-        return self._context.snapshot(branch or self.branch, at)
+        return self._context.visible_snapshot(self._context.snapshot(branch or self.branch, at))
 
     def _point(self, action: str, branch: str | None, at: At = None) -> Snapshot:
         """Return the graph at a point on which the caller may perform an action."""
@@ -111,9 +110,16 @@ class GraphHandle:
         return branch_name(branch)
 
     def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
-        """Return the options of a write that applies no rules for rows; it is refused if there are any."""
-        self._context.check_whole("a write")
-        return self._guarded_options(branch, actor, message, **more)
+        """Return the options of a write that applies no rules for rows.
+
+        It is refused to a caller that may not see and change everything of the branch, and of the source of a merge.
+        """
+        options = self._guarded_options(branch, actor, message, **more)
+        if self._context.has_row_rules:
+            read = self._repository.snapshot
+            source = more.get("source")
+            self._context.check_whole("a write", read(options.branch), *([read(source)] if source is not None else []))
+        return options
 
     def _guarded_options(
         self,
@@ -125,7 +131,10 @@ class GraphHandle:
         source: str | None = None,
         **more: Any,
     ) -> WriteOptions:
-        """Return the options of a write that the caller may make; `source` is the branch that a merge reads."""
+        """Return the options of a write that applies rules for rows, or treats the whole graph as maintenance does.
+
+        `source` is the branch that a merge reads.
+        """
         from omnigraph.policy.rules import ACTIONS
         from omnigraph.versioning.write.transaction import WriteOptions
 
@@ -143,7 +152,6 @@ class GraphHandle:
         from omnigraph.versioning.write.idempotency import RequestKey
         from omnigraph.versioning.write.ref_changes import RefRequest
 
-        self._context.check_whole("a change of a branch or tag")
         self._check_actor(actor)
         author = actor or self.actor
         key_of = RequestKey(key, author) if key is not None else None

@@ -60,12 +60,12 @@ class GraphHistory:
     def tags(self) -> list[Tag]:
         """Return every tag, by name."""
         self._context.check("read")
-        return Listing(self._repository.state().tags(), describe_tag)
+        return Listing(map(self._context.visible_tag, self._repository.state().tags()), describe_tag)
 
     def head(self, branch: str) -> Head:
         """Return the head of a branch."""
         self._context.check_head(branch)
-        return self._repository.state().get_head(branch)
+        return self._context.visible_head(self._repository.state().get_head(branch))
 
     def create_branch(
         self, name: str, from_branch: str, at: At, attributes: BranchAttributes, request: RefRequest
@@ -74,16 +74,18 @@ class GraphHistory:
         # A repetition is checked too. A text in `at` names its own branch, which is judged when it is resolved.
         self._context.check("branch_create", None if isinstance(at, str) else from_branch, name)
         start = partial(self._context.start_of_branch, name, from_branch, at)
-        return create_branch(
+        head = create_branch(
             self._repository, name, from_branch=from_branch, at=start, attributes=attributes, request=request
         )
+        return self._context.visible_head(head)
 
     def update_branch(
         self, name: str, attributes: BranchAttributes, request: RefRequest, *, if_commit: str | None
     ) -> Head:
         """Set attributes of a branch."""
         self._context.check("branch_create", None, name)
-        return update_branch(self._repository, name, attributes, if_commit=if_commit, request=request)
+        head = update_branch(self._repository, name, attributes, if_commit=if_commit, request=request)
+        return self._context.visible_head(head)
 
     def delete_branch(self, name: str, request: RefRequest, *, force: bool, if_commit: str | None) -> None:
         """Delete a branch."""
@@ -96,7 +98,8 @@ class GraphHistory:
         if not isinstance(at, str):
             self._context.check("tag_create", branch)
         request = keyed(request, "tag_create", name, branch, at, request.message)
-        return create_tag(self._repository, name, partial(self._context.snapshot, branch, at, "tag_create"), request)
+        point = partial(self._context.snapshot, branch, at, "tag_create")
+        return self._context.visible_tag(create_tag(self._repository, name, point, request))
 
     def delete_tag(self, name: str, request: RefRequest) -> None:
         """Delete a tag."""
@@ -124,7 +127,7 @@ class GraphHistory:
             for commit in paced(found)
             if (actor is None or commit.actor == actor) and (kind is None or commit.kind == kind)
         )
-        return Listing(islice(chosen, limit), describe_commit)
+        return Listing(self._context.visible_commits(islice(chosen, limit)), describe_commit)
 
     # -- merge and revert ------------------------------------------------------------------------
 
@@ -132,6 +135,7 @@ class GraphHistory:
         self, source: str, options: WriteOptions, resolve: Resolve, *, delete_branch: bool, engine: str, spark: Any
     ) -> MergeResult:
         """Merge a branch into the branch of `options` as one commit."""
+        self._context.check_whole("a merge")
         with _open_range_runner(engine, spark) as run_ranges:
             return merge_branch(
                 self._repository, MergeRequest(source, options, resolve, delete_branch, run_ranges=run_ranges)
@@ -139,12 +143,14 @@ class GraphHistory:
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
+        self._context.check_whole("the preview of a merge")
         self._context.check_head(source)
         self._context.check_head(into)
         return preview_merge(self._repository, source, into, resolve)
 
     def revert(self, point: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
+        self._context.check_whole("a revert")
         # A repetition returns the recorded result even if the point no longer exists.
         options = replace(options, request_hash=hash_request("revert", options.branch, point, resolve))
         return revert_commit(
@@ -153,6 +159,7 @@ class GraphHistory:
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a revert, with its conflicts; nothing is written."""
+        self._context.check_whole("the preview of a revert")
         self._context.check_head(branch)
         reverted = self._context.snapshot(branch, commit_id).commit_id
         return preview_revert(self._repository, reverted, branch, resolve)
@@ -163,6 +170,7 @@ class GraphHistory:
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, watch: OperationWatch | None = None
     ) -> ChangeSet:
         """Return the differences between two points; an absent point is the head of `branch`. `watch` can stop it."""
+        self._context.check_whole("a diff")
         before, after = self.points(from_, to, branch)
 
         def changes() -> Iterator[RowChange]:
@@ -177,6 +185,7 @@ class GraphHistory:
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
     ) -> ChangeSet:
         """Return one page of the differences between two points: the first, or that of a cursor, at its commits."""
+        self._context.check_whole("a diff")
         count = check_limit(limit)
         digest = request_digest(self._repository.genesis_id, (str(from_), str(to), branch), wanted)
         cursor = DiffCursor.read(after, digest) if after is not None else None
@@ -203,6 +212,7 @@ class GraphHistory:
 
     def points(self, from_: At, to: At, branch: str, action: str = "read") -> tuple[Snapshot, Snapshot]:
         """Return the two snapshots of a diff; one text can name both as a range."""
+        self._context.check_whole("a diff")
         snapshot = partial(self._context.snapshot, branch, action=action)
         found = read_range(from_)
         if found is None:
@@ -220,11 +230,13 @@ class GraphHistory:
         self, commit: Commit, wanted: ChangeFilter, *, changes_max: int | None, page: str | None
     ) -> CommitBlock:
         """Return the changes of one commit against its first parent, or one page of them."""
+        self._context.check_whole("the changes of a commit")
         limits = PageLimits(changes=changes_max) if changes_max is not None else None
         return read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page)
 
     def feed(self, branch: str, wanted: ChangeFilter, action: str = "read") -> Feed:
         """Return the change feed of a branch."""
+        self._context.check_whole("the change feed")
         self._context.check(action, branch)
         return Feed(self._repository, shown_names, branch, wanted)
 
@@ -254,6 +266,7 @@ class GraphHistory:
 
     def entity(self, snapshot: Snapshot, type_name: str, id: Any) -> EntityHistory:
         """Return the history of one node or edge, with the property names of a snapshot's schema."""
+        self._context.check_whole("the history of a row")
         id = row_id(id)
         pin = snapshot.tables[table_key_of(snapshot, type_name)].pin
         identity = (pin.table_id, pin.incarnation)

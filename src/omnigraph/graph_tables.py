@@ -138,10 +138,10 @@ class GraphTables:
 
     def html(self, snapshot: Snapshot, caption: str) -> str:
         """Return the row counts of all tables and a picture of the schema as HTML."""
-        self._context.check_whole("the picture of a graph")
-        rows = [(key, table.pin.row_count) for key, table in snapshot.tables.items()]
+        shown = self._context.visible_snapshot(snapshot)
+        rows = [(key, table.pin.row_count) for key, table in shown.tables.items()]
         counts = html_table(("table", "rows"), rows, caption=f"{caption}, commit {snapshot.commit_id}")
-        return side_by_side(counts, picture_of(self._context.catalogs.of(snapshot)))
+        return side_by_side(counts, picture_of(self._context.catalog(snapshot)))
 
     def _key(self, snapshot: Snapshot, type_name: str, kind: TypeKind | None) -> TableKey:
         """Return the table key of a type that the caller may see."""

@@ -12,8 +12,10 @@ from omnigraph.errors import CompileError, Denied, InputError, NotFound, PageCur
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
 from omnigraph.operations import export
+from omnigraph.operations.create import read_catalog
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility
+from omnigraph.schema.check import compile_schema
 from omnigraph.types import PropertyType
 
 SCHEMA = """
@@ -244,31 +246,101 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
     "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate",
+    "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
+    "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
 }  # fmt: skip
 """Methods that apply the visibility, or return a handle that does."""
 FREE = {"uri", "branch", "actor", "newest_version"}
 """Attributes that hold no rows."""
+MAINTAINS = {"optimize", "ensure_indices", "cleanup", "recover", "verify"}
+"""Methods that treat the whole graph and need the action `maintain`."""
 
 
 def test_all_other_methods_refuse(graph):
     handle = seen(graph)
     names = {name for name, _ in inspect.getmembers(Graph) if not name.startswith("_")}
-    for name in sorted(names - APPLIES - FREE):
+    for name in sorted(names - APPLIES - FREE - MAINTAINS):
         with pytest.raises(Denied, match="rules"):
             _call(handle, name)
     with pytest.raises(Denied, match="rules"):
         handle.query("match { $n: Note } return { $n.name }", engine="spark")
     with pytest.raises(Denied, match="rules"):
         handle.analyze("degrees")
-    with pytest.raises(Denied, match="rules"):
-        handle._repr_html_()
+
+
+def test_snapshots_count_visible_rows(graph):
+    snapshot = seen(graph).snapshot()
+    counts = {table["table_key"]: table["row_count"] for table in snapshot.to_json()["tables"]}
+    assert counts == {"node:Note": 3, "edge:Cites": 1}
+    assert {table.pin.row_count for table in graph.snapshot().tables.values()} == {4, 1, 3}
+    assert [table["table_path"] for table in snapshot.to_json()["tables"]] == ["", ""]
+    assert snapshot.commit_id == graph.snapshot().commit_id
+    assert snapshot.entity("node:Note", "x") is None
+    assert snapshot.entity("node:Note", "b")["pay"] is None
+    assert snapshot.table_branch("node:Note") is None
+    for call in (snapshot.table, lambda key: snapshot.open(snapshot.tables[key])):
+        with pytest.raises(Denied, match="rules"):
+            call("node:Note")
+    for hidden in ("node:Sealed", "node:Seale"):
+        with pytest.raises(TypeNotFound) as error:
+            snapshot.table(hidden)
+        assert str(error.value).replace(hidden, "") == f"'' does not exist at commit {snapshot.commit_id}"
+
+
+def test_schema_is_that_of_the_visible_types(graph):
+    text = seen(graph).schema
+    for hidden in ("Sealed", "Holds", "weight"):
+        assert hidden in graph.schema
+        assert hidden not in text
+    assert compile_schema(text).nodes.keys() == {"Note"}
+    record = seen(graph).snapshot().schema
+    assert read_catalog(record).edges.keys() == {"Cites"}
+    assert "Sealed" not in record.ir
+    assert "Sealed" not in seen(graph)._repr_html_()
+
+
+def test_commits_show_visible_types_and_no_rows(graph):
+    graph.mutate(f'insert Sealed {{ name: "{CANARY}2" }}')
+    text = 'update Note set { pay: 1 } where name = "x" as $n return { $n.text as text }'
+    assert CANARY in str(graph.mutate(text, idempotency_key="k").rows)
+    whole, commits = graph.commits(), seen(graph).commits()
+    assert [one.id for one in whole] == [one.id for one in commits]
+    assert "node:Sealed" in whole[1].changed
+    assert [one.changed for one in commits[:2]] == [("node:Note",), ()]
+    assert whole[0].metadata
+    assert not any(one.metadata for one in commits)
+    assert seen(graph).commit(whole[1].id) == commits[1]
+    assert not seen(graph).head().pins
+    graph.tag_create("v1")
+    assert not seen(graph).tags()[0].pins
+    assert graph.tags()[0].pins
+
+
+def test_branches_and_tags_can_be_changed(graph):
+    handle = seen(graph)
+    handle.branch_create("b1")
+    handle.branch_update("b1", description="a branch")
+    assert handle.on("b1").get("Note", "x") is None
+    assert handle.branches() == ["main", "b1"]
+    handle.tag_create("v1")
+    handle.tag_delete("v1")
+    handle.branch_delete("b1")
+
+
+def test_maintenance_treats_the_whole_graph(graph):
+    handle = seen(graph)
+    assert {table.table_key for table in handle.optimize()} >= {"node:Sealed"}
+    assert handle.verify() == []
+    assert handle.recover() == []
+    handle.ensure_indices()
+    handle.cleanup(keep=10)
 
 
 def _call(handle: Graph, name: str) -> None:
-    """Call a method with a text for each required argument; read a property."""
+    """Call a method with the name of a branch for each required argument; read a property."""
     method = getattr(handle, name)
     required = [one for one in inspect.signature(method).parameters.values() if one.default is one.empty]
-    given = {one.name: "x" for one in required if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    given = {one.name: "main" for one in required if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     if name in ("load", "ingest"):
         given["mode"] = "merge"
     found = method(**given)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
     from omnigraph.values import Fetch
+    from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
     from omnigraph.versioning.model.snapshot import Snapshot
     from omnigraph.versioning.write.repository import At, Repository
 
 Place = str | os.PathLike[str]
 MAINTENANCE_CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 _CONCURRENCY_MAX = 1024
+OPEN_METADATA = ("request_id", "reverts")
+"""Metadata of commits that every reader of the branch may see."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +152,67 @@ class GraphContext:
 
         return View(self.catalogs.of(snapshot, visibility), snapshot, self.cache, visibility)
 
-    def check_whole(self, what: str) -> None:
-        """Raise `Denied` if rules limit the rows of callers and the named operation does not apply them."""
-        if self.has_row_rules:
+    def visible_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """Return what the caller may see of a snapshot: its visible tables with the numbers of their visible rows."""
+        view = self.view(snapshot) if self.has_row_rules else None
+        if view is None:
+            return snapshot
+        from omnigraph.operations.visible_snapshot import VisibleSnapshot  # noqa: PLC0415 (only for a visibility)
+
+        paths = self.access is not None and self.access.decide("admin").allowed
+        return VisibleSnapshot(self, snapshot, view, paths=paths)
+
+    def visible_commit(self, commit: Commit) -> Commit:
+        """Return what the caller may see of a commit.
+
+        Under rules for rows, `changed` lists visible types, and of the metadata, which can contain rows and counts,
+        the ids of requests and of reverted commits remain.
+        """
+        return next(self.visible_commits([commit]))
+
+    def visible_commits(self, commits: Iterable[Commit]) -> Iterator[Commit]:
+        """Yield what the caller may see of commits."""
+        if not self.has_row_rules:
+            yield from commits
+            return
+        known: dict[tuple[str, str], frozenset[str] | None] = {}
+        for commit in commits:
+            point = (commit.schema_hash, commit.branch)
+            if point not in known:
+                known[point] = self._limited_tables(commit)
+            tables = known[point]
+            if tables is None:
+                yield commit
+                continue
+            changed = tuple(key for key in commit.changed if key in tables)
+            metadata = {name: commit.metadata[name] for name in OPEN_METADATA if name in commit.metadata}
+            yield replace(commit, changed=changed, metadata=metadata)
+
+    def _limited_tables(self, commit: Commit) -> frozenset[str] | None:
+        """Return the visible tables of the schema and branch of a commit; None if everything is visible."""
+        snapshot = self.repository.find_point(commit.id)
+        if snapshot is None:
+            return frozenset()
+        if self.visibility_of(snapshot) is None:
+            return None
+        return frozenset(type_.table_key for type_ in self.catalog(snapshot).tables())
+
+    def visible_head(self, head: Head) -> Head:
+        """Return what the caller may see of a head: under rules for rows, no pinned tables, which have counts."""
+        return replace(head, pins=()) if self.has_row_rules else head
+
+    def visible_tag(self, tag: Tag) -> Tag:
+        """Return what the caller may see of a tag: under rules for rows, no pinned tables, which have counts."""
+        return replace(tag, pins=()) if self.has_row_rules else tag
+
+    def check_whole(self, what: str, *snapshots: Snapshot) -> None:
+        """Raise `Denied` if rules limit the rows of callers and the named operation does not apply them.
+
+        With snapshots, an operation is refused only if the caller may not see and change everything of each.
+        """
+        if not self.has_row_rules:
+            return
+        if not snapshots or any(self.guard_of(snapshot) is not None for snapshot in snapshots):
             raise Denied(f"{what} applies no rules for rows and properties, and rules limit what you may see")
 
     def _changed(self, **fields: Any) -> GraphContext:

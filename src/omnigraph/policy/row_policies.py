@@ -32,6 +32,8 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.suggestions import did_you_mean
 
 _KEPT_MAX = 16_384
+_UNKNOWN = Visibility()
+"""Stands for a visibility that is not kept."""
 
 
 class RowPolicies:
@@ -85,9 +87,12 @@ class RowPolicies:
     def visibility(self, actor: PolicyActor, branch: str) -> Visibility | None:
         """Return what an actor sees of a branch; None if it sees everything."""
         key = (actor, branch)
-        if key not in self._visibilities:
-            _keep(self._visibilities, key, self._visibility(actor, branch), self._lock)
-        return self._visibilities.get(key)
+        found = self._visibilities.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            # Another thread can remove what is kept: the computed value is returned, never a missing one.
+            found = self._visibility(actor, branch)
+            _keep(self._visibilities, key, found, self._lock)
+        return found
 
     def _visibility(self, actor: PolicyActor, branch: str) -> Visibility | None:
         rows: dict[str, ir.Condition | None] = {}

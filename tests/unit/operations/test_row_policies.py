@@ -8,6 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Denied, InputError
+from omnigraph.policy import row_policies
 
 SCHEMA = """
 node Customer { number: I64 @key  tenant: String?  level: I64? }
@@ -15,12 +16,14 @@ node Person { name: String @key  salary: I64? }
 """
 POLICY = """
 version: 2
-groups: { staff: [ana, bo], hr: [cleo] }
+groups: { staff: [ana, bo], hr: [cleo], owners: [olga] }
 attributes: { declare: { tenant: String }, ana: { tenant: acme }, bo: { tenant: beta } }
 rows: { default: allow }
 rules:
   - id: work
     allow: { actors: { any: true }, role: editor }
+  - id: owners
+    allow: { actors: { group: owners }, role: owner }
   - id: own-tenant
     allow: { actors: { group: staff }, actions: [row_read, row_insert, row_update], types: [Customer],
              when: 'resource.tenant == principal.tenant' }
@@ -85,3 +88,35 @@ def test_a_schema_for_which_rules_are_invalid_opens_nothing(place):
     (place / "policy.yaml").write_text(POLICY.replace("resource.tenant", "resource.owner"))
     with pytest.raises(InputError, match="owner"):
         opened(place, "ana").query(SALARIES)
+
+
+def test_what_is_not_kept_still_limits(place, monkeypatch):
+    """Another thread can clear what is kept before it is looked up."""
+    monkeypatch.setattr(row_policies, "_keep", lambda *_: None)
+    assert opened(place, "ana").query(NUMBERS).to_arrow()["number"].to_pylist() == [1]
+
+
+def test_counts_and_paths_of_tables(place):
+    tables = opened(place, "ana").snapshot().to_json()["tables"]
+    assert [(one["table_key"], one["row_count"]) for one in tables] == [("node:Customer", 1), ("node:Person", 1)]
+    assert {one["table_path"] for one in tables} == {""}
+    assert [one["row_count"] for one in opened(place, "cleo").snapshot().to_json()["tables"]] == [1]
+    everything = opened(place, "olga").snapshot().to_json()["tables"]
+    assert everything == og.open(place / "g.omni").snapshot().to_json()["tables"]
+
+
+def test_maintenance_needs_its_action(place):
+    for name in ("optimize", "ensure_indices", "recover", "verify"):
+        with pytest.raises(Denied, match="maintain"):
+            getattr(opened(place, "ana"), name)()
+        getattr(opened(place, "olga"), name)()
+
+
+def test_a_caller_without_limits_changes_the_schema(place):
+    wider = SCHEMA + "node Extra { name: String @key }"
+    for call in ("plan_schema", "apply_schema"):
+        with pytest.raises(Denied):
+            getattr(opened(place, "ana"), call)(wider)
+        getattr(opened(place, "olga"), call)(wider)
+    assert "Extra" in opened(place, "ana").schema
+    assert "salary" in opened(place, "ana").schema

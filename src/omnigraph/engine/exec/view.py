@@ -26,8 +26,16 @@ class View:
     """The visible rows and values of a snapshot."""
 
     def __init__(self, catalog: Catalog, snapshot: Snapshot, cache: DataCache, visibility: Visibility) -> None:
+        self.catalog = catalog
+        """The visible types and properties."""
         self._snapshot = snapshot
         self._context = ExecutionContext(catalog, snapshot, cache, NO_LIMITS, visibility=visibility)
+
+    def count(self, key: str) -> int:
+        """Return the number of visible rows of a table."""
+        data = self._context.type_table(key)
+        seen = data.visible
+        return data.row_count if seen is None else int(np.count_nonzero(seen))
 
     def find(self, key: str, id_: str) -> int | None:
         """Return the row number of an id; None if the row does not exist or is not visible."""
