@@ -27,7 +27,7 @@ from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine.ingest.tabular import table_bytes
 from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine.write.fill_vectors import Embedder
-from omnigraph.errors import InputError
+from omnigraph.errors import Denied, InputError
 from omnigraph.operations.analytics import Solve
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load.load import load
@@ -37,7 +37,7 @@ from omnigraph.operations.load.record_sources import ExceedsMemory, file_kind
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
-from omnigraph.pipeline.load import load_source
+from omnigraph.pipeline.load import UNGUARDED, load_source
 from omnigraph.pipeline.memory_source import MemorySource, divide, held_records, memory_bytes
 from omnigraph.pipeline.runner import InlineRunner, Progress, Runner
 from omnigraph.pipeline.splits import plan_input
@@ -92,6 +92,8 @@ def load_data(
     workers are available.
     """
     request = replace(request, delimiter=check_delimiter(request.delimiter))
+    if _is_guarded(repository, request):
+        return _load_guarded(repository, catalogs, data, request, bulk, embedder, samples)
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
         return _load_frames(repository, data, request, bulk, finish)
     paths = paths_of(data)
@@ -119,6 +121,39 @@ def load_data(
         if how == "spark":
             result = finish(runner, result)
     return replace(result, branch_created=creates)
+
+
+def _is_guarded(repository: Repository, request: LoadRequest) -> bool:
+    """True if rules for rows and properties limit a load."""
+    branch = request.options.branch
+    if repository.state().find_head(branch) is None and request.from_branch is not None:
+        branch = request.from_branch
+    return request.guard_of is not None and request.guard(repository.snapshot(branch)) is not None
+
+
+def _load_guarded(
+    repository: Repository,
+    catalogs: CatalogCache,
+    data: Any,
+    request: LoadRequest,
+    bulk: BulkOptions,
+    embedder: Embedder,
+    samples: Samples | None,
+) -> LoadResult:
+    """Load under rules for rows and properties. Only the load in memory applies them."""
+    frames = isinstance(data, Mapping) and any(map(_is_frame, data.values()))
+    if frames or bulk.engine == "spark" or bulk.spark is not None:
+        hint = "pass frame.toArrow()" if frames else "load with engine='memory'"
+        raise Denied(f"a load on Spark {UNGUARDED}", hint=hint)
+    try:
+        if _parts_of(data, request) is None:
+            return load(repository, catalogs, data, request, embedder, samples)
+    except ExceedsMemory:
+        pass
+    raise Denied(
+        f"a load of an input that exceeds the memory {UNGUARDED}",
+        hint="load the input in several calls, or raise the memory budget",
+    )
 
 
 def _parts_of(data: Any, request: LoadRequest) -> MemorySource | None:

@@ -325,7 +325,7 @@ class Graph(GraphBranches):
         """
         from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 
-        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         with stoppable("load", cancel, timeout, writes=True):
             return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
@@ -358,7 +358,7 @@ class Graph(GraphBranches):
         from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 
         # An empty name is invalid here; it does not select the branch of the handle.
-        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         options = options if branch else replace(options, branch=branch)
         request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
         request = replace(request, from_branch=self._base(options.branch, from_branch))

@@ -45,6 +45,8 @@ class GraphIO:
             set_aside=rejects is not None,
             fetch=context.fetch,
             memory=None if budget is None else budget.build_bytes,
+            guard_of=context.guard_of if context.has_row_rules else None,
+            check_base=partial(context.check_new_branch, request.options.branch) if context.has_row_rules else None,
             environ=context.environ,
         )
         samples: Samples = {}

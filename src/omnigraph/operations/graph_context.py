@@ -139,6 +139,17 @@ class GraphContext:
             return None
         return self.access.write_guard(self.catalogs.of(snapshot), snapshot.branch)
 
+    def check_new_branch(self, name: str, base: Snapshot) -> None:
+        """Raise `Denied` if the caller would see other rows or values of a snapshot on a new branch."""
+        access = self.access
+        if self.visibility is not None or access is None or not access.has_row_rules:
+            return
+        catalog = self.catalogs.of(base)
+        here, there = (access.visibility(catalog, branch) for branch in (base.branch, name))
+        if here is not None and (there is None or there.digest != here.digest):
+            reason = "the rules for rows of the new branch show other rows and values of its base"
+            raise Denied(f"'branch_create' of '{name}' from '{base.branch}' is denied: {reason}", (reason,))
+
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """Return the catalog of a snapshot, or what the caller may see of it."""
         return self.catalogs.of(snapshot, self.visibility_of(snapshot))
@@ -254,9 +265,13 @@ class GraphContext:
             return at
         if at is None:
             access.check("branch_create", base, name)
+            if access.has_row_rules:
+                self.check_new_branch(name, self.repository.snapshot(base))
             return None
         judge = partial(access.check, "branch_create", target=name)
-        return authorized_snapshot(self.repository, access, judge, base, at)
+        start = authorized_snapshot(self.repository, access, judge, base, at)
+        self.check_new_branch(name, start)
+        return start
 
     def snapshot(self, branch: str, at: At = None, action: str = "read") -> Snapshot:
         """Return the graph at a branch's head or at a point, or raise `Denied` if the caller may not use it so."""

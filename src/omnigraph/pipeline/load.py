@@ -13,7 +13,7 @@ from typing import Any
 
 from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine import tuning
-from omnigraph.errors import Conflict, Damaged, HeadMoved
+from omnigraph.errors import Conflict, Damaged, Denied, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load import ensure_branch, on_new_branch
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
@@ -35,6 +35,7 @@ from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction
 from omnigraph.versioning.write.write import write_once
 
+UNGUARDED = "applies no rules for rows and properties, and rules limit what you may see or change"
 _KEY_BYTES = 64
 """Approximate size of the key of a committed row."""
 _BUCKETS_UNKNOWN = 64
@@ -140,6 +141,8 @@ class _BulkLoad:
 
     def _prepare(self, transaction: Transaction) -> None:
         snapshot = transaction.snapshot
+        if self.request.guard(snapshot) is not None:
+            raise Denied(f"a load as a job {UNGUARDED}", hint="load with engine='memory'")
         transaction.bind_job(self.id)
         self.lease.keep(())
         if self._staging is None or self._staging.job.schema != snapshot.schema.ir:

@@ -120,3 +120,12 @@ def test_a_caller_without_limits_changes_the_schema(place):
         getattr(opened(place, "olga"), call)(wider)
     assert "Extra" in opened(place, "ana").schema
     assert "salary" in opened(place, "ana").schema
+
+
+def test_a_branch_on_which_the_actor_sees_other_rows_is_not_created(place):
+    ana = opened(place, "ana")
+    for at in (None, "main", 1):
+        with pytest.raises(Denied, match="show other rows and values"):
+            ana.branch_create("draft/b", at=at)
+    ana.branch_create("work")
+    ana.branch_create("draft/c", "draft/a")

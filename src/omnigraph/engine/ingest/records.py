@@ -24,7 +24,7 @@ from omnigraph.values import read_json, spell_key
 TEXT = PropertyType("String", nullable=True)
 
 AnyType = NodeType | EdgeType
-RowFault = tuple[str, str, str, str | None]
+RowFault = tuple[str, str | None, str, str | None]
 """An error of a row: reason, property, rule, hint."""
 
 NewIds = Callable[[int], pa.Array]
@@ -103,6 +103,31 @@ class RecordColumns:
 RecordSet = Records | RecordColumns
 
 
+@dataclass(frozen=True)
+class WithheldProperties:
+    """Properties of a type that an actor cannot read, or not in every row. Absent ones keep their values."""
+
+    hidden: frozenset[str] = frozenset()
+    """Properties that do not exist for the actor; messages do not name them."""
+    masked: frozenset[str] = frozenset()
+    """Properties whose values the actor sees in some rows."""
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """All of them."""
+        return self.hidden | self.masked
+
+    def required(self, type_: AnyType, name: str) -> tuple[str, str | None]:
+        """Return the reason of an error about an absent required property, and the property that it may name."""
+        if name in self.hidden:
+            return f"'{type_.name}' requires a property that you cannot read", None
+        return f"{type_.name}.{name} is required ({type_.properties[name].type})", name
+
+
+NOTHING_WITHHELD = WithheldProperties()
+"""The actor reads all properties."""
+
+
 @dataclass
 class LoadedRows:
     """The rows of one type, with the source and line of each record."""
@@ -117,6 +142,8 @@ class LoadedRows:
     """True if all ids were generated here, so that no row exists yet."""
     given: dict[str, pa.Array] = field(default_factory=dict)
     """Property → mask of the records that have it, for properties that some record does not have."""
+    present: dict[str, pa.Array] = field(default_factory=dict)
+    """As `given`, also if absent properties do not keep their values; emptied when records are merged."""
     made: pa.Array | None = None
     """Mask of the rows with a generated id; None if there are none."""
     records: pa.ListArray | None = None
@@ -129,6 +156,7 @@ class LoadedRows:
         self.table = self.table.filter(which)
         kept = {name: mask.filter(which) for name, mask in self.given.items()}
         self.given = {name: mask for name, mask in kept.items() if mask.false_count}
+        self.present = {name: mask.filter(which) for name, mask in self.present.items()}
         if self.made is not None:
             self.made = self.made.filter(which)
         if self.records is not None:

@@ -6,7 +6,7 @@ generated. Wrong records are reported with their lines and omitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.ingest.json_columns import build_column
 from omnigraph.engine.ingest.records import (
+    NOTHING_WITHHELD,
     TEXT,
     AnyType,
     Faults,
@@ -26,6 +27,7 @@ from omnigraph.engine.ingest.records import (
     Records,
     RecordSet,
     RowFault,
+    WithheldProperties,
 )
 from omnigraph.engine.write.fill_vectors import has_text
 from omnigraph.errors import ValueFormatError
@@ -44,11 +46,14 @@ def build_rows(
     *,
     keep: bool = False,
     match: bool = False,
+    withheld: WithheldProperties = NOTHING_WITHHELD,
+    kept: Collection[str] = (),
 ) -> LoadedRows:
     """Convert the values and derive the ids of one type's records; report wrong records, in order, and omit them.
 
-    With `keep`, a required property may be absent from a record whose row may exist. With `match`, absent ids stay
-    null, and the caller matches the records to rows.
+    With `keep`, a required property may be absent from a record whose row may exist; without it, only those in
+    `kept`. With `match`, absent ids stay null, and the caller matches the records to rows. Errors do not name hidden
+    properties.
     """
     type_ = parts[0].type
     wrong: dict[int, RowFault] = {}
@@ -59,18 +64,17 @@ def build_rows(
         typed.append(part if isinstance(part, RecordColumns) else _typed(part, count, wrong, fetch))
         count += len(part.lines)
     fields = {field.name: _concatenated(typed, field) for field in schema}
-    given = _presence(type_, typed)
-    if not keep:
-        given = {}
+    present = _presence(type_, typed)
+    given = {name: mask for name, mask in present.items() if keep or name in kept}
     explicit = fields["id"]
     key = type_.key if isinstance(type_, NodeType) else ()
     is_keyed = bool(key)
     may_exist = pa.repeat(True, count) if is_keyed or match else pc.is_valid(explicit)
-    kept = {name: pc.and_not(may_exist, mask) for name, mask in given.items() if name not in key}
-    for name, missing in _missing(type_, fields, kept):
+    stored = {name: pc.and_not(may_exist, mask) for name, mask in given.items() if name not in key}
+    for name, missing in _missing(type_, fields, stored):
         for position in pc.indices_nonzero(missing).to_pylist():
-            reason = f"{type_.name}.{name} is required ({type_.properties[name].type})"
-            wrong.setdefault(position, (reason, name, "required", None))
+            reason, named = withheld.required(type_, name)
+            wrong.setdefault(position, (reason, named, "required", None))
     aliases: dict[str, str] = {}
     if is_keyed or not match:
         fields["id"], aliases = _ids(type_, explicit, fields, wrong, new_ids)
@@ -82,6 +86,7 @@ def build_rows(
         aliases,
         fresh=not (is_keyed or match) and explicit.null_count == count,
         given=given,
+        present=present,
         adds_again=not (is_keyed or match) and explicit.null_count > 0,
         made=pc.is_null(explicit) if explicit.null_count and not is_keyed else None,
     )

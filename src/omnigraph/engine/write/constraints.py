@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -74,15 +75,19 @@ class RuleSet:
         self._guarded_rules = sorted(self._rules, key=lambda known: not known[0].is_endpoint)
 
     def violations(self, delta: Delta) -> Iterator[Violation]:
-        """Yield all violations, in order."""
+        """Yield all violations, in order. The guard is asked before the first one."""
+        for found in self.by_rule(delta):
+            yield from found
+
+    def by_rule(self, delta: Delta) -> Iterator[Iterator[Violation]]:
+        """Return for each rule an iterator of its violations. A guard raises `Denied` at once."""
         changed = delta.tables.keys()
+        first: list[Iterator[Violation]] = []
         rules = self._rules
         if delta.guard is not None:
             delta.guard.check(delta)
-            rules = self._guarded_rules
-        for rule, written in checked(rules):
-            if not written.isdisjoint(changed):
-                yield from rule(delta)
+            first, rules = [delta.guard.taken(delta)], self._guarded_rules
+        return chain(first, (rule(delta) for rule, written in checked(rules) if not written.isdisjoint(changed)))
 
     def check(self, delta: Delta) -> None:
         """Raise the first violation."""
@@ -132,7 +137,17 @@ def _concealed_value(type_: NodeType | EdgeType, violation: Violation, delta: De
     if not delta.guard.conceals(delta, type_, row, (violation.property,)):
         return violation
     rule = "invalid enum value for" if violation.rule == "enum" else f"@{violation.rule} violation on"
-    return replace(violation, message=f"{rule} {_visible_place(type_, (violation.property,), delta)}")
+    return _concealed(violation, rule, type_, (violation.property,), delta)
+
+
+def _concealed(
+    violation: Violation, rule: str, type_: NodeType | EdgeType, columns: tuple[str, ...], delta: Delta
+) -> Violation:
+    """Return a violation that names the rule only."""
+    assert delta.guard is not None
+    named = None if delta.guard.hides(type_, columns[0]) else violation.property
+    message = f"{rule} {_visible_place(type_, columns, delta)}"
+    return replace(violation, message=message, property=named, other_id=None)
 
 
 def _visible_place(type_: NodeType | EdgeType, columns: tuple[str, ...], delta: Delta) -> str:
@@ -254,7 +269,7 @@ def _concealed_tuple(
     other = violation.other_id if first is None else None
     if not delta.guard.conceals(delta, type_, rows, columns, other):
         return violation
-    return replace(violation, message=f"@unique violation on {_visible_place(type_, columns, delta)}", other_id=None)
+    return _concealed(violation, "@unique violation on", type_, columns, delta)
 
 
 def _committed_collisions(
@@ -410,6 +425,12 @@ def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Itera
         edges = delta.surviving(edge.table_key, ["id", column], column, one_array(nodes.deleted))
     else:
         return
+    if delta.guard is not None:
+        seen = pc.is_in(edges["id"], value_set=delta.guard.visible_edges(delta, edge, one_array(edges["id"])))
+        if not pc.all(seen, min_count=0).as_py():
+            message = f"a node of {node_type} is removed, but edges that you cannot read still end at it"
+            yield Violation("orphan", edge.table_key, "", message)
+        edges = edges.filter(seen)
     for id_, lost in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
         message = (
             f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}: "

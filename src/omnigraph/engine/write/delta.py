@@ -61,12 +61,14 @@ MADE = "made"
 class TableDelta:
     """The changes of a write to one table.
 
-    `rows` are put by id, `deleted` ids are removed. With `replaces`, all other committed rows are removed as well.
+    `rows` are put by id, `deleted` ids are removed. With `replaces`, all other committed rows are removed as well. With
+    `appends`, the rows are inserted, and a committed row with one of their ids is an error of the write.
     """
 
     rows: pa.Table
     deleted: pa.Array = field(default_factory=lambda: pa.array([], pa.utf8()))
     replaces: bool = False
+    appends: bool = False
 
     def written_ids(self) -> pa.Array:
         """Return the ids of all rows that are put or deleted."""
@@ -89,6 +91,9 @@ class DeltaGuard(Protocol):
     def check(self, delta: Delta) -> None:
         """Raise `Denied` for the first change that is not allowed."""
 
+    def taken(self, delta: Delta) -> Iterator[Violation]:
+        """Yield the written rows whose ids hidden rows have."""
+
     def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
         """Return the ids of committed nodes that are visible."""
 
@@ -107,6 +112,9 @@ class DeltaGuard(Protocol):
 
     def hides_edges(self, delta: Delta, edge: EdgeType, source: str) -> bool:
         """Return True if a node has unchanged outgoing edges of a type that are not visible."""
+
+    def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
+        """Return the ids of committed edges that are visible."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ A written edge may end at a visible node or at a node of the same write. Every o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -23,7 +24,7 @@ from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.write.delta import Delta, Violation
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.where import Selection, bindings_of, row_evaluator, select
-from omnigraph.errors import ConstraintViolation, Denied
+from omnigraph.errors import Denied
 from omnigraph.query.plan import ir
 from omnigraph.query.write_guard import ROW_CHANGES, RowAction, WriteGuard
 from omnigraph.schema.arrow import arrow_type
@@ -135,6 +136,10 @@ class GuardedWrite:
         """Return True if a property does not exist for the actor."""
         return self._shown.get(type_.table_key, {}).get(name, ir.Const(True, ir.BOOL)) is None
 
+    def guarded_properties(self, type_: NodeType | EdgeType) -> list[str]:
+        """Return the properties of a type that may not always be assigned."""
+        return [name for table, name in self.guard.properties if table == type_.table_key]
+
     def assigned(self, type_: NodeType | EdgeType, names: Iterable[str], rows: pa.Table) -> None:
         """Record that a statement assigned properties of rows."""
         for name in names:
@@ -153,7 +158,7 @@ class GuardedWrite:
         """Refuse a node whose key a hidden row has; an actor that may not insert the node learns only that."""
         self.assigned(node, names, row)
         self._check_inserted(node, row)
-        raise _taken(node)
+        raise _taken(node).error()
 
     # -- the complete write ----------------------------------------------------------------------
 
@@ -164,33 +169,45 @@ class GuardedWrite:
                 self._check_table(type_, delta)
 
     def _check_table(self, type_: NodeType | EdgeType, delta: Delta) -> None:
-        key = type_.table_key
-        rows = delta.tables[key].rows
-        old = delta.replaced(key, self._columns(type_, changes=True))
-        removed = pa.array(self._removed.get(key, ()), pa.utf8())
-        kept = without_ids(old, removed)
-        stays = pc.is_in(kept["id"], value_set=one_array(rows["id"]))
-        before = kept.filter(stays)
-        lost = pa.concat_tables([kept.filter(pc.invert(stays)), old.filter(pc.is_in(old["id"], value_set=removed))])
+        before, lost = self._old_images(type_, delta)
+        rows = delta.tables[type_.table_key].rows
         is_update = pc.is_in(rows["id"], value_set=one_array(before["id"]))
         updated, inserted = rows.filter(is_update), rows.filter(pc.invert(is_update))
-        committed = _reader(delta)
-        if not self.sees(type_, before, committed).all():
-            raise _taken(type_)
         self._check_inserted(type_, inserted)
         self._require("row_update", type_, before)
         self._require("row_update", type_, updated, "would be after the change")
-        for name in self._guarded(key):
+        for name in self.guarded_properties(type_):
             self._require_property(type_, name, before)
             self._require_property(type_, name, updated)
-        hidden = lost.filter(pa.array(~self.sees(type_, lost, committed)))
+        hidden = lost.filter(pa.array(~self.sees(type_, lost, _reader(delta))))
         if hidden.num_rows:
             raise self._hidden_loss(type_, hidden, delta)
         self._require("row_delete", type_, lost)
 
+    def _old_images(self, type_: NodeType | EdgeType, delta: Delta) -> tuple[pa.Table, pa.Table]:
+        """Return the committed rows that are updated and those that are deleted.
+
+        A written row with the id of a hidden row is an insert; `taken` reports it.
+        """
+        table = delta.tables[type_.table_key]
+        old = delta.replaced(type_.table_key, self._columns(type_, changes=True))
+        if table.replaces:
+            # All committed rows are deleted, and all written rows are inserted.
+            return old.slice(0, 0), old
+        if table.appends:
+            return old.slice(0, 0), old.slice(0, 0)
+        removed = pa.array(self._removed.get(type_.table_key, ()), pa.utf8())
+        kept = without_ids(old, removed)
+        stays = pc.is_in(kept["id"], value_set=one_array(table.rows["id"]))
+        before = kept.filter(stays)
+        before = before.filter(pa.array(self.sees(type_, before, _reader(delta))))
+        return before, pa.concat_tables(
+            [kept.filter(pc.invert(stays)), old.filter(pc.is_in(old["id"], value_set=removed))]
+        )
+
     def _check_inserted(self, type_: NodeType | EdgeType, rows: pa.Table) -> None:
         self._require("row_insert", type_, rows)
-        for name in self._guarded(type_.table_key):
+        for name in self.guarded_properties(type_):
             self._require_property(type_, name, rows, is_new=True)
 
     def _require(self, action: RowAction, type_: NodeType | EdgeType, rows: pa.Table, image: str | None = None) -> None:
@@ -237,6 +254,20 @@ class GuardedWrite:
 
     # -- violations ------------------------------------------------------------------------------
 
+    def taken(self, delta: Delta) -> Iterator[Violation]:
+        """Yield the written rows whose ids hidden rows have."""
+        read = _reader(delta)
+        for type_ in self._catalog.tables():
+            table = delta.tables.get(type_.table_key)
+            if table is None or table.replaces or not table.rows.num_rows:
+                continue
+            removed = pa.array(self._removed.get(type_.table_key, ()), pa.utf8())
+            old = without_ids(read(type_.table_key, one_array(table.rows["id"]), self._columns(type_)), removed)
+            hidden = one_array(old.filter(pa.array(~self.sees(type_, old, read)))["id"])
+            if len(hidden):
+                places = pc.indices_nonzero(pc.is_in(table.rows["id"], value_set=hidden))
+                yield from (replace(_taken(type_), position=place) for place in places.to_pylist())
+
     def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
         """Return the ids of committed nodes that are visible."""
         return self._visible_nodes(table_key, ids, _reader(delta))
@@ -267,6 +298,12 @@ class GuardedWrite:
         rows = delta.surviving(edge.table_key, self._columns(edge), "src", pa.array([source], pa.utf8()))
         return not self.sees(edge, rows, _reader(delta)).all()
 
+    def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
+        """Return the ids of committed edges that are visible."""
+        read = _reader(delta)
+        rows = read(edge.table_key, ids, self._columns(edge))
+        return one_array(rows.filter(pa.array(self.sees(edge, rows, read)))["id"])
+
     # -- conditions ------------------------------------------------------------------------------
 
     def _holds(self, condition: ir.Condition | None, rows: pa.Table) -> Mask:
@@ -284,16 +321,13 @@ class GuardedWrite:
     def _read_pending(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         return self._overlay.table(key).with_ids(ids, columns)
 
-    def _guarded(self, key: str) -> list[str]:
-        return [name for table, name in self.guard.properties if table == key]
-
     def _columns(self, type_: NodeType | EdgeType, *, changes: bool = False) -> list[str]:
         """Return the columns that decide what is visible of a row or, with `changes`, also what may be changed."""
         key = type_.table_key
         conditions = [self._seen.get(key), *self._shown.get(key, {}).values()]
         if changes:
             conditions += [self.guard.rows.get((action, key)) for action in ROW_CHANGES]
-            conditions += [self.guard.properties[key, name] for name in self._guarded(key)]
+            conditions += [self.guard.properties[key, name] for name in self.guarded_properties(type_)]
         ends = ("src", "dst") if isinstance(type_, EdgeType) else ()
         return list(dict.fromkeys(["id", *ends, *(name for one in conditions for name in _columns_of(one))]))
 
@@ -312,10 +346,10 @@ def _columns_of(condition: ir.Condition | None) -> list[str]:
     return list(dict.fromkeys(part.name for part in parts if isinstance(part, ir.Prop)))
 
 
-def _taken(type_: NodeType | EdgeType) -> ConstraintViolation:
-    """Return the error for an id that a hidden row has."""
-    where = ", ".join(type_.key) if isinstance(type_, NodeType) and type_.key else "id"
-    return Violation("unique", type_.table_key, "", f"@unique violation on {type_.name}.{where}").error()
+def _taken(type_: NodeType | EdgeType) -> Violation:
+    """Return the violation of a row with an id that a hidden row has."""
+    key = type_.key if isinstance(type_, NodeType) and type_.key else ("id",)
+    return Violation("unique", type_.table_key, "", f"@unique violation on {type_.name}.{', '.join(key)}", key[0])
 
 
 def _row_name(type_: NodeType | EdgeType, rows: pa.Table, place: int, *, is_new: bool) -> str:

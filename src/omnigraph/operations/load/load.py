@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
 from omnigraph.engine.exec.native_calls import interruptible
-from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
+from omnigraph.engine.ingest.records import NOTHING_WITHHELD, Faults, LoadedRows, NewIds, RecordSet
 from omnigraph.engine.statistics.summaries import LoadedSample, Samples, tables_to_summarise
-from omnigraph.engine.write.constraints import rules_of
+from omnigraph.engine.write.constraints import RuleSet
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.engine.write.fill_vectors import CachingEmbedder, Embedder, fill_vectors
 from omnigraph.engine.write.overlay import CommittedRows
@@ -29,6 +29,7 @@ from omnigraph.engine.write.upsert import match_columns, merge_records, needs_ma
 from omnigraph.errors import BranchExists, BranchNotFound, OmniGraphError
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embedder import ColumnEmbedder
+from omnigraph.operations.load.guarded_load import GuardedLoad, guarded_load, with_whole_types
 from omnigraph.operations.load.load_request import LoadRequest, Mode
 from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
 from omnigraph.operations.load.load_rules import (
@@ -97,6 +98,8 @@ def ensure_branch(repository: Repository, request: LoadRequest) -> bool:
         return False
     if repository.state().find_head(base) is None:
         raise BranchNotFound(f"base branch '{base}' does not exist")
+    if request.check_base is not None:
+        request.check_base(repository.snapshot(base))
     by = RefRequest(options.actor, options.message, options.metadata)
     try:
         create_branch(repository, options.branch, from_branch=base, if_commit=options.if_commit, request=by)
@@ -122,20 +125,28 @@ class _MemoryLoad:
 
     def prepare(self, transaction: Transaction) -> None:
         """Read and validate the records on the snapshot of a transaction, and add the changes to it."""
-        mode = self.request.mode
-        catalog = self.catalogs.of(transaction.snapshot)
+        mode, snapshot = self.request.mode, transaction.snapshot
+        catalog = self.catalogs.of(snapshot)
+        guard = guarded_load(self.request, snapshot, catalog)
+        # Hidden types and properties do not exist for the records.
+        visible = catalog if guard is None else self.catalogs.of(snapshot, guard.visibility)
         faults = Faults(collect=self.request.set_aside)
-        records = self.source.read(catalog, faults)
-        rows = _LoadedTables(self._tables(records, faults), mode, catalog, CommittedRows(transaction.snapshot), faults)
+        records = self.source.read(visible, faults)
+        if guard is not None:
+            records = with_whole_types(records, catalog)
+        tables = self._tables(records, faults, guard)
+        rows = _LoadedTables(tables, mode, self.catalogs.rules(snapshot), CommittedRows(snapshot), faults, guard)
         for key in rows.tables:
             if mode == "merge":
                 rows.apply(key, self._new_ids)
             elif faults.collect:
                 rows.drop_repeats(key)
+            if guard is not None and mode != "merge":
+                guard.assigned(rows.tables[key])
         validate_load(rows, set_aside=faults.collect)
         loaded = tuple((key, table.record_count) for key, table in sorted(rows.tables.items()))
         embedded, waiting = self._write(transaction, catalog, rows.tables)
-        rejects = _rejects(faults, self.source, catalog)
+        rejects = _rejects(faults, self.source, visible)
         self.result = LoadResult(
             self.request.options.branch,
             mode,
@@ -152,12 +163,15 @@ class _MemoryLoad:
     def _new_ids(self, count: int) -> pa.Array:
         return new_ulids(self.repository.clock(), count)
 
-    def _tables(self, records: Mapping[str, list[RecordSet]], faults: Faults) -> dict[str, LoadedRows]:
+    def _tables(
+        self, records: Mapping[str, list[RecordSet]], faults: Faults, guard: GuardedLoad | None
+    ) -> dict[str, LoadedRows]:
         """Convert records to rows, table by table in the order of type names."""
         fetch, mode, keep = self.request.fetch, self.request.mode, self.request.keeps
         tables: dict[str, LoadedRows] = {}
         for key in sorted(records, key=lambda key: (records[key][0].type.name, key)):
-            tables[key] = rows_of(records[key], faults, self._new_ids, fetch, mode, keep=keep)
+            withheld = NOTHING_WITHHELD if guard is None else guard.withheld(key)
+            tables[key] = rows_of(records[key], faults, self._new_ids, fetch, mode, keep=keep, withheld=withheld)
         aliases = {key: rows.aliases for key, rows in tables.items()}
         for rows in tables.values():
             rows.table = with_current_ids(rows, aliases)
@@ -191,9 +205,10 @@ class _LoadedTables:
 
     tables: dict[str, LoadedRows]
     mode: Mode
-    catalog: Catalog
+    rules: RuleSet
     committed: CommittedRows
     faults: Faults
+    guard: GuardedLoad | None = None
 
     @property
     def table_keys(self) -> Collection[str]:
@@ -201,11 +216,13 @@ class _LoadedTables:
         return self.tables.keys()
 
     def check(self) -> LoadChecks:
-        """Check all rows lazily, rule by rule."""
-        replaces = self.mode == "overwrite"
-        changes = {key: TableDelta(rows.rule_input(), replaces=replaces) for key, rows in self.tables.items()}
-        delta = Delta(changes, self.committed)
-        return LoadChecks((rule(delta) for rule in checked(rules_of(self.catalog))), self._refused())
+        """Check all rows lazily, rule by rule; a guard raises `Denied` at once."""
+        replaces, appends = self.mode == "overwrite", self.mode == "append"
+        changes = {
+            key: TableDelta(rows.rule_input(), replaces=replaces, appends=appends) for key, rows in self.tables.items()
+        }
+        delta = Delta(changes, self.committed, guard=None if self.guard is None else self.guard.write)
+        return LoadChecks(self.rules.by_rule(delta), self._refused())
 
     def _refused(self) -> Iterator[Violation]:
         for key, rows in self.tables.items():
@@ -213,6 +230,9 @@ class _LoadedTables:
                 ids = one_array(rows.table["id"])
                 appends = self.mode == "append"
                 existing = self.committed.ids_among(key, ids) if appends else pa.array([], pa.utf8())
+                if self.guard is not None:
+                    # The rules report the ids of hidden rows.
+                    existing = self.guard.visible_ids(rows.type, existing)
                 yield from refused_ids(rows.type, ids, existing)
 
     def set_aside(self, table_key: str, reasons: Mapping[int, RejectReason]) -> None:
@@ -237,20 +257,30 @@ class _LoadedTables:
 
     def apply(self, key: str, new_ids: NewIds) -> None:
         """Merge the records of each id with the committed row. Rows without a required property are wrong."""
-        rows = self.tables[key]
-        if rows.fresh:
-            return
+        rows, guard = self.tables[key], self.guard
         columns = match_columns(rows.type)
-        if columns is not None:
+        if columns is not None and not rows.fresh:
             unmatched = rows.table.filter(needs_matching(rows.table, columns))
             rows.adds_again = unmatched.num_rows < rows.table["id"].null_count
             sources = one_array(pc.unique(unmatched["src"]))
-            known = self.committed.rows_among(key, "src", sources, list(dict.fromkeys(["id", *columns])))
+            wanted = list(dict.fromkeys(["id", *columns]))
+            if guard is None:
+                known = self.committed.rows_among(key, "src", sources, wanted)
+            else:
+                known = guard.edges_from(rows.type, sources, wanted)
             rows.table = with_ids(rows.table, columns, known, new_ids)
-        merged = merge_records(rows.type, rows.table, rows.given, partial(self.committed.rows_with_ids, key))
-        rows.table, rows.given, rows.records = merged.table, {}, merged.records
+        if guard is not None:
+            guard.assigned(rows)
+        if rows.fresh:
+            return
+        read = partial(self.committed.rows_with_ids, key) if guard is None else partial(guard.rows_with_ids, rows.type)
+        merged = merge_records(rows.type, rows.table, rows.given, read)
+        rows.table, rows.given, rows.present, rows.records = merged.table, {}, {}, merged.records
         rows.made = None if rows.made is None else rows.made.take(pa.array(merged.last))
-        reasons = {row: incomplete(rows.type, name, rows.table["id"][row].as_py()) for row, name in merged.lacking}
+        withheld = NOTHING_WITHHELD if guard is None else guard.withheld(key)
+        reasons = {
+            row: incomplete(rows.type, name, rows.table["id"][row].as_py(), withheld) for row, name in merged.lacking
+        }
         if reasons and not self.faults.collect:
             first = min(reasons)
             raise reasons[first].error(rows.type.name, self.source_line(key, first))

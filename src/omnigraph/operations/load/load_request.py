@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from omnigraph.errors import InputError
 from omnigraph.values import Fetch
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.transaction import WriteOptions
+
+if TYPE_CHECKING:
+    from omnigraph.query.write_guard import WriteGuard
+    from omnigraph.versioning.model.snapshot import Snapshot
+
+    GuardOf = Callable[[Snapshot], WriteGuard | None]
 
 Mode = Literal["overwrite", "append", "merge"]
 MODES: tuple[Mode, ...] = ("overwrite", "append", "merge")
@@ -39,6 +45,10 @@ class LoadRequest:
     """Separates the cells of CSV files; None if the header decides."""
     memory: int | None = None
     """Bytes that the buffers of the load may use; None does not limit them."""
+    guard_of: GuardOf | None = field(default=None, repr=False)
+    """Returns the rules for rows and properties of the caller on a snapshot; None if there are none."""
+    check_base: Callable[[Snapshot], None] | None = field(default=None, repr=False)
+    """Raises `Denied` if the caller would see more on the new branch than on a snapshot of `from_branch`."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Environment variables: credentials of object stores and settings of embeddings."""
 
@@ -46,6 +56,10 @@ class LoadRequest:
     def keyed_options(self) -> WriteOptions:
         """The options of the write, with the hash of the request. The job id covers the branch and the mode."""
         return replace(self.options, kind="load", request_hash=hash_request("load", self.options.branch, self.mode))
+
+    def guard(self, snapshot: Snapshot) -> WriteGuard | None:
+        """Return the rules for rows and properties that limit the load; None if there are none."""
+        return None if self.guard_of is None else self.guard_of(snapshot)
 
     @property
     def input_bytes_max(self) -> int | None:

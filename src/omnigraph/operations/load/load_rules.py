@@ -28,7 +28,14 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.ingest.records import Faults, LoadedRows, NewIds, RecordSet
+from omnigraph.engine.ingest.records import (
+    NOTHING_WITHHELD,
+    Faults,
+    LoadedRows,
+    NewIds,
+    RecordSet,
+    WithheldProperties,
+)
 from omnigraph.engine.ingest.row_builder import build_rows
 from omnigraph.engine.write.delta import Violation
 from omnigraph.engine.write.upsert import match_columns
@@ -67,12 +74,20 @@ class RejectReason:
 
 
 def rows_of(
-    parts: Sequence[RecordSet], faults: Faults, new_ids: NewIds, fetch: Fetch | None, mode: Mode, *, keep: bool
+    parts: Sequence[RecordSet],
+    faults: Faults,
+    new_ids: NewIds,
+    fetch: Fetch | None,
+    mode: Mode,
+    *,
+    keep: bool,
+    withheld: WithheldProperties = NOTHING_WITHHELD,
 ) -> LoadedRows:
-    """Convert the records of one type to rows, as the mode requires."""
+    """Convert the records of one type to rows, as the mode requires. Withheld properties always keep their values."""
     merges = mode == "merge"
     match = merges and match_columns(parts[0].type) is not None
-    return build_rows(parts, faults, new_ids, fetch, keep=merges and keep, match=match)
+    kept = withheld.kept if merges else ()
+    return build_rows(parts, faults, new_ids, fetch, keep=merges and keep, match=match, withheld=withheld, kept=kept)
 
 
 def with_current_ids(rows: LoadedRows, aliases: Mapping[str, Mapping[str, str]]) -> pa.Table:
@@ -87,12 +102,14 @@ def with_current_ids(rows: LoadedRows, aliases: Mapping[str, Mapping[str, str]])
     return table
 
 
-def incomplete(type_: NodeType | EdgeType, name: str, id_: str) -> RejectReason:
+def incomplete(
+    type_: NodeType | EdgeType, name: str, id_: str, withheld: WithheldProperties = NOTHING_WITHHELD
+) -> RejectReason:
     """Why a row of a merge without a required property is wrong."""
     property_ = type_.properties[name]
     # A committed row can lack a vector: a record may set the source text to null.
-    if property_.embed is not None:
-        return RejectReason(f"{type_.name}.{name} is required ({property_.type})", name, "required")
+    if property_.embed is not None or name in withheld.hidden:
+        return RejectReason(*withheld.required(type_, name), "required")
     # The id of an edge may be generated.
     row = f"{type_.name} '{id_}'" if isinstance(type_, NodeType) else f"an edge {type_.name}"
     return RejectReason(f"{row} is new and needs {name} ({property_.type})", name, "required")
