@@ -120,6 +120,7 @@ class Graph(GraphBranches):
         text: str | Path,
         *,
         allow_data_loss: bool = False,
+        allow_policy_breakage: bool = False,
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -128,6 +129,7 @@ class Graph(GraphBranches):
     ) -> SchemaApplyResult:
         """Replace the branch's schema and migrate its tables as one commit.
 
+        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`.
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
         from omnigraph.operations.migrate import apply_change, read_schema
@@ -135,7 +137,8 @@ class Graph(GraphBranches):
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
         options = self._options(branch, actor, message, action="schema_apply", **expected)
         source, name = read_schema(text)
-        return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss)
+        check = None if allow_policy_breakage else self._context.schema_check()
+        return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss, check=check)
 
     def query(
         self,

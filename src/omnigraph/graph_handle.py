@@ -116,9 +116,11 @@ class GraphHandle:
         """
         options = self._guarded_options(branch, actor, message, **more)
         if self._context.has_row_rules:
-            read = self._repository.snapshot
-            source = more.get("source")
-            self._context.check_whole("a write", read(options.branch), *([read(source)] if source is not None else []))
+            read, source = self._repository.snapshot, more.get("source")
+            points = [read(options.branch), *([read(source)] if source is not None else [])]
+            # A schema of the source that breaks rules would make them invalid there: the cause is reported.
+            self._context.check_schema_change(points[0], points[-1])
+            self._context.check_whole("a write", *points)
         return options
 
     def _guarded_options(

@@ -135,11 +135,10 @@ class GraphHistory:
         self, source: str, options: WriteOptions, resolve: Resolve, *, delete_branch: bool, engine: str, spark: Any
     ) -> MergeResult:
         """Merge a branch into the branch of `options` as one commit."""
-        self._context.check_whole("a merge")
         with _open_range_runner(engine, spark) as run_ranges:
-            return merge_branch(
-                self._repository, MergeRequest(source, options, resolve, delete_branch, run_ranges=run_ranges)
-            )
+            check = self._context.schema_check()
+            request = MergeRequest(source, options, resolve, delete_branch, run_ranges, check)
+            return merge_branch(self._repository, request)
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
@@ -150,11 +149,14 @@ class GraphHistory:
 
     def revert(self, point: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
-        self._context.check_whole("a revert")
         # A repetition returns the recorded result even if the point no longer exists.
         options = replace(options, request_hash=hash_request("revert", options.branch, point, resolve))
         return revert_commit(
-            self._repository, lambda: self._context.snapshot(options.branch, point).commit_id, options, resolve=resolve
+            self._repository,
+            lambda: self._context.snapshot(options.branch, point).commit_id,
+            options,
+            resolve=resolve,
+            check_schema=self._context.schema_check(),
         )
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:

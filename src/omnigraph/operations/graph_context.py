@@ -27,6 +27,7 @@ from omnigraph.versioning.write.ref_names import check_text
 if TYPE_CHECKING:
     from omnigraph.engine.exec.view import View
     from omnigraph.operations.access import Access
+    from omnigraph.policy.breakage import SchemaCheck
     from omnigraph.query.visibility import Visibility
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
@@ -225,6 +226,21 @@ class GraphContext:
             return
         if not snapshots or any(self.guard_of(snapshot) is not None for snapshot in snapshots):
             raise Denied(f"{what} applies no rules for rows and properties, and rules limit what you may see")
+
+    def schema_check(self) -> SchemaCheck | None:
+        """Return the check that a change of the schema breaks no rule of the policy; None if nothing is checked."""
+        policy = self.access.policy if self.access is not None else None
+        if policy is None or not policy.has_row_rules:
+            return None
+        from omnigraph.policy.breakage import schema_check  # noqa: PLC0415 (only for rules for rows)
+
+        return schema_check(policy)
+
+    def check_schema_change(self, before: Snapshot, after: Snapshot) -> None:
+        """Raise `policy_breakage` if the schema of a snapshot breaks rules that that of another does not."""
+        check = self.schema_check() if before.schema_hash != after.schema_hash else None
+        if check is not None:
+            check(self.catalogs.of(before), self.catalogs.of(after))
 
     def _changed(self, **fields: Any) -> GraphContext:
         # A server makes one per request; `dataclasses.replace` takes ten times as long.

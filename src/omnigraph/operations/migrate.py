@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -38,6 +38,9 @@ from omnigraph.versioning.write.idempotency import Earlier, hash_request
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from omnigraph.policy.breakage import SchemaCheck
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,18 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
 
 
 def apply_change(
-    repository: Repository, text: str, options: WriteOptions, *, name: str = "<schema>", allow_data_loss: bool = False
+    repository: Repository,
+    text: str,
+    options: WriteOptions,
+    *,
+    name: str = "<schema>",
+    allow_data_loss: bool = False,
+    check: SchemaCheck | None = None,
 ) -> SchemaApplyResult:
     """Make `text` the schema of a branch, as one commit. Without changes there is no commit.
 
-    A repetition with the same idempotency key returns the result of the first call. A call without changes is evaluated
-    again.
+    `check` refuses schemas that the policy does not permit. A repetition with the same idempotency key returns the
+    result of the first call. A call without changes is evaluated again.
     """
     options = replace(options, request_hash=hash_request("schema_apply", options.branch, text, allow_data_loss))
     plan: SchemaPlan | None = None
@@ -121,6 +130,8 @@ def apply_change(
         plan = plan_change(transaction.snapshot, text, name=name, allow_data_loss=allow_data_loss, next_identity=first)
         if not plan.supported:
             raise refused(plan)
+        if plan.steps and check is not None:
+            check(catalog_of(plan.accepted), catalog_of(plan.desired))
         if plan.steps:
             _apply(transaction, plan, text, first)
         transaction.options = replace(transaction.options, result={"losses": list(plan.losses)})

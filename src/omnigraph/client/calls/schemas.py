@@ -76,6 +76,7 @@ class SchemaCalls(CallHandle):
         text: str | Path,
         *,
         allow_data_loss: bool = False,
+        allow_policy_breakage: bool = False,
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -84,12 +85,17 @@ class SchemaCalls(CallHandle):
     ) -> Call[SchemaApplyResult]:
         """Replace the branch's schema and migrate its tables as one commit.
 
+        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`.
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
         self._check_actor("apply_schema", actor)
         source, name = read_schema(text)
         input = SchemaApplyRequest(
-            schema_source=source, branch=self._branch(branch), allow_data_loss=allow_data_loss, message=message
+            schema_source=source,
+            branch=self._branch(branch),
+            allow_data_loss=allow_data_loss,
+            allow_policy_breakage=allow_policy_breakage,
+            message=message,
         )
         with _errors_name(name):
             answer = yield self._write("schema", "apply", input=input, key=idempotency_key, if_commit=if_commit)

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, OmniGraphError, PreconditionFailed
 from omnigraph.errors import Conflict as ConflictError
+from omnigraph.operations.merge.column_mapping import document
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.operations.merge.merge_tasks import RunRanges
+from omnigraph.schema.identity import catalog_of
 from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.compare.diff import Identity, by_identity
@@ -35,6 +37,9 @@ from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from omnigraph.policy.breakage import SchemaCheck
 
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
@@ -85,6 +90,8 @@ class MergeRequest:
     """Delete the source branch after the merge."""
     run_ranges: RunRanges | None = None
     """Distributes large tables over other processes. Without it, this process decides all ranges."""
+    check_schema: SchemaCheck | None = None
+    """Refuses changes of the target's schema that the policy does not permit."""
 
     @property
     def keyed_options(self) -> WriteOptions:
@@ -123,6 +130,7 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
         plan = plan_merge(repository, transaction.snapshot, theirs, request.resolve, request.run_ranges)
         if plan.conflicts:
             raise conflict_error(plan.conflicts, f"'{source}' cannot be merged into '{options.branch}'")
+        check_merged_schema(plan, transaction.snapshot, request.check_schema)
         if plan.outcome != "already_up_to_date":
             plan.stage(transaction, theirs)
         steps = tuple(step.describe() for step in plan.schema.steps) if plan.schema is not None else ()
@@ -140,6 +148,12 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
         publish_schema_copy(repository, plan, options.branch)
         result = replace(result, commit_id=written.commit.id)
     return _delete(repository, request, result) if request.delete_branch else result
+
+
+def check_merged_schema(plan: MergePlan, ours: Snapshot, check: SchemaCheck | None) -> None:
+    """Refuse a plan whose change of the target's schema the policy does not permit."""
+    if check is not None and plan.schema is not None and plan.schema.record is not None:
+        check(catalog_of(document(ours.schema)), plan.schema.catalog)
 
 
 def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) -> MergeResult:

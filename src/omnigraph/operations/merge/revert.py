@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
-from omnigraph.operations.merge.merge import conflict_error, publish_schema_copy
+from omnigraph.operations.merge.merge import check_merged_schema, conflict_error, publish_schema_copy
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
@@ -26,6 +26,9 @@ from omnigraph.versioning.write.idempotency import Earlier, once
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from omnigraph.policy.breakage import SchemaCheck
 
 
 @dataclass(frozen=True)
@@ -42,23 +45,30 @@ class RevertResult:
 
 
 def revert_commit(
-    repository: Repository, commit_id: Callable[[], str], options: WriteOptions, *, resolve: Resolve = None
+    repository: Repository,
+    commit_id: Callable[[], str],
+    options: WriteOptions,
+    *,
+    resolve: Resolve = None,
+    check_schema: SchemaCheck | None = None,
 ) -> RevertResult:
     """Revert a commit of a branch, or raise `MergeConflict` with all conflicts.
 
-    A repetition with the same idempotency key returns the result of the first call. A revert that restores nothing is
-    evaluated again.
+    `check_schema` refuses schemas that the policy does not permit. A repetition with the same idempotency key returns
+    the result of the first call. A revert that restores nothing is evaluated again.
     """
     return once(
         repository,
         options.request_key,
-        lambda: _revert(repository, commit_id(), options, resolve),
+        lambda: _revert(repository, commit_id(), options, resolve, check_schema),
         lambda earlier: _restore(options.branch, earlier),
         lambda result: result.commit_id is not None,
     )
 
 
-def _revert(repository: Repository, commit_id: str, options: WriteOptions, resolve: Resolve) -> RevertResult:
+def _revert(
+    repository: Repository, commit_id: str, options: WriteOptions, resolve: Resolve, check_schema: SchemaCheck | None
+) -> RevertResult:
     commit = _commit(repository, commit_id, options.branch)
     plan: MergePlan | None = None
 
@@ -67,6 +77,7 @@ def _revert(repository: Repository, commit_id: str, options: WriteOptions, resol
         plan = _plan(repository, commit, transaction.snapshot, resolve)
         if plan.conflicts:
             raise conflict_error(plan.conflicts, f"commit {commit.id} cannot be reverted")
+        check_merged_schema(plan, transaction.snapshot, check_schema)
         plan.stage(transaction, repository.snapshot(at=commit.parent_id))
 
     message = options.message or f"revert {commit.message or commit.id}"

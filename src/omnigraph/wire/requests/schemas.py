@@ -35,3 +35,6 @@ class SchemaApplyRequest(SchemaPlanRequest, kw_only=True):
     """A schema to apply to a branch."""
 
     message: Message | None = None
+    allow_policy_breakage: Annotated[
+        bool, Meta(description="Apply the schema even if rules for rows of the policy become invalid.")
+    ] = False

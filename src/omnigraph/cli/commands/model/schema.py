@@ -13,7 +13,6 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
     from omnigraph.cli.addresses import Address
@@ -164,13 +163,13 @@ def apply_command(
     graph = run.open(address, branch=run.branch(branch))
     broken = _broken_rules(run, address, graph, new)
     if broken and not allow_policy_breakage:
-        raise InputError(
-            f"the schema would break {plural(len(broken), 'rule')} of the policy: {'; '.join(broken)}",
-            code="policy_breakage",
-            hint="change the policy first, or give --allow-policy-breakage",
-        )
+        from omnigraph.policy.breakage import breakage_error
+
+        raise breakage_error(broken)
     _remark_on_rules(broken)
-    result = graph.apply_schema(text, allow_data_loss=allow_data_loss, message=message)
+    result = graph.apply_schema(
+        text, allow_data_loss=allow_data_loss, allow_policy_breakage=allow_policy_breakage, message=message
+    )
     if as_json:
         from omnigraph.wire.schemas import SchemaAppliedDocument
 
