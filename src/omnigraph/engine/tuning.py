@@ -156,6 +156,8 @@ class Tuning:
     """Fewer rows are processed faster than a plan is made."""
 
     # Caches
+    row_numbers_max: int = 2**31 - 1
+    """Largest number of rows of a table or union: row numbers are 32-bit integers. A higher value is not valid."""
     cache_bytes_max: int = 2 * 1024**3
     cache_entries_max: int = 4_096
     table_versions_max: int = 16

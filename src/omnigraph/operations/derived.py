@@ -115,6 +115,8 @@ def segment_structures(
     context: GraphContext, snapshot: Snapshot, key: str
 ) -> Iterator[tuple[TableData, str, SegmentBuilder[Any]]]:
     """Yield the structures of a table that consist of segments: its data, the column and the builder."""
+    if _exceeds_row_numbers(snapshot, key):
+        return
     type_ = next(one for one in context.catalogs.of(snapshot).tables() if one.table_key == key)
     data = context.cache.table(snapshot.table(key))
     for builder in BUILDERS:
@@ -206,6 +208,8 @@ def _upload(context: GraphContext, snapshot: Snapshot, *, sweep: bool) -> None:
 def _structures(
     context: GraphContext, snapshot: Snapshot, type_: NodeType | EdgeType, *, after_load: bool
 ) -> Iterator[DerivedStructure]:
+    if _exceeds_row_numbers(snapshot, type_.table_key):
+        return
     data = context.cache.table(snapshot.table(type_.table_key))
     if data.row_count <= tuning.current.segment_rows_min and not data.has_long_values:
         return
@@ -217,6 +221,11 @@ def _structures(
         constants = tuning.current
         share = constants.adjacency_update_share if after_load else constants.adjacency_overlay_share
         yield from _adjacency(context, snapshot, type_, share)
+
+
+def _exceeds_row_numbers(snapshot: Snapshot, key: str) -> bool:
+    """Return True if a table has too many rows for row numbers: no query can use its structures."""
+    return snapshot.tables[key].pin.row_count > tuning.current.row_numbers_max
 
 
 def reason_of(error: BaseException) -> str:

@@ -97,7 +97,7 @@ def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
     new = tuple(at for at, (files, _, _) in enumerate(fragments) if files not in numbers)
     if not _few([data.rows_in(at) for at in new], data.row_count):
         return None
-    known = end = sum(counts)
+    end = sum(counts)
     blocks: list[Numbers] = []
     for at, (files, _, gone) in enumerate(fragments):
         if files not in numbers:
@@ -113,10 +113,11 @@ def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
             if before is not None and not np.array_equal(before[np.minimum(places, len(before) - 1)], left):
                 return None  # an older version, with rows that were deleted in the earlier layout
         blocks.append(starts[files] + places)
+    if end > tuning.current.row_numbers_max:
+        return None  # stored rows have numbers too, also those that were deleted
     stored_of = np.concatenate([*blocks, np.zeros(0, np.int64)]).astype(np.int32)
     row_of = np.full(end, -1, np.int32)
     row_of[stored_of] = np.arange(len(stored_of), dtype=np.int32)
-    assert known <= end
     return RowMapping(new, stored_of, row_of)
 
 

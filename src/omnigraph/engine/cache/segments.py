@@ -212,7 +212,8 @@ def _plan(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilde
     fresh = sum(map(data.rows_in, new))
     latest = all(segment.version <= data.version for segment in segments)
     wasted = data.row_count - fresh < tuning.current.segment_live_share_min * held
-    if not chosen or wasted:
+    # Stored rows have numbers too, also those that were deleted.
+    if not chosen or wasted or held + fresh > tuning.current.row_numbers_max:
         return _Plan(0, tuple(range(len(data.fragments))), 0 if latest else None)
     least = tuning.current.segment_rows_min if builder.new_rows_min is None else builder.new_rows_min
     if fresh <= least or not latest:

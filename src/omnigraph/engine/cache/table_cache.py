@@ -106,6 +106,23 @@ class UseCounter:
         return self.count
 
 
+def numbered_rows(rows: int, what: str) -> int:
+    """Return a number of rows; raise `LimitReached` if row numbers cannot count them."""
+    most = tuning.current.row_numbers_max
+    if rows <= most:
+        return rows
+    raise LimitReached(
+        f"{what} has {rows:,} rows; the engine numbers at most {most:,} rows of a table",
+        resource="rows",
+        limit=most,
+        actual=rows,
+        hint=Hint(
+            "run the query with engine='spark', or divide the rows among several types",
+            cli="run the query with --engine spark, or divide the rows among several types",
+        ),
+    )
+
+
 class TableData:
     """The columns of one table at one version."""
 
@@ -130,8 +147,8 @@ class TableData:
 
     @cached_property
     def row_count(self) -> int:
-        """The number of rows."""
-        return self._table.row_count
+        """The number of rows. Raises `LimitReached` if row numbers cannot count them."""
+        return numbered_rows(self._table.row_count, f"table '{self.folder}'")
 
     def is_of(self, table: Table) -> bool:
         """Return True if the data is read through this table handle."""

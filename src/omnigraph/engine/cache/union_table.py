@@ -18,7 +18,7 @@ from omnigraph.arrays import concatenate
 from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
-from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Mask, Numbers, encode
+from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Mask, Numbers, encode, numbered_rows
 from omnigraph.engine.cache.visibility import StoredTable, hides_rows
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -37,7 +37,9 @@ class UnionTable:
         self.folder = "|".join(f"{member.folder}@{member.key[1]}" for member in members)
         self.key = (self.folder, "")
         self.union = self
-        self.starts = np.cumsum([0, *(member.row_count for member in members)])
+        counts = [member.row_count for member in members]
+        numbered_rows(sum(counts), f"the union '{of.name}'")
+        self.starts = np.cumsum([0, *counts])
         """The first row number of each member, then the number of rows."""
 
     @cached_property

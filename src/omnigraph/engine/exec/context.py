@@ -10,7 +10,7 @@ from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
 from omnigraph.engine.adjacency.visible_adjacency import TypedAdjacency, VisibleAdjacency
 from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import DataCache, TableData
+from omnigraph.engine.cache.table_cache import DataCache, TableData, numbered_rows
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.cache.visibility import Guard, StoredTable, VisibleTable, base_of
 from omnigraph.engine.exec.cancellation import Cancellation, Watch
@@ -167,6 +167,7 @@ class ExecutionContext:
     def _open(self, key: str) -> ColumnSource:
         kind, name = TableKey.parse(key).parts
         if kind == "edge" or name in self.catalog.nodes:
+            numbered_rows(self.snapshot.tables[key].pin.row_count, f"{kind} type '{name}'")
             data = self.cache.table(self.snapshot.table(key))
             return data if self.guard is None else self._guarded(self.guard, kind, name, data)
         union = self.catalog.node(name)
