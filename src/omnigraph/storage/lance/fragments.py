@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.checkpoints import checked
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.scan import Scan
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance.table_store import TableStore
@@ -138,14 +138,8 @@ def read_fragment(
     with table.reading():
         fragment = table.dataset.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
-        scanner = table.dataset.scanner(
-            columns=list(columns),
-            fragments=[fragment],
-            filter=filter,
-            batch_size=table.limit_batch(batch_size, columns),
-            blob_handling=table.blob_handling(columns),
-        )
-        yield from checked(scanner.to_batches())
+        scan = Scan(table, columns, fragments=[fragment], filter=filter, batch_rows=batch_size, batch_bytes=None)
+        yield from scan.batches()
 
 
 def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str | None:

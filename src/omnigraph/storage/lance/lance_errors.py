@@ -76,6 +76,11 @@ def is_conflict(error: BaseException) -> bool:
     return any(words in text for words in _CONFLICT)
 
 
+def is_offset_overflow(error: BaseException) -> bool:
+    """Return True if the values of one batch exceed what the 32-bit offsets of Arrow count."""
+    return "offset overflow" in str(error).lower()
+
+
 def is_missing(error: BaseException) -> bool:
     """Return True if the store was reached and a version or file does not exist."""
     text = str(error).lower()

@@ -12,8 +12,15 @@ from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.files.layout import manifest_file
-from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
+from omnigraph.storage.lance.lance_errors import (
+    is_conflict,
+    is_missing,
+    is_offset_overflow,
+    lance_errors,
+    storage_failure,
+)
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.scan import smaller
 from omnigraph.storage.lance.tables import DETACHED, FRAGMENT_ROWS, Table, stored_field
 
 FRAGMENTS_MAX = 64
@@ -111,13 +118,27 @@ def compacted(table: Table, *, always: bool = False) -> Table:
             return table
         again = restored(table, table.version, {})
         first = again.version
-        again.optimize.compact_files(target_rows_per_fragment=target, batch_size=table.batch_rows(table.schema.names))
+        _compact(table, again, target)
         sync_version(table, again, first=first)
     except lance_errors() as error:
         if is_conflict(error):
             return table
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be compacted") from error
     return _made_from(table, first, again)
+
+
+def _compact(table: Table, dataset: lance.LanceDataset, target: int) -> None:
+    """Compact the fragments of a version, in smaller batches if one overflows."""
+    rows = table.limit_batch(table.batch_rows(table.schema.names), table.schema.names)
+    while True:
+        try:
+            dataset.optimize.compact_files(target_rows_per_fragment=target, batch_size=rows)
+            return
+        except lance_errors() as error:
+            if not is_offset_overflow(error) or rows == 1:
+                raise
+            rows = smaller(rows)
+            table.batch_overflowed(rows)
 
 
 def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:

@@ -10,19 +10,19 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import fixed_width, one_array
-from omnigraph.checkpoints import checked
 from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.observer import timed
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.scan import BATCH_BYTES, BATCH_ROWS, Scan, take_in_parts
 from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, find_rows
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ _BLOB = {"lance-encoding:blob": "true"}
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 FRAGMENT_ROWS = 262_144
 """Maximum number of rows of a fragment. Replacing one row rewrites the row ids of its whole fragment."""
-
-
-class BatchSize(TypedDict):
-    """The limits of the batches of a scan."""
-
-    batch_size: int
-    batch_size_bytes: int
 
 
 FragmentKey = tuple[str, int, str]
@@ -56,8 +49,6 @@ _LOOKUP_BY_INDEX_MAX = 2_000
 DETACHED = 2**63
 """Versions without a place in the sequence have numbers from here on."""
 _TAKE_ROWS = 10_000
-_BATCH_ROWS = 8_192
-_BATCH_BYTES = 64 * 1024 * 1024
 _SAMPLE_ROWS = 16
 _COMPRESSION, _COMPRESSION_OF_LONG = 16, 1_024
 """Largest assumed ratio of the size of a value in memory to its size on disk, and of a long one."""
@@ -93,6 +84,8 @@ class Table:
         """Ids that were found to exist."""
         self._mean_bytes: dict[str, int] = {}
         """The mean size of the values of columns, from a sample."""
+        self._batch_rows_max = 2**31
+        """Rows of a batch; fewer once a batch overflowed."""
 
     @cached_property
     def transaction(self) -> str:
@@ -173,9 +166,7 @@ class Table:
     ) -> pa.Table:
         """Return rows as one Arrow table; `filter` is SQL over the columns, `fragments` are given by position."""
         with self.reading():
-            chosen = None if fragments is None else self._fragments(fragments)
-            reader = self._scanner(columns, filter=filter, limit=limit, fragments=chosen).to_reader()
-            return pa.Table.from_batches(list(checked(reader)), reader.schema)
+            return self._scan(columns, filter=filter, limit=limit, fragments=fragments).to_table()
 
     def read_with(
         self, by: Sequence[str], values: Sequence[str], columns: Sequence[str], fragments: Sequence[int] | None = None
@@ -193,16 +184,8 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Yield rows as Arrow batches, for tables larger than memory; of all fragments, or of some by position."""
         with self.reading():
-            if fragments is None:
-                yield from checked(self._scanner(columns, filter=filter, limit=None).to_batches())
-            elif fragments:
-                every = self.dataset.get_fragments()
-                chosen = [every[number] for number in fragments]
-                wanted = [*columns] if columns is not None else self.schema.names
-                scanner = self.dataset.scanner(
-                    columns=wanted, filter=filter, fragments=chosen, **self.batch(wanted, filter)
-                )
-                yield from checked(scanner.to_batches())
+            if fragments is None or fragments:
+                yield from self._scan(columns, filter=filter, fragments=fragments).batches()
 
     def matches(self, columns: Sequence[str], filter: str | None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that pass an SQL filter, and as the last column `OFFSET`, their row numbers.
@@ -210,13 +193,7 @@ class Table:
         The rows are read batch by batch in row order; little is read ahead.
         """
         with self.reading():
-            scanner = self.dataset.scanner(
-                columns=[*columns, OFFSET],
-                filter=filter,
-                io_buffer_size=IO_BYTES,
-                **self.batch(columns, filter),
-            )
-            yield from checked(scanner.to_batches())
+            yield from Scan(self, [*columns, OFFSET], filter=filter, io_buffer_size=IO_BYTES).batches()
 
     def batch_rows(self, columns: Iterable[str]) -> int:
         """Return how many rows of some columns need about 64 MiB, from a sample."""
@@ -227,19 +204,19 @@ class Table:
             sample = self.take(missing, pa.array(numbers, pa.int64()))
             self._mean_bytes.update({name: int(sample[name].nbytes) // len(numbers) for name in missing})
         width = sum(self._mean_bytes.get(name, 0) for name in names)
-        return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(width, 1)))
-
-    def batch(self, columns: Iterable[str], filter: str | None = None) -> BatchSize:
-        """Return the size of the batches of a scan."""
-        used = [name for name in self.schema.names if filter is not None and f"`{name}`" in filter]
-        return {"batch_size": self.limit_batch(_BATCH_ROWS, [*columns, *used]), "batch_size_bytes": _BATCH_BYTES}
+        return max(1, min(BATCH_ROWS, BATCH_BYTES // max(width, 1)))
 
     def limit_batch(self, rows: int, columns: Sequence[str]) -> int:
         """Return the size of a batch of `rows` rows, less if their values are long.
 
         Lance decodes so many rows at a time, whatever the limit in bytes is, and cannot decode 2 GiB of text at a time.
         """
+        rows = min(rows, self._batch_rows_max)
         return min(rows, self.batch_rows(columns)) if self.has_long_values else rows
+
+    def batch_overflowed(self, rows: int) -> None:
+        """Record that later batches may have at most so many rows: a larger one had 2 GiB of text."""
+        self._batch_rows_max = min(self._batch_rows_max, rows)
 
     @cached_property
     def has_long_values(self) -> bool:
@@ -269,18 +246,16 @@ class Table:
         if fragments is not None and not fragments:
             return
         with self.reading():
-            every = None if fragments is None else self.dataset.get_fragments()
-            scanner = self.dataset.scanner(
-                columns=[*columns],
-                fragments=None if every is None or fragments is None else [every[number] for number in fragments],
-                batch_size=_BLOB_ROWS if self.blobs.intersection(columns) else self.limit_batch(batch_rows, columns),
-                batch_size_bytes=_STREAM_BYTES,
+            scan = self._scan(
+                columns,
+                fragments=fragments,
+                batch_rows=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
+                batch_bytes=_STREAM_BYTES,
                 batch_readahead=2,
                 fragment_readahead=1,
                 io_buffer_size=IO_BYTES,
-                blob_handling=self.blob_handling(columns),
             )
-            for batch in checked(scanner.to_batches()):
+            for batch in scan.batches():
                 for start in range(0, batch.num_rows, batch_rows):
                     yield batch.slice(start, batch_rows)
 
@@ -290,23 +265,16 @@ class Table:
             chosen = self.dataset.get_fragments()[fragment]
             _, rows, gone = self.fragments[fragment]
             if not gone and rows <= _SMALL_FRAGMENT_ROWS:
-                return chosen.take(list(range(rows)), columns=[*columns])
-            scanner = self.dataset.scanner(
-                [*columns],
-                fragments=[chosen],
-                with_row_id=bool(gone),
-                include_deleted_rows=bool(gone),
-                **self.batch(columns),
-            )
-            return scanner.to_table().select([*columns])
+                return take_in_parts(partial(chosen.take, columns=[*columns]), list(range(rows)))
+            options: dict[str, Any] = {"with_row_id": True, "include_deleted_rows": True} if gone else {}
+            return Scan(self, columns, fragments=[chosen], **options).to_table().select([*columns])
 
     def read_fragments(self, columns: Sequence[str], fragments: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
         """Yield columns of some fragments without deleted rows, each with its position, by one scan."""
         if not fragments:
             return
         with self.reading():
-            chosen = self._fragments(fragments)
-            rows = self.dataset.scanner([*columns], fragments=chosen, **self.batch(columns)).to_table()
+            rows = self._scan(columns, fragments=fragments).to_table()
         start = 0
         for position in fragments:
             count = self.fragments[position][1]
@@ -316,15 +284,8 @@ class Table:
     def read_with_deleted(self, name: str, fragment: int) -> pa.Array:
         """Return a column of a fragment at all offsets, including deleted rows, in order."""
         with self.reading():
-            chosen = [self.dataset.get_fragments()[fragment]]
-            scanner = self.dataset.scanner(
-                [name],
-                fragments=chosen,
-                with_row_id=True,
-                include_deleted_rows=True,
-                **self.batch([name]),
-            )
-            return one_array(scanner.to_table()[name])
+            scan = self._scan([name], fragments=[fragment], with_row_id=True, include_deleted_rows=True)
+            return one_array(scan.to_table()[name])
 
     @cached_property
     def fragments(self) -> tuple[FragmentKey, ...]:
@@ -372,8 +333,7 @@ class Table:
             fragments = self.dataset.get_fragments()[first_fragment:]
             if not fragments:
                 return self.schema.empty_table().select(list(columns))
-            scanner = self.dataset.scanner(columns=list(columns), fragments=fragments, **self.batch(columns))
-            return scanner.to_table()
+            return Scan(self, columns, fragments=fragments).to_table()
 
     def read_file(self, name: str) -> bytes:
         """Return the content of a small file of the table, by its name below the table's folder."""
@@ -435,7 +395,7 @@ class Table:
         The row number of a row is its position among the live rows of the version.
         """
         with self.reading():
-            return self.dataset.take(rows, columns=[*columns])
+            return take_in_parts(partial(self.dataset.take, columns=[*columns]), rows)
 
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -447,23 +407,10 @@ class Table:
         known = [name for name in columns if name in self.schema.names]
         return pa.concat_tables(parts) if parts else self.schema.empty_table().select(known)
 
-    def _scanner(
-        self,
-        columns: Sequence[str] | None,
-        *,
-        filter: str | None,
-        limit: int | None,
-        fragments: list[lance.LanceFragment] | None = None,
-    ) -> lance.LanceScanner:
-        wanted = [*columns] if columns is not None else self.schema.names
-        return self.dataset.scanner(
-            columns=wanted,
-            filter=filter,
-            limit=limit,
-            fragments=fragments,
-            blob_handling=self.blob_handling(wanted),
-            **self.batch(wanted, filter),
-        )
+    def _scan(self, columns: Sequence[str] | None, *, fragments: Sequence[int] | None = None, **options: Any) -> Scan:
+        """Return a scan of all fragments, or of some by position."""
+        chosen = None if fragments is None else self._fragments(fragments)
+        return Scan(self, self.schema.names if columns is None else columns, fragments=chosen, **options)
 
     def blob_handling(self, columns: Iterable[str]) -> Literal["all_binary"] | None:
         """The `blob_handling` argument of a scan: the bytes of a Blob are read only if its column is requested."""

@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +28,7 @@ from omnigraph.checkpoints import checkpoint
 from omnigraph.hashing import hash_text, hash_texts
 from omnigraph.storage.lance.deletions import deleted_offsets
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.scan import Scan, take_in_parts
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table
@@ -359,13 +360,13 @@ def _read(table: Table, found: Sequence[_FoundRows], columns: Sequence[str]) -> 
             return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
     fragments = table.dataset.get_fragments()
     addresses = [(fragments[rows.position].fragment_id << 32) | offset for rows in found for offset in rows.offsets]
-    scanner = table.dataset.scanner(
-        columns=[*columns],
+    scan = Scan(
+        table,
+        columns,
         fragments=[fragments[rows.position] for rows in found],
         filter=f"{ADDRESS} IN ({', '.join(map(str, addresses))})",
-        blob_handling=table.blob_handling(columns),
     )
-    return _conformed(scanner.to_table(), schema)
+    return _conformed(scan.to_table(), schema)
 
 
 def _taken(table: Table, found: Sequence[_FoundRows], schema: pa.Schema) -> list[pa.Table]:
@@ -383,7 +384,7 @@ def _taken(table: Table, found: Sequence[_FoundRows], schema: pa.Schema) -> list
         if first is None:
             return []
         live = places - np.searchsorted(deleted_offsets(table, fragment), places)
-        rows = fragment.take(live.tolist(), columns=stored)
+        rows = take_in_parts(partial(fragment.take, columns=stored), live.tolist())
         virtual = {ADDRESS: (fragment.fragment_id << 32) + places, ROW_ID: first + places}
         columns = [
             pa.array(virtual[name].astype(np.uint64)) if name in virtual else rows[name] for name in schema.names

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.checkpoints import checked
 from omnigraph.storage.lance.deletions import Offsets, deleted_offsets
 from omnigraph.storage.lance.lance_module import lance
+from omnigraph.storage.lance.scan import Scan, take_in_parts
 from omnigraph.storage.lance.tables import IO_BYTES, Table, files_of, sql_text
 
 _TAKE_ROWS = 8_192
@@ -114,29 +116,22 @@ class StoredRows:
     def _read(self, part: _FragmentRows, columns: list[str], within: IdRange) -> Iterator[pa.Table]:
         with self.table.reading():
             if part.offsets is None:
-                scanner = self._scanner(part, columns, within.sql())
-                yield from (pa.Table.from_batches([batch]) for batch in checked(scanner.to_batches()))
+                scan = self._scan(part, columns, within.sql())
+                yield from (pa.Table.from_batches([batch]) for batch in scan.batches())
             elif len(part.offsets) * _SCAN_ABOVE > part.fragment.count_rows():
                 yield from self._scan_rows(part, part.offsets, columns, within)
             else:
                 yield from self._fetch_rows(part, part.offsets, columns, within)
 
-    def _scanner(self, part: _FragmentRows, columns: list[str], filter: str | None) -> lance.LanceScanner:
-        return self.table.dataset.scanner(
-            columns=columns,
-            fragments=[part.fragment],
-            filter=filter,
-            blob_handling=self.table.blob_handling(columns),
-            io_buffer_size=IO_BYTES,
-            **self.table.batch(columns, filter),
-        )
+    def _scan(self, part: _FragmentRows, columns: list[str], filter: str | None) -> Scan:
+        return Scan(self.table, columns, fragments=[part.fragment], filter=filter, io_buffer_size=IO_BYTES)
 
     def _scan_rows(
         self, part: _FragmentRows, offsets: Offsets, columns: list[str], within: IdRange
     ) -> Iterator[pa.Table]:
         """Scan the fragment and keep the requested rows."""
         wanted = pa.array(offsets.astype(np.uint64) | _address_base(part.fragment))
-        for batch in checked(self._scanner(part, [*columns, "_rowaddr"], within.sql()).to_batches()):
+        for batch in self._scan(part, [*columns, "_rowaddr"], within.sql()).batches():
             rows = pa.Table.from_batches([batch])
             yield rows.filter(pc.is_in(rows["_rowaddr"], value_set=wanted))
 
@@ -149,12 +144,13 @@ class StoredRows:
             base = int(_address_base(part.fragment))
             for start in checked(range(0, len(offsets), _BLOB_ROWS)):
                 addresses = ", ".join(str(base | offset) for offset in offsets[start : start + _BLOB_ROWS].tolist())
-                yield within.rows(self._scanner(part, with_id, f"_rowaddr IN ({addresses})").to_table())
+                yield within.rows(self._scan(part, with_id, f"_rowaddr IN ({addresses})").to_table())
             return
         # Lance counts live rows, not offsets.
         left = offsets - np.searchsorted(deleted_offsets(self.table, part.fragment), offsets)
         for start in checked(range(0, len(left), _TAKE_ROWS)):
-            yield within.rows(part.fragment.take(left[start : start + _TAKE_ROWS].tolist(), columns=with_id))
+            some = left[start : start + _TAKE_ROWS].tolist()
+            yield within.rows(take_in_parts(partial(part.fragment.take, columns=with_id), some))
 
 
 def all_rows(table: Table) -> StoredRows:
