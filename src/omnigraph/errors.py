@@ -356,11 +356,10 @@ class ChangeCursorRejected(InputError):
 
     default_code = "change_cursor_rejected"
 
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"change cursor rejected: {why}",
-            hint="start the feed again at 'now' or 'beginning', or from a baseline",
-        )
+    def __init__(
+        self, why: str, *, hint: str = "start the feed again at 'now' or 'beginning', or from a baseline"
+    ) -> None:
+        super().__init__(f"change cursor rejected: {why}", hint=hint)
 
 
 class PageCursorRejected(InputError):

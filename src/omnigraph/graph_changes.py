@@ -194,7 +194,7 @@ class GraphChanges(GraphHandle):
         snapshot = self._point("read", branch, at)
 
         def changes() -> Iterator[EntityChange]:
-            found = self._history.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+            found = self._history.row_changes(snapshot, type_name, id)
             if after is None:
                 return found
             where = f"in the history of {type_name} '{id}'"
@@ -215,7 +215,7 @@ class GraphChanges(GraphHandle):
         """Return the commit that last set each property of a node or edge; empty if it does not exist."""
         snapshot = self._point("read", branch, at)
         with stoppable("read", cancel, timeout):
-            return self._history.entity(snapshot, type_name, id).blame(snapshot.commit_id)
+            return self._history.blame(snapshot, type_name, id)
 
     def _known_commit(self, id: Point) -> Commit:
         """Return a commit; one that the caller may not read does not differ from one that does not exist."""
@@ -224,4 +224,4 @@ class GraphChanges(GraphHandle):
         access = self._context.access
         if access is None:
             return self.commit(id)
-        return hidden_commit(self._repository, access, partial(self.snapshot, at=id), id).commit
+        return hidden_commit(self._repository, access, partial(self._point, "read", None, id), id).commit

@@ -22,15 +22,16 @@ from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_br
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.operations.visible_changes import VisibleDiff, VisibleRow, sight_of
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
 from omnigraph.versioning.feed.diff_pages import DiffCursor, check_limit, read_changes, read_page, request_digest
-from omnigraph.versioning.feed.feed import ChangePage, Feed, PageLimits, read_block
-from omnigraph.versioning.feed.row_history import EntityHistory
-from omnigraph.versioning.model.ancestry import merge_bases
+from omnigraph.versioning.feed.feed import ChangePage, Feed, PageLimits, both_rights, read_block
+from omnigraph.versioning.feed.row_history import Blame, EntityChange, EntityHistory
+from omnigraph.versioning.model.ancestry import merge_bases, reachable
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
-from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.branches import BranchAttributes, create_branch, delete_branch, update_branch
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.ref_changes import RefRequest, keyed
@@ -47,6 +48,7 @@ class GraphHistory:
     def __init__(self, context: GraphContext) -> None:
         self._context = context
         self._repository = context.repository
+        self._sight = sight_of(context)
 
     def branches(self) -> list[str]:
         """Return every branch: main first, then by name."""
@@ -172,14 +174,14 @@ class GraphHistory:
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, watch: OperationWatch | None = None
     ) -> ChangeSet:
         """Return the differences between two points; an absent point is the head of `branch`. `watch` can stop it."""
-        self._context.check_whole("a diff")
         before, after = self.points(from_, to, branch)
+        seen = self.compare(before, after)
 
         def changes() -> Iterator[RowChange]:
-            found = read_changes(before, after, shown_names, wanted)
+            found = read_changes(before, after, shown_names, wanted, seen=seen)
             return found if watch is None else watch.over(found)
 
-        steps = schema_difference(before.schema, after.schema)
+        steps = _schema_steps(before, after, seen)
         commits = before.commit_id, after.commit_id
         return ChangeSet(changes, diff_title(from_, to, branch), steps, commits=commits)
 
@@ -187,7 +189,6 @@ class GraphHistory:
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
     ) -> ChangeSet:
         """Return one page of the differences between two points: the first, or that of a cursor, at its commits."""
-        self._context.check_whole("a diff")
         count = check_limit(limit)
         digest = request_digest(self._repository.genesis_id, (str(from_), str(to), branch), wanted)
         cursor = DiffCursor.read(after, digest) if after is not None else None
@@ -195,16 +196,28 @@ class GraphHistory:
             first, last = self.points(from_, to, branch)
         else:
             first, last = (self._commit_of_cursor(branch, each) for each in (cursor.before, cursor.after))
-        changes = read_changes(first, last, shown_names, wanted, cursor)
+            if self._sight is not None:
+                first, last = map(self._on_branch_of, (first, last), self.points(from_, to, branch))
+        rights = None if self._sight is None else both_rights(self._sight, first, last)
+        if cursor is not None:
+            cursor.check_rights(rights)
+        seen = self.compare(first, last)
+        changes = read_changes(first, last, shown_names, wanted, cursor, seen)
         try:
-            page = read_page(changes, cursor or DiffCursor(first.commit_id, last.commit_id, digest), count)
+            page = read_page(
+                changes, cursor or DiffCursor(first.commit_id, last.commit_id, digest, rights=rights), count
+            )
         except Damaged as error:
             if error.code != "version_reclaimed" or cursor is None:
                 raise
             raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
-        steps = schema_difference(first.schema, last.schema)
+        steps = _schema_steps(first, last, seen)
         commits = first.commit_id, last.commit_id
         return ChangeSet(lambda: iter(page.changes), diff_title(from_, to, branch), steps, page.next, commits=commits)
+
+    def compare(self, before: Snapshot, after: Snapshot) -> VisibleDiff | None:
+        """Return what the caller may see of two snapshots; None if everything."""
+        return None if self._sight is None else self._sight.compare(before, after)
 
     def _commit_of_cursor(self, branch: str, commit_id: str) -> Snapshot:
         try:
@@ -212,9 +225,14 @@ class GraphHistory:
         except CommitNotFound as error:
             raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
 
+    def _on_branch_of(self, snapshot: Snapshot, point: Snapshot) -> Snapshot:
+        """Return a snapshot on the branch of a point, by whose rules it is judged, if it is in the history of it."""
+        commits = self._repository.all_commits()
+        past = reachable(point.commit_id, lambda commit_id: commits[commit_id].parents)
+        return on_branch(snapshot, point.branch) if snapshot.commit_id in past else snapshot
+
     def points(self, from_: At, to: At, branch: str, action: str = "read") -> tuple[Snapshot, Snapshot]:
         """Return the two snapshots of a diff; one text can name both as a range."""
-        self._context.check_whole("a diff")
         snapshot = partial(self._context.snapshot, branch, action=action)
         found = read_range(from_)
         if found is None:
@@ -232,15 +250,14 @@ class GraphHistory:
         self, commit: Commit, wanted: ChangeFilter, *, changes_max: int | None, page: str | None
     ) -> CommitBlock:
         """Return the changes of one commit against its first parent, or one page of them."""
-        self._context.check_whole("the changes of a commit")
         limits = PageLimits(changes=changes_max) if changes_max is not None else None
-        return read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page)
+        block = read_block(self._repository, shown_names, commit, wanted, limits=limits, page=page, sight=self._sight)
+        return replace(block, commit=self._context.visible_commit(block.commit))
 
     def feed(self, branch: str, wanted: ChangeFilter, action: str = "read") -> Feed:
         """Return the change feed of a branch."""
-        self._context.check_whole("the change feed")
         self._context.check(action, branch)
-        return Feed(self._repository, shown_names, branch, wanted)
+        return Feed(self._repository, shown_names, branch, wanted, self._sight)
 
     def poll(self, feed: Feed, limits: PageLimits, *, cursor: str | None, start: str, page: str | None) -> ChangePage:
         """Return the next page of a change feed: at a page token, after a cursor, or from a start point.
@@ -255,29 +272,51 @@ class GraphHistory:
             found = feed.start(start, limits)
         for name in dict.fromkeys(block.commit.branch for block in found.blocks):
             self._context.check_unnamed(name, "a commit of the feed")
-        return found
+        if self._sight is None:
+            return found
+        return replace(
+            found,
+            blocks=tuple(replace(block, commit=self._context.visible_commit(block.commit)) for block in found.blocks),
+        )
 
     def baseline(self, branch: str, wanted: ChangeFilter) -> Iterator[dict[str, Any]]:
         """Yield the records of a branch's head, then a record with the cursor that continues from there."""
         feed = self.feed(branch, wanted, "export")
         snapshot = self._context.snapshot(branch, feed.head, "export")
-        for type_ in self._context.catalogs.of(snapshot).tables():
+        snapshot = on_branch(snapshot, branch)
+        view = self._context.view(snapshot)
+        for type_ in self._context.catalog(snapshot).tables():
             if wanted.has_table(type_.table_key):
-                yield from export_rows(snapshot, type_)
+                yield from export_rows(snapshot, type_, view)
         yield {"baseline": {"snapshot_commit_id": feed.head, "resume_cursor": feed.cursor_at(feed.head)}}
+
+    def row_changes(self, snapshot: Snapshot, type_name: str, id: Any) -> Iterator[EntityChange]:
+        """Yield the changes of one node or edge, newest first."""
+        found = self.entity(snapshot, type_name, id).changes(snapshot.commit_id)
+        return (replace(change, commit=self._context.visible_commit(change.commit)) for change in found)
+
+    def blame(self, snapshot: Snapshot, type_name: str, id: Any) -> list[Blame]:
+        """Return the commit that last set each property of a node or edge."""
+        found = self.entity(snapshot, type_name, id).blame(snapshot.commit_id)
+        return [replace(one, commit=self._context.visible_commit(one.commit)) for one in found]
 
     def entity(self, snapshot: Snapshot, type_name: str, id: Any) -> EntityHistory:
         """Return the history of one node or edge, with the property names of a snapshot's schema."""
-        self._context.check_whole("the history of a row")
         id = row_id(id)
-        pin = snapshot.tables[table_key_of(snapshot, type_name)].pin
+        known = [type_.table_key for type_ in self._context.catalog(snapshot).tables()] if self._sight else None
+        pin = snapshot.tables[table_key_of(snapshot, type_name, tables=known)].pin
         identity = (pin.table_id, pin.incarnation)
+        seen = None if self._sight is None else VisibleRow(self._sight, snapshot, identity)
         today = document(snapshot.schema)
 
         def rename(schema_hash: str) -> Mapping[str, str]:
             return names_in(document(self._repository.schema(schema_hash)), today)[identity]
 
-        return EntityHistory(self._repository, identity, id, rename)
+        return EntityHistory(self._repository, identity, id, rename, seen)
+
+
+def _schema_steps(before: Snapshot, after: Snapshot, seen: VisibleDiff | None) -> tuple[str, ...]:
+    return schema_difference(before.schema, after.schema) if seen is None else seen.schema_steps
 
 
 def after_commit(items: Iterator[T], id_of: Callable[[T], str], after: str, where: str) -> Iterator[T]:

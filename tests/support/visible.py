@@ -116,7 +116,7 @@ def _values(type_: NodeType | EdgeType, whole: Mapping[str, Any], row: Props, ru
 def projected_copy(root: Path, subject: Subject, rules: Rules) -> Graph:
     """A second graph that holds only what is visible of the head of main."""
     world = projected(subject.heads["main"], rules)
-    copy = init(root, _projected_schema(subject, world.catalog), sync=False, environ={})
+    copy = init(root, projected_schema(subject.schema, world.catalog), sync=False, environ={})
     records = []
     for record in subject.graph.export():
         kind, name = ("nodes", record["type"]) if "type" in record else ("edges", record["edge"])
@@ -129,10 +129,10 @@ def projected_copy(root: Path, subject: Subject, rules: Rules) -> Graph:
     return copy
 
 
-def _projected_schema(subject: Subject, catalog: Catalog) -> str:
+def projected_schema(declared: Declared, catalog: Catalog) -> str:
     """The declarations of what is visible; masked properties are nullable."""
     schema: Declared = {}
-    for head, body in subject.schema.items():
+    for head, body in declared.items():
         kind, name = head.split()[:2]
         types = {"node": catalog.nodes, "edge": catalog.edges, "interface": catalog.interfaces}[kind]
         if name.rstrip(":") in types:

@@ -248,6 +248,7 @@ APPLIES = {
     "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate", "load", "ingest",
     "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
+    "diff", "commit_changes", "changes", "changes_baseline", "history", "blame",
 }  # fmt: skip
 """Methods that apply the visibility, or return a handle that does."""
 FREE = {"uri", "branch", "actor", "newest_version"}

@@ -17,8 +17,11 @@ from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import SYSTEM_FIELDS, Catalog, EdgeType, InterfaceType, NodeType, Property
 from omnigraph.schema.constraints import Constraint, Key, Unique, constraint_columns
+from omnigraph.schema.document import IREdge, IRInterface, IRNode
+from omnigraph.schema.identity import SchemaIR
 
 TableType = TypeVar("TableType", NodeType, EdgeType)
+DocumentType = TypeVar("DocumentType", IRInterface, IRNode, IREdge)
 
 ROW = "row"
 """The variable of the judged row in a condition."""
@@ -96,6 +99,45 @@ def _projected(type_: TableType, visibility: Visibility) -> TableType:
         properties=properties,
         constraints=tuple(one for one in type_.constraints if _holds(one, hidden, guarded.keys())),
     )
+
+
+def project_document(document: SchemaIR, catalog: Catalog) -> SchemaIR:
+    """Return the part of a schema document that a projected catalog contains."""
+    interfaces = tuple(
+        _projected_members(one, catalog.interfaces[one.name])
+        for one in document.interfaces
+        if one.name in catalog.interfaces
+    )
+    known = {one.name for one in interfaces}
+    nodes = tuple(
+        replace(
+            _projected_members(node, catalog.nodes[node.name]),
+            implements=tuple(ref for ref in node.implements if ref.name in known),
+        )
+        for node in document.nodes
+        if node.name in catalog.nodes
+    )
+    edges = tuple(
+        replace(_projected_members(edge, catalog.edges[edge.name]), cardinality=catalog.edges[edge.name].cardinality)
+        for edge in document.edges
+        if edge.name in catalog.edges
+    )
+    return replace(document, interfaces=interfaces, nodes=nodes, edges=edges)
+
+
+def _projected_members(type_: DocumentType, shown: InterfaceType | NodeType | EdgeType) -> DocumentType:
+    properties = tuple(
+        replace(
+            one,
+            type=shown.properties[one.name].type,
+            embed=one.embed if one.embed is None or one.embed.source_name in shown.properties else None,
+            satisfies=(),
+        )
+        for one in type_.properties
+        if one.name in shown.properties
+    )
+    constraints = tuple(one for one in type_.constraints if one.constraint in shown.constraints)
+    return replace(type_, properties=properties, constraints=constraints)
 
 
 def _holds(constraint: Constraint, hidden: Set[str], guarded: Set[str]) -> bool:

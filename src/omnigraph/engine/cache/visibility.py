@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers, TableData, UseCounter
 from omnigraph.query.plan import ir
@@ -29,7 +30,7 @@ from omnigraph.query.visibility import Visibility
 from omnigraph.schema.arrow import arrow_type
 
 Derived = TypeVar("Derived")
-Judge = Callable[[ir.Condition, TableData, Numbers | None], Mask]
+Judge = Callable[[ir.Condition, TableData | MemoryTable, Numbers | None], Mask]
 """(condition, table, row numbers or None for all rows) → the rows where the condition is true."""
 Ends = Callable[[], tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.int32]]]]
 """Returns the row numbers of the source and of the target of each edge."""
@@ -60,7 +61,8 @@ class RowCondition:
         self._data = data
         self._judge = judge
         names = sorted({part.name for part in ir.walk(condition) if isinstance(part, ir.Prop)})
-        self._names = names
+        self.names = names
+        """The columns that the condition reads."""
         # Rows that stayed keep their values; a column of the same name can be another one after a schema change.
         columns = ",".join(str(data.field_id(name)) for name in names)
         self.digest = digest_of(repr(condition), columns)
@@ -80,6 +82,10 @@ class RowCondition:
             return self._judge(self._condition, self._data, numbers)
         return self.mask()[numbers]
 
+    def holds_in(self, rows: pa.Table) -> Mask:
+        """Return for rows that were read of the version whether the condition is true."""
+        return self._judge(self._condition, MemoryTable.of(rows), None)
+
     def holds_for(self, number: int) -> bool:
         """Return whether the condition is true for one row."""
         known: JudgedRows | None = self._data.cache.find(self._key)
@@ -94,7 +100,7 @@ class RowCondition:
         uses.count += rows
         if not data.is_few(uses.count):
             return False
-        in_memory = all(data.known_column(name) is not None for name in self._names)
+        in_memory = all(data.known_column(name) is not None for name in self.names)
         return not in_memory or uses.count <= tuning.current.rows_judged_before_mask
 
     def _judged(self) -> JudgedRows:
@@ -143,6 +149,8 @@ class VisibleTable:
         """The ends of each edge and the tables of both; None if they are not guarded, or for nodes."""
         parts = [rows.digest if rows is not None else ""]
         parts += [f"{name} {one.digest if one is not None else ''}" for name, one in sorted(properties.items())]
+        self.rule_digest = digest_of(*parts)
+        """Identifies the conditions of the table alone."""
         if ends is not None:
             parts += [f"{table.key[0]}@{table.key[1]}" for table in ends[1:]]
         self.digest = digest_of(*parts)
@@ -201,7 +209,29 @@ class VisibleTable:
             return self.own is None or self.own.holds_for(number)
         return bool(self.sees(np.array([number]))[0])
 
+    @property
+    def ends(self) -> tuple[Ends, StoredTable, StoredTable] | None:
+        """The ends of each edge and the tables of both; None if they are not guarded, or for nodes."""
+        return self._ends
+
+    @property
+    def judged_columns(self) -> list[str]:
+        """The columns that decide which rows are visible."""
+        ends = ["src", "dst"] if self._ends is not None else []
+        return list(dict.fromkeys(["id", *ends, *(self.own.names if self.own is not None else ())]))
+
     # -- values ----------------------------------------------------------------------------------
+
+    def masked_in(self, rows: pa.Table) -> pa.Table:
+        """Return rows that were read of the version with nulls in place of masked values, without hidden properties."""
+        guarded = {name: one for name, one in self._properties.items() if name in rows.schema.names}
+        shown = rows.drop_columns([name for name, one in guarded.items() if one is None])
+        for name, condition in guarded.items():
+            if condition is not None:
+                place, field = shown.schema.get_field_index(name), rows.schema.field(name)
+                column = _masked(rows[name], condition.holds_in(rows))
+                shown = shown.set_column(place, field.with_nullable(True), column)
+        return shown
 
     def is_guarded(self, name: str) -> bool:
         """Return True if values of a property are masked."""

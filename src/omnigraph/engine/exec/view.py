@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
-from omnigraph.engine.cache.id_index import find_visible
-from omnigraph.engine.cache.table_cache import DataCache, Numbers
-from omnigraph.engine.cache.visibility import StoredTable, VisibleTable
+from omnigraph.engine.cache.id_index import find_all, find_visible
+from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers
+from omnigraph.engine.cache.visibility import StoredTable, VisibleTable, base_of, hides_rows
 from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
@@ -36,6 +36,11 @@ class View:
         data = self._context.type_table(key)
         seen = data.visible
         return data.row_count if seen is None else int(np.count_nonzero(seen))
+
+    @property
+    def context(self) -> ExecutionContext:
+        """The visible tables and adjacencies."""
+        return self._context
 
     def find(self, key: str, id_: str) -> int | None:
         """Return the row number of an id; None if the row does not exist or is not visible."""
@@ -86,6 +91,67 @@ class View:
             checkpoint()
             some = ordered[begin : begin + batch_rows]
             yield _visible(data, table.take(columns, pa.array(some)), some)
+
+    # -- images of rows --------------------------------------------------------------------------
+
+    def rule_digest(self, key: str) -> str:
+        """Identify the rules of a table; equal rules judge a stored row alike, the ends of edges aside."""
+        data = self._context.type_table(key)
+        return data.rule_digest if isinstance(data, VisibleTable) else ""
+
+    def hides_rows(self, key: str) -> bool:
+        """Return True if rows of a table can be hidden."""
+        return hides_rows(self._context.type_table(key))
+
+    def judged_columns(self, key: str) -> list[str]:
+        """Return the columns that decide which rows of a table are visible."""
+        data = self._context.type_table(key)
+        return data.judged_columns if isinstance(data, VisibleTable) else ["id"]
+
+    def sees(self, key: str, rows: pa.Table) -> Mask:
+        """Return which of some stored rows, with the columns that decide, are visible."""
+        data = self._context.type_table(key)
+        if not isinstance(data, VisibleTable) or not rows.num_rows:
+            return np.ones(rows.num_rows, bool)
+        seen = np.ones(rows.num_rows, bool) if data.own is None else data.own.holds_in(rows)
+        for column, table in zip(("src", "dst"), () if data.ends is None else data.ends[1:], strict=False):
+            if isinstance(table, VisibleTable):
+                visible = _visible_ids(table, one_array(pc.unique(rows[column])))
+                seen = seen & pc.is_in(one_array(rows[column]), value_set=visible).to_numpy(zero_copy_only=False)
+        return seen
+
+    def shown(self, key: str, rows: pa.Table) -> pa.Table:
+        """Return what is visible of complete stored rows."""
+        data = self._context.type_table(key)
+        if not isinstance(data, VisibleTable):
+            return rows
+        return data.masked_in(rows.filter(pa.array(self.sees(key, rows))))
+
+    def edges_at(self, key: str, sources: pa.Array, targets: pa.Array) -> Numbers:
+        """Return the numbers of the edges whose source or target is one of some visible nodes."""
+        data = self._context.type_table(key)
+        if not isinstance(data, VisibleTable) or data.ends is None:
+            return np.zeros(0, np.int64)
+        ends, *tables = data.ends
+        at = np.zeros(data.row_count, bool)
+        for of_edge, table, ids in zip(ends(), tables, (sources, targets), strict=True):
+            if len(ids):
+                chosen = np.zeros(table.row_count, bool)
+                chosen[_numbers_of(table, ids)] = True
+                at |= chosen[of_edge]
+        return np.flatnonzero(at)
+
+
+def _numbers_of(data: StoredTable, ids: pa.Array) -> Numbers:
+    """Return the rows of ids that exist."""
+    found = find_all(base_of(data), ids.to_pylist())
+    assert found is not None, "an edge ends at nodes that exist"
+    return found
+
+
+def _visible_ids(data: VisibleTable, ids: pa.Array) -> pa.Array:
+    """Return the ids of some nodes that are visible."""
+    return ids.filter(pa.array(data.sees(_numbers_of(data, ids))))
 
 
 def _field(data: StoredTable, field: pa.Field) -> pa.Field:

@@ -46,7 +46,11 @@ def names_in(here: SchemaIR, there: SchemaIR) -> TableNames:
 
 def shown_names(before: Snapshot, after: Snapshot) -> TableNames:
     """Map columns as `names_in` does, for display: a dropped column keeps its name, so that its values are shown."""
-    here, there = document(before.schema), document(after.schema)
+    return mapped_names(document(before.schema), document(after.schema))
+
+
+def mapped_names(here: SchemaIR, there: SchemaIR) -> TableNames:
+    """Map columns as `shown_names` does, from one document to another."""
     known = names_in(here, there)
     return {
         identity: {**{property_.name: property_.name for property_ in type_.properties}, **known[identity]}
@@ -59,11 +63,14 @@ def schema_difference(before: SchemaRecord, after: SchemaRecord) -> tuple[str, .
     """Describe the differences between two schemas, one line for each change. Changes that cannot be migrated are only
     named.
     """
-    if before.hash == after.hash:
-        return ()
+    return () if before.hash == after.hash else describe_steps(document(before), document(after))
+
+
+def describe_steps(before: SchemaIR, after: SchemaIR) -> tuple[str, ...]:
+    """Describe the differences between two documents, one line for each change."""
     return tuple(
         f"change {step.entity}" if isinstance(step, UnsupportedChange) else step.describe()
-        for step in plan_steps(document(before), document(after))
+        for step in plan_steps(before, after)
     )
 
 

@@ -76,6 +76,11 @@ class StoredRows:
         self.count = sum(part.count for part in self._parts)
         self._bounds: dict[int, IdRange] = {}
 
+    @property
+    def parts(self) -> Sequence[_FragmentRows]:
+        """The rows of each fragment."""
+        return self._parts
+
     def ids(self) -> pa.ChunkedArray:
         """Return the ids. Afterwards, reads of a range skip fragments that cannot contain ids of it."""
         chunks: list[pa.Array] = []
@@ -183,6 +188,33 @@ def difference(
             removed.append(_rows_at(a, np.setdiff1d(y, x, assume_unique=True)))
             added.append(_rows_at(b, np.setdiff1d(x, y, assume_unique=True)))
     return StoredRows(before, removed), StoredRows(after, added)
+
+
+def with_rows(rows: StoredRows, numbers: Offsets) -> StoredRows:
+    """Return stored rows and those with some row numbers: positions among the live rows of the version."""
+    if not len(numbers):
+        return rows
+    known = {part.fragment.fragment_id: part for part in rows.parts}
+    with rows.table.reading():
+        fragments = rows.table.dataset.get_fragments()
+        ends = np.cumsum([fragment.count_rows() for fragment in fragments])
+    for place, own in _by_fragment(numbers, ends):
+        fragment = fragments[place]
+        part = known.get(fragment.fragment_id)
+        if part is None or part.offsets is not None:
+            offsets = live_offsets(rows.table, place)[own]
+            if part is not None and part.offsets is not None:
+                offsets = np.union1d(offsets, part.offsets)
+            known[fragment.fragment_id] = _rows_at(fragment, offsets)
+    return StoredRows(rows.table, list(known.values()))
+
+
+def _by_fragment(numbers: Offsets, ends: Offsets) -> Iterator[tuple[int, Offsets]]:
+    """Yield the positions of the fragments that contain row numbers, each with the numbers within the fragment."""
+    fragment_of = np.searchsorted(ends, numbers, side="right")
+    for place in np.unique(fragment_of).tolist():
+        start = int(ends[place - 1]) if place else 0
+        yield place, numbers[fragment_of == place] - start
 
 
 def live_offsets(table: Table, number: int) -> Offsets:

@@ -4,6 +4,10 @@ Tables that are pinned at the same version are skipped. Otherwise only rows stor
 compared by value, so a rewrite of equal values is not a change. Tables are matched by identity: a renamed type is the
 same table. Columns are matched by `Columns`; a column that only one side has counts as null on the other side.
 
+Under rules for rows and properties, a `DiffView` tells what is visible of both sides. Each image of a row is judged in
+its own snapshot: a row that is visible only after is an insert, one that is visible only before a delete. A row can
+appear or disappear without a change of its own: an edge with its ends, and any row if the rules of the sides differ.
+
 Rows stay in Arrow and are processed in ranges of ids, so memory is proportional to a range, not to the difference. Only
 the ids of all candidates are held at once, and only if they do not fit into one range.
 """
@@ -13,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +27,7 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint
 from omnigraph.errors import Damaged
 from omnigraph.storage.lance.tables import Table
-from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference
+from omnigraph.storage.lance.version_diff import EVERYTHING, IdRange, StoredRows, all_rows, difference, with_rows
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.equality import differing, same_rows
 from omnigraph.versioning.compare.rows import ToJson, to_dicts, to_plain
@@ -129,20 +133,56 @@ class TableChanges:
             yield from sorted(changes, key=lambda change: change.id)
 
 
+RowNumbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+"""Row numbers of one version of a table."""
+
+
+class PairView(Protocol):
+    """What is visible of one table in two snapshots."""
+
+    @property
+    def alike(self) -> bool:
+        """True if the rules of both sides judge a stored row alike, the ends of edges aside."""
+
+    def moved_rows(self) -> tuple[RowNumbers, RowNumbers]:
+        """Return the edges before, and those after, that an end which is visible on this side alone makes visible."""
+
+    def before(self, rows: pa.Table) -> pa.Table:
+        """Return what is visible of stored rows of the earlier side."""
+
+    def after(self, rows: pa.Table) -> pa.Table:
+        """Return what is visible of stored rows of the later side."""
+
+
 class TableDiff:
-    """Two versions of a table and the rows they store at different positions; an absent version has no rows."""
+    """Two versions of a table and the rows they store at different positions; an absent version has no rows.
+
+    With `seen`, only what is visible of them is compared.
+    """
 
     def __init__(
-        self, key: str, before: Table | None, after: Table | None, names: Names = None, after_names: Names = None
+        self,
+        key: str,
+        before: Table | None,
+        after: Table | None,
+        names: Names = None,
+        after_names: Names = None,
+        seen: PairView | None = None,
     ) -> None:
         assert before is not None or after is not None
         self.key = key
         self._names = names
         self._after_names = after_names
+        self._seen = seen
         self._before: StoredRows | None = None
         self._after: StoredRows | None = None
         if before is not None and after is not None:
-            if before.version != after.version:
+            if seen is not None and not seen.alike:
+                self._before, self._after = all_rows(before), all_rows(after)
+            elif seen is not None:
+                found = difference(before, after, _unshared_fields(before, after, names, after_names))
+                self._before, self._after = map(with_rows, found, seen.moved_rows())
+            elif before.version != after.version:
                 self._before, self._after = difference(
                     before, after, _unshared_fields(before, after, names, after_names)
                 )
@@ -152,16 +192,23 @@ class TableDiff:
             self._after = all_rows(after)
 
     @property
+    def stored(self) -> tuple[StoredRows | None, StoredRows | None]:
+        """The stored rows that may have changed, before and after."""
+        return self._before, self._after
+
+    @property
     def sides(self) -> list[StoredRows]:
         """The rows that may have changed, before and after."""
-        return [side for side in (self._before, self._after) if side is not None]
+        return [side for side in self.stored if side is not None]
 
     def changes(self, within: IdRange = EVERYTHING) -> TableChanges:
         """Return the changes in a range of ids."""
         checkpoint()
-        removed = _renamed(_read(self._before, self._after, within), self._names)
-        added = _renamed(_read(self._after, self._before, within), self._after_names)
-        return compare(self.key, removed, added)
+        removed, added = _read(self._before, self._after, within), _read(self._after, self._before, within)
+        if self._seen is not None:
+            removed = self._seen.before(removed) if self._before is not None else removed
+            added = self._seen.after(added) if self._after is not None else added
+        return compare(self.key, _renamed(removed, self._names), _renamed(added, self._after_names))
 
     def touches(self, ids: pa.Array, within: IdRange = EVERYTHING) -> bool:
         """Return True if any of these rows may have changed; reads only ids."""
@@ -271,8 +318,53 @@ def by_identity(snapshot: Snapshot) -> dict[Identity, PinnedTable]:
     return {(table.pin.table_id, table.pin.incarnation): table for table in snapshot.tables.values()}
 
 
-def diff_pair(pair: TablePair, before: Snapshot, after: Snapshot, columns: Columns | None = None) -> TableDiff:
+class DiffView(Protocol):
+    """What is visible of two snapshots."""
+
+    @property
+    def pairs(self) -> Sequence[TablePair]:
+        """The visible tables, ordered by key; a side on which the type is not visible is absent."""
+
+    @property
+    def schema_changed(self) -> bool:
+        """True if the visible parts of the schemas differ."""
+
+    def columns(self, before: Snapshot, after: Snapshot) -> Mapping[Identity, Mapping[str, str]]:
+        """Return the names of each table's visible columns on the other side, as `Columns` does."""
+
+    def of(self, pair: TablePair) -> PairView:
+        """Return what is visible of a table."""
+
+
+class Sight(Protocol):
+    """What a caller may see of the points of a history."""
+
+    def compare(self, before: Snapshot, after: Snapshot) -> DiffView | None:
+        """Return what is visible of two snapshots; None if everything is."""
+
+    def rights(self, snapshot: Snapshot) -> str | None:
+        """Return a digest of what may be seen of a snapshot; None if everything is."""
+
+
+def changed_pairs(
+    before: Snapshot, after: Snapshot, wanted: Callable[[str], bool], seen: DiffView | None = None
+) -> Iterator[TablePair]:
+    """Yield the wanted tables of which rows may differ, ordered by key."""
+    for pair in table_pairs(before, after) if seen is None else seen.pairs:
+        if wanted(pair.key) and (pair.moved or (seen is not None and _shows_others(seen.of(pair)))):
+            yield pair
+
+
+def _shows_others(view: PairView) -> bool:
+    """Return True if rows that did not change may be visible on one side alone."""
+    return not view.alike or any(len(numbers) for numbers in view.moved_rows())
+
+
+def diff_pair(
+    pair: TablePair, before: Snapshot, after: Snapshot, columns: Columns | None = None, seen: DiffView | None = None
+) -> TableDiff:
     """Return the difference of one table between two snapshots."""
+    columns = columns if seen is None else seen.columns
     same_names = columns is None or before.schema_hash == after.schema_hash
     names = None if same_names or columns is None else columns(before, after).get(pair.identity)
     return TableDiff(
@@ -280,6 +372,7 @@ def diff_pair(pair: TablePair, before: Snapshot, after: Snapshot, columns: Colum
         before.open(pair.before) if pair.before is not None else None,
         after.open(pair.after) if pair.after is not None else None,
         names,
+        seen=None if seen is None else seen.of(pair),
     )
 
 
@@ -290,16 +383,18 @@ def diff_snapshots(
     *,
     wanted: Callable[[str], bool] = lambda _: True,
     start: tuple[str, str] | None = None,
+    seen: DiffView | None = None,
 ) -> Iterator[RowChange]:
     """Yield every row that differs, tables by key, rows by id; `wanted` selects tables by key.
 
-    With `start`, rows before this table key and id are not read.
+    With `start`, rows before this table key and id are not read. With `seen`, only what is visible is compared.
     """
     first, row = start or ("", "")
     try:
-        for pair in table_pairs(before, after):
-            if pair.moved and wanted(pair.key) and pair.key >= first:
-                for changes in diff_pair(pair, before, after, columns).ranges(row if pair.key == first else None):
+        for pair in changed_pairs(before, after, wanted, seen):
+            if pair.key >= first:
+                diff = diff_pair(pair, before, after, columns, seen)
+                for changes in diff.ranges(row if pair.key == first else None):
                     yield from changes.rows()
     except Damaged as error:
         removed = before.find_removed() or after.find_removed() if error.code == "version_reclaimed" else None

@@ -12,10 +12,20 @@ from typing import Any
 
 from omnigraph.errors import ChangeDiffRefused
 from omnigraph.table_key import TableKey
-from omnigraph.versioning.compare.diff import Columns, Identity, Op, RowChange, TablePair, diff_pair, table_pairs
+from omnigraph.versioning.compare.diff import (
+    Columns,
+    DiffView,
+    Identity,
+    Op,
+    RowChange,
+    Sight,
+    TablePair,
+    changed_pairs,
+    diff_pair,
+)
 from omnigraph.versioning.compare.rows import ToJson, to_plain
 from omnigraph.versioning.model.manifest_objects import Commit
-from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.repository import Repository
 
 _KIND_RANK = {"node": 0, "edge": 1}
@@ -143,6 +153,39 @@ class CommitBlock:
         }
 
 
+@dataclass(frozen=True)
+class CommitImages:
+    """The snapshots of a commit's first parent and of the commit, and what is visible of them (None: everything)."""
+
+    before: Snapshot
+    after: Snapshot
+    seen: DiffView | None = None
+
+    @property
+    def schema_changed(self) -> bool:
+        """True if the schemas differ, so rows cannot be compared column by column."""
+        return self.before.schema_hash != self.after.schema_hash if self.seen is None else self.seen.schema_changed
+
+    def check_schema(self) -> None:
+        """Refuse a commit that changed the schema: its rows before and after have different columns."""
+        if self.schema_changed:
+            raise ChangeDiffRefused(
+                f"commit {self.after.commit_id} changed the schema; its changes cannot be listed row by row",
+                reason="schema_boundary",
+                graph_commit_id=self.after.commit_id,
+                hint="'diff' compares across schemas, and the feed continues after the commit",
+            )
+
+
+def commit_images(repository: Repository, commit: Commit, sight: Sight | None, branch: str) -> CommitImages:
+    """Return both sides of a commit; with `sight`, as far as they are visible on a branch."""
+    before, after = commit_pair(repository, commit)
+    if sight is None:
+        return CommitImages(before, after)
+    before, after = on_branch(before, branch), on_branch(after, branch)
+    return CommitImages(before, after, sight.compare(before, after))
+
+
 def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snapshot]:
     """Return the snapshots of a commit's first parent and of the commit."""
     if commit.parent_id is None:
@@ -156,19 +199,15 @@ def commit_pair(repository: Repository, commit: Commit) -> tuple[Snapshot, Snaps
 
 
 def read_changes(
-    before: Snapshot,
-    after: Snapshot,
-    columns: Columns,
-    wanted: ChangeFilter,
-    from_table: tuple[int, str] | None = None,
+    images: CommitImages, columns: Columns, wanted: ChangeFilter, from_table: tuple[int, str] | None = None
 ) -> Iterator[CommitChange]:
     """Yield the changes between a commit and its parent in order, optionally starting at a table."""
-    pairs = [pair for pair in table_pairs(before, after) if pair.moved and wanted.has_table(pair.key)]
-    for pair in sorted(pairs, key=_table_sort_key):
+    before, after, seen = images.before, images.after, images.seen
+    for pair in sorted(changed_pairs(before, after, wanted.has_table, seen), key=_table_sort_key):
         if from_table is not None and _table_sort_key(pair) < from_table:
             continue
         type_id = _type_id(pair.identity)
-        for changes in diff_pair(pair, before, after, columns).ranges():
+        for changes in diff_pair(pair, before, after, columns, seen).ranges():
             yield from (CommitChange(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
 
 
@@ -178,19 +217,3 @@ def _table_sort_key(pair: TablePair) -> tuple[int, str]:
 
 def _type_id(identity: Identity) -> str:
     return f"{identity[0]:016x}{identity[1]:016x}"
-
-
-def changes_schema(before: Snapshot, after: Snapshot) -> bool:
-    """Return True if the schemas differ, so rows cannot be compared column by column."""
-    return before.schema_hash != after.schema_hash
-
-
-def check_schema(before: Snapshot, after: Snapshot) -> None:
-    """Refuse a commit that changed the schema: its rows before and after have different columns."""
-    if changes_schema(before, after):
-        raise ChangeDiffRefused(
-            f"commit {after.commit_id} changed the schema; its changes cannot be listed row by row",
-            reason="schema_boundary",
-            graph_commit_id=after.commit_id,
-            hint="'diff' compares across schemas, and the feed continues after the commit",
-        )

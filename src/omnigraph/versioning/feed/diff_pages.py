@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from omnigraph.errors import InputError, PageCursorRejected
-from omnigraph.versioning.compare.diff import Columns, RowChange, diff_snapshots
+from omnigraph.versioning.compare.diff import Columns, DiffView, RowChange, diff_snapshots
 from omnigraph.versioning.feed.commit_changes import ChangeFilter
 from omnigraph.versioning.feed.cursors import id_start, is_id, read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -41,10 +41,14 @@ class DiffCursor:
     key: str = ""
     id: Any = None
     """The id of the last change, as `short_id` stores it."""
+    rights: str | None = None
+    """Digest of what the caller may see of both commits; None if it sees everything."""
 
     def write(self, last: RowChange) -> str:
         """Return the cursor that continues after a change."""
         fields = {"from": self.before, "to": self.after, "key": last.table_key, "id": short_id(last.id)}
+        if self.rights is not None:
+            fields["rights"] = self.rights
         return write_token("diff-page", {"request": self.binding, **fields})
 
     @classmethod
@@ -53,7 +57,12 @@ class DiffCursor:
         fields = read_token(text, "diff-page", {"request": binding}, _SHAPE, rejected=PageCursorRejected)
         if not isinstance(fields.get("id"), str | list):
             raise PageCursorRejected("it is not a valid token")
-        return cls(fields["from"], fields["to"], binding, fields["key"], fields["id"])
+        return cls(fields["from"], fields["to"], binding, fields["key"], fields["id"], fields.get("rights"))
+
+    def check_rights(self, rights: str | None) -> None:
+        """Raise `PageCursorRejected` if the caller sees something else than at the first page."""
+        if self.rights != rights:
+            raise PageCursorRejected("what you may see has changed since its first page")
 
 
 def request_digest(graph_id: str, points: tuple[str, ...], wanted: ChangeFilter) -> str:
@@ -71,11 +80,19 @@ def check_limit(limit: object) -> int:
 
 
 def read_changes(
-    before: Snapshot, after: Snapshot, columns: Columns, wanted: ChangeFilter, cursor: DiffCursor | None = None
+    before: Snapshot,
+    after: Snapshot,
+    columns: Columns,
+    wanted: ChangeFilter,
+    cursor: DiffCursor | None = None,
+    seen: DiffView | None = None,
 ) -> Iterator[RowChange]:
-    """Yield the changes between two snapshots that pass a filter, from the start or after the change of a cursor."""
+    """Yield the changes between two snapshots that pass a filter, from the start or after the change of a cursor.
+
+    With `seen`, only what is visible is compared.
+    """
     at = None if cursor is None else (cursor.key, id_start(cursor.id))
-    changes = diff_snapshots(before, after, columns, wanted=wanted.has_table, start=at)
+    changes = diff_snapshots(before, after, columns, wanted=wanted.has_table, start=at, seen=seen)
     if cursor is not None:
         changes = _after(changes, cursor)
     return (change for change in changes if wanted.has_op(change.op))

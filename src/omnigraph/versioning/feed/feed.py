@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, Damaged, InputError
-from omnigraph.versioning.compare.diff import Columns
+from omnigraph.versioning.compare.diff import Columns, Sight
 from omnigraph.versioning.compare.rows import ToJson, to_plain
 from omnigraph.versioning.feed.commit_changes import (
     ChangeFilter,
     CommitBlock,
     CommitChange,
-    changes_schema,
-    check_schema,
-    commit_pair,
+    commit_images,
     read_changes,
 )
 from omnigraph.versioning.feed.cursors import is_id, read_token, short_id, write_token
 from omnigraph.versioning.model.manifest_objects import Commit, Head
+from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.repository import Repository
 
 MIB = 1024 * 1024
@@ -85,11 +84,24 @@ class ChangePage:
 
 
 class Feed:
-    """The feed of one branch with one filter."""
+    """The feed of one branch with one filter.
 
-    def __init__(self, repository: Repository, columns: Columns, branch: str, wanted: ChangeFilter) -> None:
+    With `sight` it contains what the caller may see on the branch. A token contains a digest of what the caller could
+    see at its commit and is rejected if that differs today: rows that became visible have no change to report.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        columns: Columns,
+        branch: str,
+        wanted: ChangeFilter,
+        sight: Sight | None = None,
+    ) -> None:
         self._repository = repository
         self._columns = columns
+        self._sight = sight
+        self._branch = branch
         self._wanted = wanted
         self._head: Head = repository.state().get_head(branch)
         self._binding = {
@@ -106,7 +118,18 @@ class Feed:
 
     def cursor_at(self, commit_id: str) -> str:
         """Return the cursor after a commit."""
-        return write_token("feed-cursor", {**self._binding, "after": commit_id})
+        return write_token("feed-cursor", {**self._binding, "after": commit_id, **self._rights_at(commit_id)})
+
+    def _rights_at(self, commit_id: str) -> dict[str, str]:
+        """Return the entry of a token for what the caller may see of the branch at a commit; none if everything."""
+        if self._sight is None:
+            return {}
+        rights = self._sight.rights(on_branch(self._repository.snapshot(at=commit_id), self._branch))
+        return {} if rights is None else {"rights": rights}
+
+    def _check_rights(self, fields: dict[str, Any], commit_id: str) -> None:
+        if fields.get("rights") != self._rights_at(commit_id).get("rights"):
+            raise _rights_changed()
 
     # -- polls -----------------------------------------------------------------------------------
 
@@ -124,10 +147,11 @@ class Feed:
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """Run the next poll from a cursor."""
-        after = read_token(cursor, "feed-cursor", self._binding, {"after": str})["after"]
-        if after == self._head.commit_id:
-            return ChangePage((), after, cursor, None, True)
-        return self._page(self._after_commit(self._line(self._head.commit_id), after), limits, cursor)
+        fields = read_token(cursor, "feed-cursor", self._binding, {"after": str})
+        after = fields["after"]
+        line = None if after == self._head.commit_id else self._after_commit(self._line(self._head.commit_id), after)
+        self._check_rights(fields, after)
+        return ChangePage((), after, cursor, None, True) if line is None else self._page(line, limits, cursor)
 
     def next_page(self, page: str, limits: PageLimits) -> ChangePage:
         """Return the rest of a poll that stopped inside a commit."""
@@ -138,6 +162,7 @@ class Feed:
         at = next((position for position, commit in enumerate(line) if commit.id == fields["commit"]), None)
         if at is None:
             raise ChangeCursorRejected("its commit is no longer on the branch")
+        self._check_rights(fields, fields["cut"])
         return self._page(line[at:], limits, None, fields["position"])
 
     def _line(self, head: str) -> list[Commit]:
@@ -184,7 +209,7 @@ class Feed:
                 break
             blocks.append(block)
             if rest is not None:
-                fields = {**self._binding, "cut": cut, "commit": commit.id, "position": rest}
+                fields = {**self._binding, "cut": cut, "commit": commit.id, "position": rest, **self._rights_at(cut)}
                 return ChangePage(tuple(blocks), cut, None, write_token("feed-page", fields), False)
             seen = commit.id
         last = seen or cut
@@ -195,10 +220,10 @@ class Feed:
         if commit.parent_id is None:
             # A graph is created empty.
             return CommitBlock(commit, ()), None
-        before, after = commit_pair(self._repository, commit)
-        changes = _after(read_changes(before, after, self._columns, self._wanted, _table(position)), position)
+        images = commit_images(self._repository, commit, self._sight, self._branch)
+        changes = _after(read_changes(images, self._columns, self._wanted, _table(position)), position)
         taken, rest = room.take(changes)
-        return CommitBlock(commit, taken, changes_schema(before, after)), rest
+        return CommitBlock(commit, taken, images.schema_changed), rest
 
 
 def check_start(start: str) -> None:
@@ -217,10 +242,14 @@ def read_block(
     *,
     limits: PageLimits | None = None,
     page: str | None = None,
+    sight: Sight | None = None,
 ) -> CommitBlock:
-    """Return the changes of one commit, all of them or one page; `ChangeFeedGap` if a cleanup removed its data."""
+    """Return the changes of one commit, all of them or one page; `ChangeFeedGap` if a cleanup removed its data.
+
+    With `sight`, they are those that the caller may see on the branch of the commit.
+    """
     try:
-        return _read_block(repository, columns, commit, wanted, limits, page)
+        return _read_block(repository, columns, commit, wanted, limits, page, sight)
     except Damaged as error:
         if error.code != "version_reclaimed":
             raise
@@ -234,12 +263,21 @@ def _read_block(
     wanted: ChangeFilter,
     limits: PageLimits | None,
     page: str | None,
+    sight: Sight | None,
 ) -> CommitBlock:
-    before, after = commit_pair(repository, commit)
-    check_schema(before, after)
+    images = commit_images(repository, commit, sight, commit.branch)
+    images.check_schema()
+    rights = None if sight is None else both_rights(sight, images.before, images.after)
     binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}
-    position = read_token(page, "commit-page", binding, {"position": list})["position"] if page is not None else None
-    changes = _after(read_changes(before, after, columns, wanted, _table(position)), position)
+    position = None
+    if page is not None:
+        fields = read_token(page, "commit-page", binding, {"position": list})
+        if fields.get("rights") != rights:
+            raise _rights_changed()
+        position = fields["position"]
+    if rights is not None:
+        binding["rights"] = rights
+    changes = _after(read_changes(images, columns, wanted, _table(position)), position)
     if limits is None:
         return CommitBlock(commit, tuple(changes))
     taken, rest = _PageBudget(limits).take(changes)
@@ -298,6 +336,19 @@ def _after(changes: Iterator[CommitChange], position: Any) -> Iterator[CommitCha
 
 def _size(change: CommitChange) -> int:
     return len(json.dumps(change.to_json(), ensure_ascii=False).encode())
+
+
+def _rights_changed() -> ChangeCursorRejected:
+    return ChangeCursorRejected(
+        "what you may see has changed since it was issued",
+        hint="read a baseline: it returns all that you may see and the cursor that continues from it",
+    )
+
+
+def both_rights(sight: Sight, before: Snapshot, after: Snapshot) -> str | None:
+    """Return a digest of what may be seen of two snapshots; None if everything is."""
+    rights = sight.rights(before), sight.rights(after)
+    return None if rights == (None, None) else hashlib.sha256(repr(rights).encode()).hexdigest()[:32]
 
 
 def _digest(wanted: ChangeFilter) -> str:

@@ -14,9 +14,11 @@ had this content at that commit, and the commit that made it is unknown.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import CommitNotFound, Damaged
@@ -90,13 +92,29 @@ class Blame:
         }
 
 
-class EntityHistory:
-    """One row of one table at any commit; `rename` maps the columns of a schema to their current names."""
+class SeenRow(Protocol):
+    """What a caller may see of a row at the commits of its history."""
 
-    def __init__(self, repository: Repository, identity: Identity, row_id: str, rename: Rename) -> None:
+    def key(self, commit_id: str) -> Hashable:
+        """Return a key of what decides: at commits with equal keys, an equal row is judged alike."""
+
+    def shown(self, commit_id: str, rows: pa.Table) -> pa.Table:
+        """Return what is visible of the stored row at a commit, with the current column names."""
+
+
+class EntityHistory:
+    """One row of one table at any commit; `rename` maps the columns of a schema to their current names.
+
+    With `seen`, it is the row that the caller may see: a row that became visible was inserted by that commit.
+    """
+
+    def __init__(
+        self, repository: Repository, identity: Identity, row_id: str, rename: Rename, seen: SeenRow | None = None
+    ) -> None:
         state = repository.state()
         self._repository = repository
         self._rename = rename
+        self._seen = seen
         self._commits = repository.all_commits(state)
         self._pins = {
             commit_id: pin
@@ -106,26 +124,29 @@ class EntityHistory:
         }
         self._folder = state.tables[identity].folder
         self._finder = RowFinder(row_id)
-        self._rows: dict[tuple[int, str], Row | None] = {}
+        self._rows: dict[Hashable, Row | None] = {}
 
     def row(self, commit_id: str) -> Row | None:
         """Return the row after a commit, with the current column names."""
         pin = self._pins.get(commit_id)
         if pin is None:
             return None
-        schema_hash = self._commits[commit_id].schema_hash
-        key = (pin.lance_version, schema_hash)
+        key = (pin.lance_version, self._commits[commit_id].schema_hash, self._seen and self._seen.key(commit_id))
         if key not in self._rows:
-            self._rows[key] = self._read(pin, schema_hash)
+            self._rows[key] = self._read(pin, commit_id)
         return self._rows[key]
 
-    def _read(self, pin: Pin, schema_hash: str) -> Row | None:
+    def _read(self, pin: Pin, commit_id: str) -> Row | None:
         tables = self._repository.tables
         table = tables.open_row(self._folder, pin.lance_version, pin.transaction, self._finder.row_id)
-        found = to_dicts(self._finder.rows(table))
+        rows = self._finder.rows(table)
+        if self._seen is not None:
+            found = to_dicts(self._seen.shown(commit_id, rows)) if rows.num_rows else []
+            return found[0] if found else None
+        found = to_dicts(rows)
         if not found:
             return None
-        names = self._rename(schema_hash)
+        names = self._rename(self._commits[commit_id].schema_hash)
         return {names[name]: value for name, value in found[0].items() if name in names}
 
     def _known(self, commit_id: str) -> bool:

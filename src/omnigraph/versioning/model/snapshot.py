@@ -99,3 +99,11 @@ class Snapshot(SnapshotView):
                 return branch
             branch = forked[0].branch
         return None if branch == MAIN else branch
+
+
+def on_branch(snapshot: Snapshot, branch: str) -> Snapshot:
+    """Return a snapshot as a point of a branch that contains its commit."""
+    if branch == snapshot.branch:
+        return snapshot
+    tables = snapshot.tables
+    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, snapshot.schema_hash, tables)
