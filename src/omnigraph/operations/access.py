@@ -32,7 +32,6 @@ Default = Literal["deny", "allow", "read"]
 DECISIONS_MAX = 10_000
 """Number of decisions that an access keeps; a program can use one for a long time."""
 
-_VISIBLE = "everything"
 _ALLOWED = "no policy is configured; every action is allowed"
 _READ_ALLOWED = "no policy is configured; 'read' is allowed"
 _ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
@@ -120,11 +119,6 @@ class Access:
     def groups(self) -> tuple[str, ...]:
         """The groups that the caller brings, in addition to those of the policy."""
         return self._groups
-
-    @property
-    def digest(self) -> str:
-        """The visibility digest: equal for callers that see the same data. A policy of version 1 hides no rows."""
-        return _VISIBLE
 
     def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
         """Return the rows and values of a branch that the caller may see; None if it sees everything."""

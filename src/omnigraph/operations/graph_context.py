@@ -174,6 +174,10 @@ class GraphContext:
         paths = self.access is not None and self.access.decide("admin").allowed
         return VisibleSnapshot(self, snapshot, view, paths=paths)
 
+    def name_of(self, snapshot: Snapshot) -> str:
+        """Return a text that names a snapshot, under rules for rows with the branch whose rules apply."""
+        return snapshot.point if self.has_row_rules else snapshot.commit_id
+
     def visible_commit(self, commit: Commit) -> Commit:
         """Return what the caller may see of a commit.
 

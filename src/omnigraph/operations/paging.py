@@ -180,9 +180,14 @@ def _snapshot_of(context: GraphContext, request: ReadRequest, cursor: _Cursor | 
 def _snapshot_at(context: GraphContext, branch: str, commit_id: str) -> Snapshot:
     """Return the snapshot of a cursor. A cursor is no authority: its commit is judged like any other."""
     try:
-        return context.snapshot(branch, commit_id)
+        found = context.snapshot(branch, commit_id)
     except CommitNotFound as error:
         raise PageCursorRejected(f"its commit {commit_id} is not one of this graph") from error
+    if not context.has_row_rules or found.branch == branch:
+        return found
+    # The commit was made on another branch and is read by the rules of the branch of the request.
+    on_branch = context.snapshot(branch, found.version)
+    return on_branch if on_branch.commit_id == commit_id else found
 
 
 def _digest(plan: ir.QueryIR, params: Mapping[str, Any], visibility: Visibility | None) -> str:

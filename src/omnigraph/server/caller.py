@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
+from omnigraph.graph_handle import context_of
 from omnigraph.operations.access import Access
+from omnigraph.operations.graph_context import GraphContext
+from omnigraph.policy.statements import attributes_key
 from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.bodies import SpooledBody
 from omnigraph.server.content_negotiation import DEFAULT, Negotiated
@@ -19,6 +23,7 @@ from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.state import ServerState
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.point_text import parse_point
+from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.json_values import row_value
@@ -27,6 +32,22 @@ from omnigraph.wire.typed_values import typed_value, untyped_value
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
     from omnigraph.server.operations import Operation
+
+
+_EVERYTHING = "everything"
+"""The digest of callers whose rows no rule limits."""
+
+
+class Point(NamedTuple):
+    """A commit and the text that names it, under rules for rows with the branch whose rules apply."""
+
+    commit_id: str
+    name: str
+
+    @classmethod
+    def of(cls, context: GraphContext, snapshot: Snapshot) -> Point:
+        """Return the point of a snapshot."""
+        return cls(snapshot.commit_id, context.name_of(snapshot))
 
 
 @dataclass
@@ -89,6 +110,22 @@ class Caller:
         return self.served.graph_id if self.state.settings.hide_uri else self.served.uri
 
     @property
+    def visible(self) -> str:
+        """A digest of what decides which rows the caller sees: its actor, groups and attributes, and the policy.
+
+        The branch and the schema decide too. The request names the branch, the commit determines the schema.
+        """
+        access = self.access
+        if access is None or not access.has_row_rules:
+            return _EVERYTHING
+        parts = (self.state.digests.policy, access.actor, access.groups, attributes_key(access.attributes))
+        return sha256(repr(parts).encode()).hexdigest()
+
+    def point(self, branch: str | None, at: At) -> Point:
+        """Return a snapshot that the caller may read, named so that other methods read the same."""
+        return Point.of(context_of(self.graph), self.graph.snapshot(branch, at))
+
+    @property
     def long_timeout_s(self) -> float | None:
         """The time limit of writes and exports: the one that the client requests, else none."""
         return self.timeout_s if "omnigraph-timeout-ms" in self.headers else None
@@ -130,7 +167,8 @@ class Caller:
         assert self.served.graph is not None
         if commit_id is None:
             return None
-        return commit_document(self.served.graph.commit(commit_id), typed=self.negotiated.typed)
+        commit = context_of(self.graph).visible_commit(self.served.graph.commit(commit_id))
+        return commit_document(commit, typed=self.negotiated.typed)
 
 
 def commit_document(commit: Commit, *, typed: bool) -> CommitDocument:

@@ -91,6 +91,11 @@ class ServedGraph:
     approximate: bool = False
 
     @property
+    def has_row_rules(self) -> bool:
+        """True if the policy limits rows or properties; figures of all rows are then not shown."""
+        return self.policy is not None and self.policy.has_row_rules
+
+    @property
     def is_ready(self) -> bool:
         """True if the graph can be read."""
         return self.graph is not None

@@ -30,8 +30,8 @@ _REMOTE = "nearest"
 """The function that may call a provider of embeddings over the network."""
 
 _FORMS = frozenset({"json", "arrow"})
-Key = tuple[str, str, str, str | None, str]
-"""Address of the graph, branch, text and name of a query, and the form of the answer."""
+Key = tuple[str, str, str, str | None, str, str]
+"""Address of the graph, branch, text and name of a query, the form of the answer, and what the caller may see."""
 
 
 class InlineReads:
@@ -53,7 +53,7 @@ class InlineReads:
         if text is None or _REMOTE in text or not caller.state.settings.inline_reads:
             return None
         form = caller.negotiated.form
-        return caller.served.uri, body.branch or MAIN, text, body.name or body.query_name, form
+        return caller.served.uri, body.branch or MAIN, text, body.name or body.query_name, form, caller.visible
 
     def permits(self, key: Key, caller: Caller) -> bool:
         """Return True if a read runs inline now."""

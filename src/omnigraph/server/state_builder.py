@@ -72,7 +72,8 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
         environ = {**environ, MEMORY: str(settings.memory)}
     graphs = open_graphs(listed.entries, environ, running.graphs if running is not None else None)
     _check_graphs(graphs, settings)
-    policies = load_policies(listed.entries, settings.policy.file, files, running.policies if running else None)
+    known = running.policies if running is not None else None
+    policies = load_policies(listed.entries, settings.policy.file, files, known, graphs)
     return ServerState(
         settings=settings,
         tokens=loaded.tokens,

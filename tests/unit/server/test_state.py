@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError
+from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError, PolicyInvalid
 from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.reload import make_holder
 from omnigraph.server.state import StateHolder
@@ -144,14 +144,36 @@ def test_policies_of_version_2_decide(site: Site):
     assert state.graph_access(state.find_graph(None), ANA).decide("change", "draft").denied_by == ("freeze.cedar:1",)
 
 
-def test_a_policy_with_rules_for_rows_is_refused(site: Site):
+def test_rules_for_rows_must_fit_the_schema(site: Site):
+    site.tokens()
+    rule = "  - { id: own, allow: { actors: { any: true }, actions: [row_read], types: [%s] } }\n"
+    site.write("policy.yaml", STATEMENTS + rule % "Person" + "rows: { default: allow }\n")
+    site.config(more="policy: {file: policy.yaml}")
+    holder = site.holder()
+    running = holder.current
+    assert running.find_graph(None).has_row_rules
+    site.write("policy.yaml", STATEMENTS + rule % "Persom" + "rows: { default: allow }\n")
+    report = holder.reload("test")
+    assert not report.ok
+    assert report.code == "policy_invalid"
+    assert "do not fit the schema of graph" in (report.error or "")
+    assert "'Persom'" in (report.error or "")
+    assert holder.current is running
+    with pytest.raises(PolicyInvalid, match="do not fit the schema of graph"):
+        site.holder()
+
+
+def test_tests_on_rows_run_at_the_start(site: Site):
     site.tokens()
     rule = "  - { id: own, allow: { actors: { any: true }, actions: [row_read], types: [Person] } }\n"
     site.write("policy.yaml", STATEMENTS + rule + "rows: { default: allow }\n")
+    case = "version: 2\ncases:\n  - {id: c, actor: ana, action: row_read, type: Person, data: {name: x}, expect: %s}\n"
+    site.write("policy.tests.yaml", case % "allow")
     site.config(more="policy: {file: policy.yaml}")
-    with pytest.raises(InputError, match="has rules for rows or properties") as caught:
+    site.holder()
+    site.write("policy.tests.yaml", case % "deny")
+    with pytest.raises(InputError, match="fails 1 of its tests"):
         site.holder()
-    assert caught.value.code == "row_rules_unsupported"
 
 
 def test_single_user_mode_accepts_the_generated_token_alone(site: Site):

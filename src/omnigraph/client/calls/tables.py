@@ -108,11 +108,11 @@ class TableCalls(SchemaCalls):
 
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Call[Any]:
         """Return the graph as a `networkx.MultiDiGraph` of (type, id) nodes, with properties as attributes."""
-        commit_id = (yield from self.snapshot(branch, at)).commit_id
-        catalog = yield from self.catalog(at=commit_id)
+        point = (yield from self.snapshot(branch, at)).point
+        catalog = yield from self.catalog(at=point)
         chosen = NetworkTypes.of(catalog, types)
-        nodes = yield from self._records(chosen.nodes, commit_id)
-        edges = yield from self._records(chosen.edges, commit_id)
+        nodes = yield from self._records(chosen.nodes, point)
+        edges = yield from self._records(chosen.edges, point)
         return network_of(catalog, nodes, edges)
 
     def export_stream(
@@ -148,13 +148,13 @@ class TableCalls(SchemaCalls):
         environ: Mapping[str, str],
     ) -> Call[int]:
         """Write the tables of a snapshot to a new folder, one file for each type; return the number of rows."""
-        commit_id = (yield from self.snapshot(branch, at)).commit_id
-        catalog = yield from self.catalog(at=commit_id)
+        snapshot = yield from self.snapshot(branch, at)
+        catalog = yield from self.catalog(at=snapshot.point)
         tables: dict[str, pa.Table] = {}
         for type_ in chosen_types(catalog, request.types):
-            answer = yield self._table(type_.name, None, branch, commit_id, type_.kind, cancel, timeout)
+            answer = yield self._table(type_.name, None, branch, snapshot.point, type_.kind, cancel, timeout)
             tables[type_.table_key] = _table_of(answer.body)
-        return export_tables(request, catalog, commit_id, tables, environ).rows
+        return export_tables(request, catalog, snapshot.commit_id, tables, environ).rows
 
     def blob(
         self,
@@ -217,11 +217,11 @@ class TableCalls(SchemaCalls):
             "export", input=input, accept=accept, cancel=cancel, timeout=timeout, unlimited=True, streamed=True
         )
 
-    def _records(self, types: Sequence[str], commit_id: str) -> Call[list[dict[str, Any]]]:
+    def _records(self, types: Sequence[str], point: str) -> Call[list[dict[str, Any]]]:
         """Return the records of some types."""
         if not types:
             return []
-        answer = yield replace(self._export(types, None, commit_id, None, None, accept=TYPED_NDJSON), streamed=False)
+        answer = yield replace(self._export(types, None, point, None, None, accept=TYPED_NDJSON), streamed=False)
         decoder = RecordDecoder()
         records = decoder.feed(answer.body)
         decoder.finish()

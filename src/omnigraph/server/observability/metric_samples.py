@@ -100,14 +100,15 @@ class Sampler:
                 _log.warning("the figures of graph '%s' cannot be read (%s)", name, error.code)
         self._gauge("graph_ready", int(figures is not None), name)
         if figures is not None:
-            self._sample_tables(name, figures)
+            self._sample_tables(name, figures, with_rows=not served.has_row_rules)
 
-    def _sample_tables(self, graph: str, figures: GraphFigures) -> None:
+    def _sample_tables(self, graph: str, figures: GraphFigures, *, with_rows: bool) -> None:
+        """Set the figures of tables; without those that count rows if rules limit who may know them."""
         self._gauge("branches", figures.branches, graph)
         for table in figures.tables:
-            self._gauge("table_rows", table.rows, graph, table.table_key)
+            self._gauge("table_rows", table.rows if with_rows else 0, graph, table.table_key)
             self._gauge("table_fragments", table.fragments, graph, table.table_key)
-            self._gauge("index_uncovered_rows", table.uncovered_rows, graph, table.table_key)
+            self._gauge("index_uncovered_rows", table.uncovered_rows if with_rows else 0, graph, table.table_key)
         present = frozenset(table.table_key for table in figures.tables)
         for key in self._tables.get(graph, frozenset()) - present:
             for name in ("table_rows", "table_fragments", "index_uncovered_rows"):

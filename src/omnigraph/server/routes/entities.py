@@ -16,8 +16,8 @@ from omnigraph.wire.requests.tables import EntityQuery, GetQuery, HistoryQuery
 
 def get_entity(caller: Caller, body: GetQuery, type: str, id: str) -> Answer:
     """Return one node or edge."""
-    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
-    row = caller.graph.get(type, id, at=commit, kind=body.entity)
+    commit, point = caller.point(body.branch, point_of(body.at))
+    row = caller.graph.get(type, id, at=point, kind=body.entity)
     if row is None:
         raise _not_found(type, id, commit)
     data = {name: caller.row_value(value) for name, value in row.items() if name != "id"}
@@ -26,11 +26,9 @@ def get_entity(caller: Caller, body: GetQuery, type: str, id: str) -> Answer:
 
 def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answer:
     """Return the changes of one node or edge, newest first."""
-    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
+    commit, point = caller.point(body.branch, point_of(body.at))
     count = body.limit or LIST_MAX
-    changes = caller.graph.history(
-        type, id, at=commit, after=body.after, cancel=caller.cancel, timeout=caller.timeout_s
-    )
+    changes = caller.graph.history(type, id, at=point, after=body.after, cancel=caller.cancel, timeout=caller.timeout_s)
     found = list(islice(changes, count + 1))
     if not found and body.after is None:
         raise _not_found(type, id, commit)
@@ -44,8 +42,8 @@ def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answe
 
 def get_blame(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
     """Return the commit that last set each property of one node or edge."""
-    commit = caller.graph.snapshot(body.branch, point_of(body.at)).commit_id
-    found = caller.graph.blame(type, id, at=commit, cancel=caller.cancel, timeout=caller.timeout_s)
+    commit, point = caller.point(body.branch, point_of(body.at))
+    found = caller.graph.blame(type, id, at=point, cancel=caller.cancel, timeout=caller.timeout_s)
     if not found:
         raise _not_found(type, id, commit)
     properties = [

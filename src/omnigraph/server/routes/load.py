@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError, RecordError
+from omnigraph.graph_handle import context_of
 from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.server.answers import Answer, Background
 from omnigraph.server.archives import unpacked
@@ -151,9 +152,8 @@ def _rejected(caller: Caller, reject: Reject) -> RejectedRecordDocument:
 
 def _embeds(caller: Caller, result: LoadResult) -> bool:
     """Return True if the schema of the loaded branch declares embeddings; the right to write suffices to see it."""
-    assert caller.served is not None
-    assert caller.served.graph is not None
-    return caller.served.graph.catalog(result.branch).declares_embeddings
+    context = context_of(caller.graph)
+    return context.catalog(context.repository.snapshot(result.branch)).declares_embeddings
 
 
 def _check_lines(path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
+from omnigraph.graph_handle import context_of
 from omnigraph.schema.catalog import Catalog, EdgeType, InterfaceType, Metadata, NodeType, Property
 from omnigraph.schema.identity import shape_hash
 from omnigraph.server.answers import Answer
@@ -27,7 +28,8 @@ def show(caller: Caller, body: SchemaQuery) -> Answer:
     snapshot = caller.graph.snapshot(body.branch, point_of(body.at))
     if body.form == "text":
         return Answer(SchemaDocument(snapshot.schema.source), commit=snapshot.commit_id)
-    return Answer(catalog_document(caller.graph.catalog(at=snapshot.commit_id)), commit=snapshot.commit_id)
+    catalog = caller.graph.catalog(at=context_of(caller.graph).name_of(snapshot))
+    return Answer(catalog_document(catalog), commit=snapshot.commit_id)
 
 
 def plan(caller: Caller, body: SchemaPlanRequest) -> SchemaPlanDocument:

@@ -86,7 +86,7 @@ def _served(caller: Caller, served: ServedGraph) -> ServedGraphDocument:
         storage_stamp=figures.stamp if figures.stamp is not None else UNSET,
         branches=figures.branches,
         fragments=figures.fragments,
-        uncovered_rows=figures.uncovered_rows,
+        uncovered_rows=UNSET if served.has_row_rules else figures.uncovered_rows,
         last_maintenance_at=figures.maintained_us if figures.maintained_us is not None else UNSET,
         caches=_caches(context),
     )

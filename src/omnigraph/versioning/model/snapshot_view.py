@@ -64,6 +64,16 @@ class SnapshotView(ABC):
         """The branch on which the commit was made; a branch without commits of its own reads those of another."""
         return self.commit.branch
 
+    @property
+    def point(self) -> str:
+        """A text that names the snapshot: its commit, or if that was made on another branch, its branch and version.
+
+        Rules for rows are those of the branch that is read.
+        """
+        if self.made_on == self.branch:
+            return self.commit_id
+        return f"manifest:{self.branch}:v{self.version}"
+
     def embedding(self, key: str, column: str) -> EmbeddingSpace | None:
         """Return the embedding space of a column; None if the graph computed none of its vectors."""
         pinned = self.tables.get(key)

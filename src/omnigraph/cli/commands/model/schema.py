@@ -204,7 +204,7 @@ def warn_of_annotations(catalog: Catalog) -> None:
 def _broken_rules(run: Invocation, address: Address | None, before: Graph | Catalog, after: Catalog) -> list[str]:
     """Return the problems that the configured policy would have with a new schema.
 
-    A server has its own policy, and refuses one with rules for rows.
+    A server has its own policy.
     """
     name = address.name if address is not None else None
     path = run.config.get(f"graphs.{name}.policy.file") if name is not None else None

@@ -1,0 +1,295 @@
+"""Rules for rows over HTTP: every route has a row in a matrix, and no answer contains a value of a hidden row."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.server.route import Route
+from omnigraph.server.route_table import ROUTES
+from support.guarded_server import SERVER_ADMIN, guarded
+from support.route_requests import request_of, text_of
+from support.server import Reply, ServerUnderTest
+from support.tenants import short_event_streams
+
+CANARY = "zebraword"
+NUMBER = 918_273_645
+HIDDEN = 1_237
+"""The number of hidden notes."""
+BO = "token-of-bo"
+
+APPLIES = {
+    "read", "query", "explain", "profile", "lint", "change", "changeIfGraphCommit", "mutate", "mutateIfGraphCommit",
+    "getSchema", "getSnapshot", "getEntity", "readTable", "export", "getBlob", "listCommits", "getCommit",
+    "getBranch", "listBranches", "createBranch", "updateBranch", "deleteBranch", "listTags", "createTag", "deleteTag",
+}  # fmt: skip
+"""Routes that show or change what the caller may see or change, and nothing else."""
+LIMITED = {
+    "analyze", "ingest", "load", "loadNdjson", "loadArrow", "loadFiles", "planSchema", "applySchema",
+    "getEntityHistory", "getEntityBlame", "mergeBranches", "previewMerge", "getCommitChanges", "revertCommit",
+    "previewRevert", "diff", "pollChanges", "streamChanges", "exportBaseline", "embed",
+}  # fmt: skip
+"""Routes that apply the rules or refuse a caller that they limit."""
+MAINTAINS = {"optimize", "buildIndices", "cleanup", "recover", "verify"}
+"""Routes that treat the whole graph and need the action `maintain`."""
+WITHOUT_ROWS = {
+    "listOperations", "getOperation", "cancelOperation", "listGraphs", "getMe", "getStatus", "getMetrics", "readAudit",
+    "explainPolicy", "testPolicy", "reload", "health", "ready", "version", "openapi", "docs", "errorCodes",
+}  # fmt: skip
+"""Routes whose answers hold no rows and no figures of rows."""
+
+SCHEMA = """
+node Note {
+    name: String @key
+    tenant: String
+    text: String? @index
+    pay: I64?
+    vec: Vector(2)?
+    photo: Blob?
+}
+node Sealed { name: String @key }
+edge Cites: Note -> Note { weight: I64? }
+edge Holds: Sealed -> Note
+"""
+POLICY = """version: 2
+groups: { staff: [ana], owners: [bo] }
+attributes: { declare: { tenant: String }, ana: { tenant: acme } }
+rows: { default: allow }
+rules:
+  - id: staff
+    allow: { actors: { group: staff }, role: maintainer }
+  - id: staff-changes
+    allow: { actors: { group: staff }, actions: [change, schema_apply, branch_create, branch_delete, admin] }
+  - id: owners
+    allow: { actors: { group: owners }, role: owner }
+  - id: own-tenant
+    allow: { actors: { group: staff }, actions: [row_read, row_insert, row_update, row_delete], types: [Note],
+             when: 'resource.tenant == principal.tenant' }
+  - id: sealed
+    allow: { actors: { group: owners }, actions: [row_read], types: [Sealed] }
+  - id: pay
+    allow: { actors: { group: owners }, actions: [property_read, property_write], types: [Note], properties: [pay],
+             otherwise: mask }
+  - id: weight
+    allow: { actors: { group: owners }, actions: [property_read], types: [Cites], properties: [weight] }
+"""
+READ = "query notes() { match { $n: Note } return { $n.name, $n.text, $n.pay, $n.tenant } order { $n.name } }"
+QUERIES = [
+    READ,
+    "query q() { match { $n: Note } return { count($n) as n, sum($n.pay) as pay } }",
+    'query q() { match { $n: Note search($n.text, "apple") } return { $n.name } order { bm25($n.text, "apple") } }',
+    f'query q() {{ match {{ $n: Note fuzzy($n.text, "{CANARY[:-1]}x", 2) }} return {{ $n.name }} }}',
+    "query q() { match { $n: Note $n cites{1,3} $m } return { $n.name as n, $m.name as m } }",
+    "query q() { match { $n: Note } return { $n } }",
+    "query q() { match { $s: Sealed } return { $s.name } }",
+    "query q() { match { $s: Seale } return { $s.name } }",
+    "query q() { match { $n: Note $n $e:cites $m } return { $e.weight } }",
+]
+
+
+def note(name: str, tenant: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "Note", "data": {"name": name, "tenant": tenant, "text": text, "pay": NUMBER, **more}}
+
+
+def make_graph(path: Path) -> og.Graph:
+    graph = og.init(path, SCHEMA, sync=False)
+    hidden = [note(f"{CANARY}-{n}", "other", f"{CANARY} apple") for n in range(HIDDEN)]
+    records = [
+        note("a", "acme", "red apple", vec=[1.0, 0.0], photo="base64:aGk="),
+        note("b", "acme", "green apple"),
+        *hidden,
+        {"type": "Sealed", "data": {"name": CANARY}},
+        {"edge": "Cites", "from": "a", "to": "b", "data": {"weight": NUMBER}},
+        {"edge": "Cites", "from": "b", "to": f"{CANARY}-1", "data": {"weight": NUMBER}},
+        {"edge": "Holds", "from": CANARY, "to": "a"},
+    ]
+    graph.load(records, mode="merge", message="first")
+    graph.branch_create("spare")
+    returned = f'update Note set {{ text: "{CANARY}" }} where name = "{CANARY}-3" as $n return {{ $n.text as text }}'
+    graph.mutate(returned, idempotency_key="k")
+    graph.branch_create("side")
+    graph.on("side").load([note(f"{CANARY}-side", "other", CANARY)], mode="append")
+    graph.tag_create("v1")
+    return graph
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUnderTest]:
+    graph = make_graph(tmp_path_factory.mktemp("site") / "people.omni")
+    extra = "  metrics: {enabled: true}\n  audit: {dir: audit}"
+    with short_event_streams(), guarded(graph, POLICY, SERVER_ADMIN, extra) as running:
+        yield running
+
+
+@pytest.fixture
+def graph(server: ServerUnderTest) -> og.Graph:
+    found = server.holder.current.find_graph(None).graph
+    assert found is not None
+    return found
+
+
+def decoded(text: str) -> str:
+    """Return a text and every part of it that is base64, decoded."""
+    parts = [text]
+    for token in re.findall(r"[A-Za-z0-9_\-+/]{16,}={0,2}", text):
+        for end in range(4):
+            try:
+                parts.append(base64.urlsafe_b64decode(token + "=" * end).decode("utf-8", "replace"))
+            except (ValueError, binascii.Error):
+                continue
+    return "\n".join(parts)
+
+
+def check_hidden(text: str, given: str = "") -> None:
+    """Check that a text has no value of a hidden row; `given` is what the request itself contained."""
+    shown = decoded(text)
+    for secret in (CANARY, str(NUMBER), f"{NUMBER:,}", str(HIDDEN), f"{HIDDEN:,}", str(HIDDEN + 2), f"{HIDDEN + 2:,}"):
+        assert secret in given or secret not in shown, secret
+
+
+def values(graph: og.Graph) -> dict[str, Any]:
+    first = graph.commits(limit=9)[-2].id
+    writes = ("change", "mutate", "changeIfGraphCommit", "mutateIfGraphCommit")
+    return {
+        **{f"{name}.query_source": None for name in writes},
+        "query": READ, "query_source": READ, "branch": "main", "type": "Note", "id": "a", "property": "photo",
+        "commit_id": first, "from": first, "to": "main", "source": "side", "target": "main", "tag": "v1",
+        "name": "made", "createTag.name": "made-tag", "createBranch.from": "main", "deleteBranch.branch": "made",
+        "updateBranch.branch": "spare", "getBranch.branch": "main", "algorithm": "degrees", "schema_source": SCHEMA,
+        "read.name": None, "query.name": None, "mode": "merge", "deleteTag.tag": "made-tag", "cursor": None,
+        "change.query": 'insert Note { name: "c1", tenant: "acme" }', "change.name": None, "mutate.name": None,
+        "mutate.query": 'insert Note { name: "c2", tenant: "acme" }', "operation_id": "x", "explain.name": None,
+        "changeIfGraphCommit.query": 'insert Note { name: "c3", tenant: "acme" }', "changeIfGraphCommit.name": None,
+        "mutateIfGraphCommit.query": 'insert Note { name: "c4", tenant: "acme" }', "mutateIfGraphCommit.name": None,
+        "profile.name": None, "start": "beginning", "data": json.dumps(note("n", "acme", "x")), "snapshot": None,
+        "types": None, "type_names": None, "keep": 5, "actor": "ana", "action": "read",
+    }  # fmt: skip
+
+
+def send(server: ServerUnderTest, route: Route, given: dict[str, Any], **options: Any) -> Reply:
+    options.setdefault("headers", {"Prefer": "wait"})
+    return request_of(route, given).send(server, **options)
+
+
+def test_an_unlimited_caller_sees_the_values(server) -> None:
+    """The values that other tests look for are in the answers to a caller without limits."""
+    for reply in (server.post("/query", {"query": READ}, token=BO), server.post("/export", {}, token=BO)):
+        assert CANARY in text_of(reply)
+        assert str(NUMBER) in text_of(reply)
+    assert str(HIDDEN + 2) in text_of(server.get("/snapshot", token=BO))
+
+
+def test_every_route_has_a_row() -> None:
+    groups = [APPLIES, LIMITED, MAINTAINS, WITHOUT_ROWS]
+    assert sorted(name for group in groups for name in group) == sorted(route.name for route in ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_no_answer_contains_a_hidden_value(server, graph, log_text, route: Route) -> None:
+    given = values(graph)
+    reply = send(server, route, given)
+    if route.name in APPLIES | MAINTAINS and not route.conditional:
+        assert reply.status < 300, reply.body
+    assert reply.status < 500, reply.body
+    check_hidden(text_of(reply))
+    typed = send(server, route, given, headers={"Accept": "application/json; values=typed", "Prefer": "wait"})
+    check_hidden(text_of(typed))
+    check_hidden(log_text.getvalue())
+    if "server-timing" in reply.headers and route.scope == "graph":
+        assert all(re.fullmatch(r"\w+;dur=\d+", part) for part in reply.headers["server-timing"].split(", "))
+    if route.scope != "public":
+        assert "private" in reply.headers["cache-control"]
+        assert "Authorization" in reply.headers["vary"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("path", ["/query", "/explain", "/profile", "/lint"])
+def test_no_query_shows_a_hidden_value(server, path: str, query: str) -> None:
+    for form in ("application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream", "text/csv"):
+        reply = server.post(path, {"query": query}, headers={"Accept": form})
+        assert reply.status < 500
+        check_hidden(text_of(reply), query)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'insert Note {{ name: "{CANARY}-5", tenant: "acme" }}',
+        f'update Note set {{ text: "x" }} where name = "{CANARY}-5"',
+        f'delete Note where name = "{CANARY}-5"',
+        f'insert Cites {{ from: "a", to: "{CANARY}-5" }}',
+        'insert Note { name: "new", tenant: "other" }',
+        'update Note set { pay: 1 } where name = "a"',
+    ],
+)
+def test_errors_of_writes_show_no_hidden_value(server, text: str) -> None:
+    reply = server.post("/mutate", {"query": text})
+    assert reply.status < 500
+    check_hidden(text_of(reply), text)
+
+
+def test_pages_and_their_cursors(server) -> None:
+    first = server.post("/query", {"query": READ, "page": 1})
+    check_hidden(text_of(first))
+    cursor = first.json["next"]
+    assert server.post("/query", {"query": READ, "page": 1, "after": cursor}).status == 200
+    other = server.post("/query", {"query": READ, "page": 1, "after": cursor}, token=BO)
+    assert (other.status, other.json["reason"]) == (400, "page_cursor_rejected")
+
+
+def test_pages_of_a_branch_without_commits(server) -> None:
+    body = {"query": READ, "branch": "spare", "page": 1}
+    first = server.post("/query", body).json
+    assert server.post("/query", {**body, "after": first["next"]}).status == 200
+
+
+def test_tags_of_answers_differ_between_callers(server) -> None:
+    for path in ("/snapshot", "/schema", "/entities/Note/a"):
+        mine, theirs = server.get(path), server.get(path, token=BO)
+        assert mine.status == theirs.status == 200
+        tag = mine.headers["etag"]
+        assert tag != theirs.headers["etag"]
+        assert server.get(path, headers={"If-None-Match": tag}).status == 304
+        assert server.get(path, headers={"If-None-Match": tag}, token=BO).status == 200
+
+
+def test_repeated_reads_of_two_callers_stay_apart(server) -> None:
+    """Short reads run inline after some repetitions."""
+    text = 'query one() { match { $n: Note { name: "a" } } return { $n.pay as pay } }'
+    for _ in range(6):
+        assert server.post("/query", {"query": text}).json["rows"] == [{"pay": None}]
+        assert server.post("/query", {"query": text}, token=BO).json["rows"] == [{"pay": NUMBER}]
+
+
+def test_an_owner_sees_and_does_everything(server, graph) -> None:
+    tables = {each["table_key"]: each for each in server.get("/snapshot", token=BO).json["tables"]}
+    assert tables["node:Sealed"]["row_count"] == 1
+    assert tables["node:Sealed"]["table_path"]
+    mine = {each["table_key"]: each["row_count"] for each in server.get("/snapshot").json["tables"]}
+    assert mine.keys() == {"node:Note", "edge:Cites"}
+    assert mine["node:Note"] < 20
+    assert mine["edge:Cites"] == 1
+    plan = {"schema_source": SCHEMA + "node Extra { name: String @key }\n"}
+    assert server.post("/schema/plan", plan, token=BO).status == 200
+    assert server.post("/schema/plan", plan).status == 403
+
+
+def test_rules_that_no_longer_fit_show_nothing(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path / "people.omni")
+    with guarded(graph, POLICY) as server:
+        assert server.get("/snapshot").status == 200
+        graph.apply_schema(SCHEMA.replace("    tenant: String\n", ""), allow_data_loss=True)
+        reply = server.get("/snapshot")
+        assert reply.status == 403
+        assert "tenant" not in text_of(reply)
+        report = server.holder.reload("test")
+        assert not report.ok
+        assert "do not fit the schema" in (report.error or "")
