@@ -175,12 +175,38 @@ SHAPES = {
     "vectors": _ONE_HOP + r"order \{ nearest",
     "texts": _ONE_HOP + r"order \{ bm25",
     "fusion": _ONE_HOP + r"order \{ rrf",
+    "stages": _ONE_HOP + r"\n  with .*\n  match ",
 }
 
 
 @pytest.mark.parametrize(("number", "shape"), list(enumerate(SHAPES.values())), ids=SHAPES)
 def test_random_reads_of_each_shape(spark: Any, tmp_path: Path, number: int, shape: str) -> None:
     check(tmp_path / "graph", spark, SEED + 100 + number, 2, shape)
+
+
+STAGES = [case for case in language.CASES if case.file == "stages" and case.error is None]
+
+
+@pytest.mark.parametrize("case", STAGES[:4], ids=str)
+def test_stages(spark: Any, worked: dict[str, Any], case: Any) -> None:
+    rows = worked[case.graph].query(case.query, params=case.params, engine="spark", spark=spark).to_rows()
+    assert rows == case.rows
+
+
+def test_a_ranking_orders_a_stage(spark: Any, worked: dict[str, Any]) -> None:
+    text = """query q($like: Vector(3)) {
+        match { $b: Book }
+        with { $b, nearest($b.vec, $like) as $distance }
+        order { nearest($b.vec, $like) }
+        limit 2
+        match { $a wrote $b }
+        return { $b.isbn, $a.name, $distance < 2.0 as near }
+        order { $distance, $a.name }
+    }"""
+    params = {"like": [1.0, 0.5, 0.0]}
+    local = worked["library"].query(text, params=params)
+    assert len(local) > 1
+    assert worked["library"].query(text, params=params, engine="spark", spark=spark).to_rows() == local.to_rows()
 
 
 @pytest.mark.long

@@ -113,6 +113,16 @@ query counted() {
     order { n desc, $t.name }
 }
 
+query staged() {
+    match { $p: Person }
+    with distinct { $p, $p.age as $age } // the first part
+    order { $age }
+    limit 3
+    with { $p, $age, $p.email as $email }
+    match { $q: Person $q.age = $age }
+    return { $q, $email }
+}
+
 query add($e: String, $at: DateTime?) {
     insert Person { email: $e name: "n", at: $at, marks: [1, 2], big: 7, active: false, vec: [1, 2, 3] }
     insert Knows { from: $e, to: "b", weight: 1 }

@@ -6,6 +6,7 @@ very same tree. Names are often words the languages themselves use, because no w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import strategies as st
@@ -285,16 +286,30 @@ def sort_items(draw: st.DrawFn) -> q.SortItem:
 
 
 ITEMS = st.builds(q.ReturnItem, OPERANDS, st.none() | LOWER)
-READS = st.builds(
-    q.Read,
-    _tuples(CLAUSES, 1),
-    _tuples(ITEMS, 1, 5),
-    _tuples(sort_items()),
-    st.none() | st.integers(0, U64_MAX) | VARS,
-    distinct=st.booleans(),
-    having=_tuples(filters()),
-    skip=st.none() | st.integers(0, 9) | VARS,
+
+
+def parts(clauses: st.SearchStrategy[tuple], items: st.SearchStrategy[q.ReturnItem]) -> st.SearchStrategy[q.Read]:
+    """A stage, or a read without stages."""
+    return st.builds(
+        q.Read,
+        clauses,
+        _tuples(items, 1, 5),
+        _tuples(sort_items()),
+        st.none() | st.integers(0, U64_MAX) | VARS,
+        distinct=st.booleans(),
+        having=_tuples(filters()),
+        skip=st.none() | st.integers(0, 9) | VARS,
+    )
+
+
+CARRIED = st.builds(q.ReturnItem, OPERANDS, st.none() | VARIABLE_NAMES)
+STAGED = st.builds(
+    lambda first, others, last: replace(last, stages=(first, *others)),
+    parts(_tuples(CLAUSES, 1), CARRIED),
+    _tuples(parts(_tuples(CLAUSES), CARRIED), 0, 2),
+    parts(_tuples(CLAUSES), ITEMS),
 )
+READS = parts(_tuples(CLAUSES, 1), ITEMS) | STAGED
 ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
 WHERES = st.builds(q.CompareExpr, st.sampled_from(COMPARISONS), lowers().map(q.WordExpr), ATOMS) | filters().map(
     lambda condition: q.NotExpr(condition.expr)

@@ -167,6 +167,8 @@ def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
         if (plan.skip or plan.skip_param) and not plan.order_by:
             yield "'skip' without 'order' skips arbitrary rows"
         for op in _flat(plan.pipeline):
+            if isinstance(op, ir.Stage):
+                yield from _stage_warnings(op.query)
             for hop in (op,) if isinstance(op, ir.Expand) else op.steps if isinstance(op, ir.FindPaths) else ():
                 if hop.max_hops < hop.min_hops:
                     yield (
@@ -175,6 +177,14 @@ def _plan_warnings(catalog: Catalog, plan: ir.AnyIR) -> Iterable[str]:
                     )
             if isinstance(op, ir.NodeScan) and not catalog.members(op.type_name):
                 yield f"nothing matches: no node type implements {listing(op.type_name.split('|'))}"
+
+
+def _stage_warnings(stage: ir.QueryIR) -> Iterable[str]:
+    if stage.order_by:
+        if stage.limit is None and not stage.limit_param and not stage.skip and not stage.skip_param:
+            yield "the 'order' of a stage has no effect without 'limit' or 'skip'"
+    elif stage.limit is not None or stage.limit_param or stage.skip or stage.skip_param:
+        yield "'limit' and 'skip' of a stage without 'order' keep arbitrary rows"
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:
@@ -291,3 +301,5 @@ def _flat(pipeline: ir.Pipeline) -> Iterable[ir.Op]:
         yield op
         if isinstance(op, ir.AntiJoin | ir.LeftJoin):
             yield from _flat(op.inner)
+        elif isinstance(op, ir.Stage):
+            yield from _flat(op.query.pipeline)

@@ -24,7 +24,7 @@ class Bindings:
     """The rows matched so far and the column of each bound property; without a DataFrame, one row without bindings.
 
     A node is identified by its id; if the variable has several types, by its id and its type. A path is identified by
-    its edges and its nodes.
+    its edges and its nodes, the values of a stage by themselves.
     """
 
     frame: DataFrame | None = None
@@ -36,6 +36,8 @@ class Bindings:
 
     def identity(self, var: str) -> list[str]:
         """Return the names of the columns that identify the entity of a variable, in sort order."""
+        if var.startswith(ir.CARRIED):
+            return [column.name for (name, _), column in self.columns.items() if name == var]
         return [self.columns[var, prop].name for prop in _IDENTITY if (var, prop) in self.columns]
 
     def with_frame(self, frame: DataFrame) -> Bindings:

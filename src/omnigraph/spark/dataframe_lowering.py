@@ -49,12 +49,13 @@ def run_on_spark(
     values = {**params, ir.NOW: now_ms}
     separated = separate_ranks(plan)
     context = LoweringContext(spark, separated.plan, catalog, job, values, watch)
-    rank = None
     if separated.ranks:
         searcher = Searcher(catalog, values, embed, context.types)
         context.ranks = rank_values(spark, separated.ranks, context.types, catalog, job, searcher, context.actions)
-        if separated.ranking is not None:
-            context.need(separated.ranking.var, separated.ranking.columns)
-            rank = RankLowering(context, separated.ranking, searcher)
+        for ranking in separated.rankings.values():
+            context.need(ranking.var, ranking.columns)
+        context.rankings = {
+            stage: RankLowering(context, ranking, searcher) for stage, ranking in separated.rankings.items()
+        }
     rows = MatchLowering(context).rows(separated.plan.pipeline, Bindings())
-    return ResultLowering(context, rank, page).table(rows)
+    return ResultLowering(context, separated.plan, page=page).table(rows)

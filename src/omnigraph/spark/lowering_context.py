@@ -22,6 +22,8 @@ from omnigraph.types import ListType, ObjectType
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from omnigraph.spark.rank_lowering import RankLowering
+
 
 class LoweringContext:
     """What the operators of one query share."""
@@ -49,6 +51,8 @@ class LoweringContext:
         self._numbers = count()
         self.ranks: Mapping[str, ScanValue] = {}
         """The property of a rank → the value that scans compute for it."""
+        self.rankings: Mapping[str, RankLowering] = {}
+        """The ranks that order rows, by the variable of their stage; an empty text for the part that returns."""
         self._needed = _needed_properties(plan, catalog)
         self._path_parts = {
             (part.var, part.part): part.type for part in walk_tree(plan) if isinstance(part, ir.PathPart)
@@ -101,6 +105,9 @@ def _needed_properties(plan: ir.QueryIR, catalog: Catalog) -> dict[str, list[str
                 note(op.filters)
             elif isinstance(op, ir.AntiJoin | ir.LeftJoin):
                 walk(op.inner)
+            elif isinstance(op, ir.Stage):
+                walk(op.query.pipeline)
+                note((op.query.group_exprs, tuple(key.expr for key in op.query.order_by)))
 
     walk(plan.pipeline)
     note((plan.group_exprs, tuple(key.expr for key in plan.order_by)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
+from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.query.plan import ir
 from omnigraph.spark.arrow_udfs import FrameColumn
 from omnigraph.spark.bindings import ID, NODES, Bindings, all_of
@@ -16,6 +17,7 @@ from omnigraph.spark.node_tables import entity_table, node_table
 from omnigraph.spark.path_columns import bind_paths
 from omnigraph.spark.path_search import PathSearch, node_struct
 from omnigraph.spark.rank_values import TextScore
+from omnigraph.spark.result_lowering import ResultLowering
 from omnigraph.spark.worker_steps import filtered
 from omnigraph.table_key import TableKey
 
@@ -50,6 +52,8 @@ class MatchLowering:
                     rows = self._anti_join(op, rows)
                 case ir.LeftJoin():
                     rows = self._left_join(op, rows)
+                case ir.Stage():
+                    rows = self._stage(op)
                 case ir.InnerJoin():
                     raise AssertionError("a logical plan has no inner join")
                 case _:
@@ -60,6 +64,11 @@ class MatchLowering:
         frame, columns = node_table(self._context, op.type_name, op.var, op.filters, self._context.needed(op.var))
         joined = frame if rows.frame is None else rows.frame.crossJoin(frame)
         return Bindings(joined, {**rows.columns, **columns})
+
+    def _stage(self, op: ir.Stage) -> Bindings:
+        """Return the rows of a stage: its query runs as a part of the same job."""
+        query = apply_limit(op.query, self._context.params)
+        return ResultLowering(self._context, query, op.var).stage(op, self.rows(query.pipeline, Bindings()))
 
     # -- hops ------------------------------------------------------------------------------------
 

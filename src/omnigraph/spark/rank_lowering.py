@@ -40,10 +40,13 @@ class RankLowering:
         """The ranked variable."""
         return self._ranking.var
 
-    def ranked(self, rows: Bindings) -> tuple[Bindings, list[Any]]:
-        """Return the rows that have a rank, with its columns, and the sort keys of the rank."""
+    def ranked(self, rows: Bindings, limit: int | None) -> tuple[Bindings, list[Any]]:
+        """Return the rows that have a rank, with its columns, and the sort keys of the rank.
+
+        A fusion considers `limit` nearest entities, or all.
+        """
         if isinstance(self._ranking.rank, ir.Rrf):
-            return self._fused(rows, self._ranking.rank)
+            return self._fused(rows, self._ranking.rank, limit)
         assert rows.frame is not None
         rank, value = self._ranking.rank, self._f.col(self._values(rows)[0])
         frame = rows.frame.filter(_is_ranked(rank, value))
@@ -73,7 +76,7 @@ class RankLowering:
             columns[ir.RANKED, name] = column
         return Bindings(frame, columns)
 
-    def _fused(self, rows: Bindings, rank: ir.Rrf) -> tuple[Bindings, list[Any]]:
+    def _fused(self, rows: Bindings, rank: ir.Rrf, limit: int | None) -> tuple[Bindings, list[Any]]:
         """Fuse several rankings of the distinct entities, then join the rows with their scores."""
         assert rows.frame is not None
         f, context = self._f, self._context
@@ -86,7 +89,8 @@ class RankLowering:
         entities = rows.frame.filter(f.col(identity[0]).isNotNull()).select(*chosen).distinct()
         positions = [context.new_name() for _ in rank.arms]
         for arm, value, position in zip(rank.arms, values, positions, strict=True):
-            entities = self._numbered(entities, arm, names[value], [names[name] for name in identity], position)
+            most = limit if isinstance(arm, ir.Nearest) else None
+            entities = self._numbered(entities, arm, names[value], [names[name] for name in identity], position, most)
         entities = entities.filter(reduce(lambda a, b: a | b, (f.col(name).isNotNull() for name in positions)))
         weights = self._searcher.weights(rank)
         shares = [
@@ -107,15 +111,20 @@ class RankLowering:
         return self._with_rank_columns(rows, frame, {SCORE: f.col(score), WHY: f.col(why)}), order
 
     def _numbered(
-        self, entities: DataFrame, arm: ir.Nearest | ir.Bm25, value: str, identity: list[str], position: str
+        self,
+        entities: DataFrame,
+        arm: ir.Nearest | ir.Bm25,
+        value: str,
+        identity: list[str],
+        position: str,
+        limit: int | None,
     ) -> DataFrame:
-        """Add the position of each entity in a ranking; null for those that are not in it."""
+        """Add the position of each entity in a ranking; null for those that are not among the first `limit` of it."""
         f = self._f
         held = _is_ranked(arm, f.col(value))
         order = [f.when(held, f.lit(0)).otherwise(f.lit(1)), _key(arm, f.col(value)), *identity]
         number = f.row_number().over(self._window().orderBy(*order)).cast("bigint")
-        limit = self._context.plan.limit
-        if isinstance(arm, ir.Nearest) and limit is not None:
+        if limit is not None:
             return entities.withColumn(position, number).withColumn(
                 position, f.when(held & (f.col(position) <= limit), f.col(position))
             )

@@ -91,7 +91,8 @@ class RankedPlan:
     """A plan whose distances and scores are properties of their variables."""
 
     plan: ir.QueryIR
-    ranking: Ranking | None = None
+    rankings: Mapping[str, Ranking]
+    """The ranks that order rows, by the variable of their stage; an empty text for the part that returns."""
     ranks: tuple[ir.Nearest | ir.Bm25, ...] = ()
 
 
@@ -103,6 +104,7 @@ def rank_column(number: int) -> str:
 def separate_ranks(plan: ir.QueryIR) -> RankedPlan:
     """Replace distances and scores by properties; the order by a rank is separated from the other sort keys."""
     ranks: list[ir.Nearest | ir.Bm25] = []
+    rankings: dict[str, Ranking] = {}
 
     def column(rank: ir.Nearest | ir.Bm25) -> str:
         if rank not in ranks:
@@ -117,15 +119,19 @@ def separate_ranks(plan: ir.QueryIR) -> RankedPlan:
                 return ir.Prop(ir.RANKED, SCORE, ir.F64)
             case ir.Why():
                 return ir.Prop(ir.RANKED, WHY, cast(Any, ir.WHY))
+            case ir.Stage():
+                return dataclasses.replace(node, query=separated(node.query, node.var))
         return _with_parts(node, replaced)
 
-    ranking = None
-    first = plan.order_by[0].expr if plan.order_by else None
-    if isinstance(first, ir.Nearest | ir.Bm25 | ir.Rrf):
-        arms = first.arms if isinstance(first, ir.Rrf) else (first,)
-        ranking = Ranking(first, tuple(map(column, arms)))
-        plan = dataclasses.replace(plan, order_by=plan.order_by[1:])
-    return RankedPlan(replaced(plan), ranking, tuple(ranks))
+    def separated(query: ir.QueryIR, stage: str) -> ir.QueryIR:
+        first = query.order_by[0].expr if query.order_by else None
+        if isinstance(first, ir.Nearest | ir.Bm25 | ir.Rrf):
+            arms = first.arms if isinstance(first, ir.Rrf) else (first,)
+            rankings[stage] = Ranking(first, tuple(map(column, arms)))
+            query = dataclasses.replace(query, order_by=query.order_by[1:])
+        return cast(ir.QueryIR, _with_parts(query, replaced))
+
+    return RankedPlan(separated(plan, ""), rankings, tuple(ranks))
 
 
 def _with_parts(node: Any, change: Callable[[Any], Any]) -> Any:

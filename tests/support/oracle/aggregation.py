@@ -52,6 +52,16 @@ class Aggregation(Ordering):
         self, rows: list[Row], exprs: list[ast.Expr], read: ast.Read
     ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
         """The groups in order, the tolerance of their values, and whether the order is determined."""
+        lines, doubt, sure = self.groups(rows, exprs, read)
+        shown = [tuple(map(self.presented, exprs, line)) for _, line in lines]
+        return shown, doubt, bool(read.order) and sure
+
+    def groups(
+        self, rows: list[Row], exprs: list[ast.Expr], read: ast.Read
+    ) -> tuple[list[tuple[list[Row], tuple[Any, ...]]], dict[int, float], bool]:
+        """The groups in order, each with its rows and values, the tolerance of the values, and whether the order is
+        sure.
+        """
         keys = [key for expr in exprs for key in keys_of(expr, self.depends)]
         groups: dict[Any, list[Row]] = {} if keys else {(): []}
         for row in rows:
@@ -71,8 +81,7 @@ class Aggregation(Ordering):
             lines.sort(key=lambda line: sort_key(self.of_group(item.expr, line[0])), reverse=reverse)
         doubt = {at: self.doubt(expr, every) for at, expr in enumerate(exprs)}
         sure = not any(self.doubt(item.expr, every) for item in read.order)
-        shown = [tuple(map(self.presented, exprs, line)) for _, line in lines]
-        return shown, doubt, bool(read.order) and sure
+        return lines, doubt, sure
 
     def depends(self, expr: ast.Expr) -> bool:
         """True if an expression depends on the row."""
@@ -98,7 +107,10 @@ class Aggregation(Ordering):
         ]
         if call.distinct:
             values = list({hashable(value): value for value in values}.values())
-        anything = {name: Entity(kind, min(types, default=""), "") for name, (kind, types) in self.block.types.items()}
+        anything = {
+            name: Known(None, min(types)) if kind == "value" else Entity(kind, min(types, default=""), "")
+            for name, (kind, types) in self.block.types.items()
+        }
         some = members[0] if members else anything
         scalar = {"count": "I64", "avg": "F64", "median": "F64"}.get(call.function) or self.scalar(inner, some)
         if call.function == "sum":

@@ -81,6 +81,8 @@ class Expressions(Planning):
         if isinstance(expr, ast.CallExpr) and expr.function in ("head", "last", "item", "slice", "concat", "coalesce"):
             known = expr.arguments if expr.function in ("concat", "coalesce") else expr.arguments[:1]
             return all(self.is_f32(value, row) for value in known)
+        if isinstance(expr, ast.VarExpr) and isinstance(row.get(expr.name), Known) and expr.name not in self.params:
+            return self.scalar(expr, row) == "F32"
         if not isinstance(expr, ast.PropertyExpr):
             return False
         entity = row[expr.var.text] or self.missing[expr.var.text]
@@ -110,7 +112,8 @@ class Expressions(Planning):
             case ast.CallExpr(function="why"):
                 return self.reasons[node_key(row[self.ranked])]
             case ast.VarExpr(name=name):
-                return self.params[name] if name in self.params else row[name]
+                found = self.params[name] if name in self.params else row[name]
+                return found.value if isinstance(found, Known) else found
             case ast.PropertyExpr(var=var, property=prop):
                 entity = row[var.text]
                 return None if entity is None else self.world.props(entity).get(prop.text)
@@ -213,7 +216,8 @@ class Expressions(Planning):
                 of = types.get(entity.type)  # an interface without implementations has no rows
                 return of.properties[prop.text].type.scalar if of is not None else "I64"
             case ast.VarExpr(name=name):
-                return self.declared.get(name, "I64")
+                carried = row.get(name) if name not in self.declared else None
+                return carried.scalar if isinstance(carried, Known) else self.declared.get(name, "I64")
             case ast.LiteralExpr(kind="date") | ast.CallExpr(function="date"):
                 return "Date"
             case ast.LiteralExpr(kind="datetime") | ast.CallExpr(function="now"):

@@ -93,6 +93,8 @@ class Matching(Expressions):
                     yield {**row, name: Entity("node", type_, id)}
 
     def fits(self, binding: ast.BindingClause, row: Row) -> bool:
+        if row[binding.var.text] is None:
+            return False
         for match in binding.matches:
             of = ast.PropertyExpr(binding.var, match.property)
             prop = self.catalog.nodes[row[binding.var.text].type].properties[match.property.text]

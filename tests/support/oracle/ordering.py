@@ -56,7 +56,8 @@ class Ordering(Matching):
         if not keys:
             return rows
         first = keys[0][0]
-        names = sorted(name for name in self.block.types if not name.startswith("_ "))
+        values = [name for name, (kind, _) in self.block.types.items() if kind == "value"]
+        names = sorted(name for name in self.block.types if not name.startswith("_ ") and name not in values)
         names.sort(key=lambda name: self.block.types[name][0] == "path")
         ranked: str | None = None
         place: dict[Key, Any] = {}
@@ -69,6 +70,7 @@ class Ordering(Matching):
             names = [ranked, *edges, *(name for name in names if name not in edges)]
             names.sort(key=lambda name: self.block.types[name][0] == "path")
             keys = keys[1:]
+        rows.sort(key=lambda row: [sort_key(row[name].value) for name in values])
         rows.sort(key=lambda row: [sort_key(row[name]) for name in names])
         for expr, descending in reversed(keys):
             rows.sort(key=lambda row: sort_key(self.value(expr, row)), reverse=descending)

@@ -43,7 +43,8 @@ class Matching(Conditions):
         for _ in range(random.choice((0, 0, 0, 1, 2)) if depth == 0 else random.choice((0, 0, 1)) if depth < 3 else 0):
             inner = dict(scope)
             body = " ".join(self.block(inner, random.randint(0, 2), depth + 1))
-            steps.insert(random.randint(max(len(steps) - 1, 1), len(steps)), f"not {{ {body} }}")
+            last = len(steps)
+            steps.insert(random.randint(min(max(last - 1, 1), last), last), f"not {{ {body} }}")
         if depth < 2 and scope and random.random() < 0.2:
             steps += self.optional(scope, depth)
         return [step for step in steps if step]

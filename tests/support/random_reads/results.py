@@ -114,6 +114,8 @@ class Results(Matching):
     def items(self, scope: Scope) -> list[str]:
         random = self.random
         items = []
+        if self.carried and random.random() < 0.6:
+            items.append("$" + random.choice(list(self.carried)))
         of_paths = reads_paths.items(scope)
         if of_paths and random.random() < 0.7:
             items.append(random.choice(of_paths))
@@ -158,6 +160,7 @@ class Results(Matching):
         ]
         known = [*props, *aliases, *aliases, *([entity_value(self, scope)] if scope else [])]
         known += reads_paths.numbers(scope)
+        known += [f"${name}" for name in self.carried]
         if props and random.random() < 0.2:
             known.append(f"({self.number(scope, None)} + 0)")
         known += [reads_functions.plain(self, scope)] if random_function(random) else []
@@ -166,9 +169,10 @@ class Results(Matching):
 
     def grouped(self, scope: Scope) -> str:
         random = self.random
-        keys = [random.choice(self.properties(scope)) for _ in range(random.choice((0, 1, 1, 2)))]
-        keys = [key for key in keys if key] if self.properties(scope) else []
+        props = self.properties(scope)
+        keys = [random.choice(props) for _ in range(random.choice((0, 1, 1, 2))) if props]
         keys += [entity_value(self, scope)] if scope and random.random() < 0.15 else []
+        keys += [f"${name}" for name in self.carried if random.random() < 0.3]
         if random_function(random):
             keys.append(reads_functions.plain(self, scope))
         if random.random() < 0.3:
@@ -227,6 +231,7 @@ class Results(Matching):
             return f"collect({distinct}{random.choice(plain or ['1'])})"
         numbers = [of for scalar in NUMBERS for of in self.properties(scope, scalar)]
         numbers += reads_paths.numbers(scope)
+        numbers += [f"${name}" for name, scalar in self.carried.items() if scalar]
         if random_function(random):
             numbers.append(reads_functions.numeric(self, scope))
         if function in ("min", "max"):

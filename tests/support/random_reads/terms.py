@@ -40,6 +40,10 @@ class Terms:
         self.declared: dict[str, str] = {}
         self.params: dict[str, Any] = {}
         self.free = random.sample(_NAMES, len(_NAMES))
+        self.carried: dict[str, str] = {}
+        """The values of the stage before: name → scalar type."""
+        self.named = 0
+        """The number of values that stages have named."""
 
     def nodes(self, scope: Scope) -> list[str]:
         return [name for name, type_ in scope.items() if isinstance(type_, NodeType)]

@@ -13,7 +13,7 @@ from omnigraph.query.functions import AGGREGATE, RANK, TEXT
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import SCALARS
 
-CLAUSES = ("match", "return", "having", "order", "skip", "limit", "query", "insert", "update", "delete")
+CLAUSES = ("match", "with", "return", "having", "order", "skip", "limit", "query", "insert", "update", "delete")
 STATEMENTS = ("insert", "update", "delete")
 
 
@@ -85,7 +85,7 @@ def _proposals(tokens: Sequence[Token], catalog: Catalog) -> Iterable[str]:
     variables = {token.text for token in tokens if token.kind == VAR}
     if block == "match":
         return [*variables, "not", "optional", "or", "in", *TEXT, "date", "datetime", "now", *_edges(None, catalog)]
-    if block in ("return", "having"):
+    if block in ("with", "return", "having"):
         return [*variables, *AGGREGATE, *RANK, "as"]
     if block == "order":
         return [*variables, *RANK, "asc", "desc"]

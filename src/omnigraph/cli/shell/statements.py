@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from omnigraph.lang.tokens import BAD, END, PUNCT, Token, lex
 from omnigraph.query.syntax.parse_writes import BARE
 
-_CLAUSES = ("return", "order", "limit", "skip", "having")
+_CLAUSES = ("with", "return", "order", "limit", "skip", "having")
 _STARTS = ("query", *BARE)
 _WITHIN = {"query": BARE, "atomic": tuple(word for word in BARE if word not in ("match", "atomic"))}
 """First word of a text → the words that start a line inside its braces."""
@@ -58,6 +59,8 @@ def _ends(text: str, line: str) -> bool:
         return True
     if (is_complete(text.removesuffix("\n")) or is_word(text)) and not _continues(line):
         return True
+    if _first(line) == "match" and _is_in_stages(lex(text).tokens):
+        return False
     return _starts_statement(line, _first(text))
 
 
@@ -91,12 +94,28 @@ def _step(token: Token) -> int:
 
 
 def _awaits_return(tokens: Sequence[Token]) -> bool:
-    """True if a bare `match` ends with its block, or with the word `return`."""
+    """True if a bare `match` ends with its block, with a stage, or with the word `return`."""
     if tokens[0].text != "match":
         return False
+    if _is_in_stages(tokens):
+        return True
     depth = 0
     for index, token in enumerate(tokens):
         depth += _step(token)
         if depth == 0 and token.text == "}":
             return [later.text for later in tokens[index + 1 :]] in ([], ["return"])
     return depth == 0
+
+
+def _is_in_stages(tokens: Sequence[Token]) -> bool:
+    """True if a bare `match` has a stage, `with { … }`, and no `return` block yet."""
+    if tokens[0].text != "match":
+        return False
+    depth = 0
+    outer: list[str] = []
+    for token in tokens:
+        if depth == 0:
+            outer.append(token.text)
+        depth += _step(token)
+    parts = [word for word, after in pairwise(outer) if after in ("{", "distinct")]
+    return depth == 0 and "with" in parts and "return" not in parts

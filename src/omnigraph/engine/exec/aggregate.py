@@ -29,6 +29,13 @@ _FLOAT = ir.F64.with_nullable(True)
 
 def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> pa.Table:
     """Return the result of an aggregate query, ordered and limited; keys are fetched for the remaining groups only."""
+    groups = grouped_rows(plan, bindings, evaluator)
+    columns = [narrow_chunks(column) for column in groups.columns(plan)]
+    return pa.Table.from_arrays(columns, names=[column.name for column in plan.columns])
+
+
+def grouped_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:
+    """Return the groups of an aggregate query, ordered and limited."""
     groups = _group_rows(plan, bindings, evaluator)
     if plan.having:
         groups.keep(groups.satisfying(plan.having))
@@ -37,8 +44,7 @@ def aggregate(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) ->
     order = _order(plan, groups)
     if order is not None:
         groups.keep(order)
-    columns = [narrow_chunks(column) for column in groups.columns(plan)]
-    return pa.Table.from_arrays(columns, names=[column.name for column in plan.columns])
+    return groups
 
 
 def _group_rows(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator) -> Groups:

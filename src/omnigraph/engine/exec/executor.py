@@ -19,6 +19,7 @@ from omnigraph.engine.exec.context import ExecutionContext, Profile
 from omnigraph.engine.exec.order_by import OrderedRows
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.exec.stages import StageRunner
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.optimizer.replan import QueryReplanner
 from omnigraph.engine.plan.limit_offset import Page, apply_limit
@@ -51,7 +52,9 @@ class Execution:
         values = {**params, ir.NOW: now_ms}
         self._searcher = Searcher(catalog, values, embed, types)
         self._evaluator = Evaluator(catalog, values, self._searcher, types, bytes_max=context.bytes_max)
-        self._match = MatchPipeline(context, self._evaluator, QueryReplanner(prepared, context, params))
+        replanner = QueryReplanner(prepared, context, params)
+        stages = StageRunner(context, self._evaluator, self._searcher, replanner, params)
+        self._match = MatchPipeline(context, self._evaluator, replanner, stages.run)
 
     @property
     def profile(self) -> Profile:

@@ -71,12 +71,14 @@ class Groups:
 
     # -- values ----------------------------------------------------------------------------------
 
-    def columns(self, plan: ir.QueryIR) -> list[pa.Array]:
-        """Return the result columns."""
+    def columns(self, plan: ir.QueryIR, wanted: Sequence[int] | None = None) -> list[pa.Array]:
+        """Return the result columns, or some of them."""
+        indexes = range(len(plan.columns)) if wanted is None else wanted
         if not plan.grouped:
-            return [self._column(index, None) for index in range(len(self._exprs))]
-        bindings = self._on([column.expr for column in plan.columns], None)
-        return [self._evaluator.value(column.expr, bindings) for column in plan.columns]
+            return [self._column(index, None) for index in indexes]
+        exprs = [plan.columns[index].expr for index in indexes]
+        bindings = self._on(exprs, None)
+        return [self._evaluator.value(expr, bindings) for expr in exprs]
 
     def codes(self, key: int | ir.Expr, rows: Numbers | None) -> np.ndarray[Any, Any]:
         """Return sort codes of a key, an aggregate or an expression over them, for all groups or for some."""

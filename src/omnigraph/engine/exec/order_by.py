@@ -30,6 +30,7 @@ from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.search.rank_explain import explain_ranks
 from omnigraph.engine.search.searcher import Searcher
 from omnigraph.query.plan import ir
+from omnigraph.types import PropertyType
 
 Keys = list[np.ndarray[Any, Any]]
 
@@ -45,8 +46,12 @@ class OrderedRows:
         searcher: Searcher,
         match: MatchPipeline,
         expected: ExpectedRows | None,
+        *,
+        stage: str = "",
     ) -> None:
         self._plan = plan
+        self._stage = stage
+        """The variable of the stage whose rows are ordered; it marks the steps of the profile."""
         self._context = context
         self._evaluator = evaluator
         self._searcher = searcher
@@ -61,7 +66,7 @@ class OrderedRows:
         bindings, keys = self._ranked(rank)
         started = time.perf_counter()
         order = self._order(bindings, keys, _variable(rank))
-        self._context.profile.note("order", len(order), started)
+        self._context.profile.note(f"order{self._stage}", len(order), started)
         shown = {type(part) for column in self._plan.columns for part in ir.walk(column.expr)}
         rank_columns: dict[str, pa.Array] = {}
         if ir.Rrf in shown:
@@ -180,7 +185,7 @@ class OrderedRows:
         else:
             rows, scores = self._searcher.relevant(rank, bound, limit)
             keys = [-scores]
-        self._context.profile.note("rank", len(rows), started)
+        self._context.profile.note(f"rank{self._stage}", len(rows), started)
         return bindings.take(rows), keys
 
     # -- sorting ---------------------------------------------------------------------------------
@@ -191,7 +196,7 @@ class OrderedRows:
             return bindings if limit is None or limit >= bindings.count else bindings.take(np.arange(limit))
         started = time.perf_counter()
         order = self._order(bindings, keys, ranked)
-        self._context.profile.note("order", len(order), started)
+        self._context.profile.note(f"order{self._stage}", len(order), started)
         return bindings.take(order)
 
     def _order(self, bindings: BindingTable, keys: Keys, ranked: str | None) -> Numbers:
@@ -213,8 +218,22 @@ def row_order(
         edges = set(_edges(plan.pipeline))
         names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
     keys += [id_ranks_of(bindings.bound[name]) for name in names]
+    keys += [evaluator.codes(value, bindings) for value in carried_values(plan)]
     order = interruptible(lambda: np.lexsort(tuple(reversed(keys))), bindings.count)
     return order if plan.limit is None else order[: plan.limit]
+
+
+def carried_values(plan: ir.QueryIR) -> list[ir.Prop]:
+    """Return the values of the stage that a plan starts from; they break ties of rows with equal nodes."""
+    stage = plan.pipeline[0] if plan.pipeline else None
+    if not isinstance(stage, ir.Stage):
+        return []
+    columns = [stage.query.columns[number] for number in stage.values]
+    return [
+        ir.carried_value(stage.var, column.name, column.type)
+        for column in columns
+        if isinstance(column.type, PropertyType) and not column.type.is_list
+    ]
 
 
 def ordered_variable(plan: ir.QueryIR) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import assert_never, cast
@@ -40,11 +40,22 @@ from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
 
+RunStage = Callable[[ir.Stage, ExpectedRows | None], BindingTable]
+"""Returns the rows of a stage."""
+
 
 class MatchPipeline:
     """Runs the match of one execution."""
 
-    def __init__(self, context: ExecutionContext, evaluator: Evaluator, replanner: Replanner | None = None) -> None:
+    def __init__(
+        self,
+        context: ExecutionContext,
+        evaluator: Evaluator,
+        replanner: Replanner | None = None,
+        stages: RunStage | None = None,
+    ) -> None:
+        self._stages = stages
+        """Runs the stage that a pipeline starts from."""
         self._context = context
         self._evaluator = evaluator
         self._replanner = replanner
@@ -210,6 +221,9 @@ class MatchPipeline:
                 return self._left_join(op, bindings, inner)
             case ir.InnerJoin():
                 return self._inner_join(op, bindings, plan.live[position] if plan.live is not None else None, inner)
+            case ir.Stage():
+                assert self._stages is not None, "only a query has stages"
+                return self._stages(op, inner)
             case _:
                 assert_never(op)
 
@@ -547,7 +561,7 @@ def _read_by(op: ir.Op) -> Iterator[str]:
             yield from ir.variables_of(op.condition)
         case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
             yield from op.outer_vars
-        case ir.NodeScan():
+        case ir.NodeScan() | ir.Stage():
             pass
         case _:
             assert_never(op)

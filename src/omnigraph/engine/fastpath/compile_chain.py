@@ -138,6 +138,8 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Expr]:
                 yield from op.filters
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
+            case ir.Stage():
+                pass  # a chain starts at a key
             case _:
                 assert_never(op)
 

@@ -47,7 +47,7 @@ def unique_variable(pipeline: ir.Pipeline, catalog: Catalog) -> str | None:
                 unique, single = None, False
             case ir.Expand() | ir.Filter() | ir.AntiJoin():
                 pass
-            case ir.LeftJoin() | ir.InnerJoin() | ir.FindPaths() | ir.PathSteps():
+            case ir.LeftJoin() | ir.InnerJoin() | ir.FindPaths() | ir.PathSteps() | ir.Stage():
                 unique, single = None, False
     return unique
 

@@ -20,6 +20,7 @@ from omnigraph.engine.optimizer.pattern import Pattern, Vertex, ordered, pattern
 from omnigraph.engine.optimizer.search import Order, OrderSearch, Step
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.optimizer.share_blocks import share_blocks
+from omnigraph.engine.plan.cardinality import CardinalityEstimates
 from omnigraph.engine.plan.expected_rows import ExpectedOperator, ExpectedRows
 from omnigraph.engine.plan.liveness import ignores_duplicates, required_variables
 from omnigraph.engine.plan.order_choice import OrderChoice
@@ -63,6 +64,8 @@ def optimize(
     """
     if is_single_scan(plan):
         return PhysicalPlan(fold_distinct(plan, statistics.catalog), None)
+    if isinstance(plan.pipeline[0], ir.Stage):
+        return _after_stage(plan, plan.pipeline[0], statistics, values)
     known = plain_values(values or {})
     optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
@@ -77,6 +80,30 @@ def optimize(
     )
     folded = fold_distinct(replace(plan, pipeline=share_blocks(found.pipeline)), statistics.catalog)
     return PhysicalPlan(folded, found.choice, found.expected)
+
+
+def _after_stage(
+    plan: ir.QueryIR, stage: ir.Stage, statistics: GraphStatistics, values: Mapping[str, Any] | None
+) -> PhysicalPlan:
+    """Return the cheapest plan of a part of a read and of the stage that it starts from.
+
+    The variables of the stage are bound before the part; the estimated rows of the stage are its rows. A stage is not
+    planned again, so no rows are expected before it.
+    """
+    known = plain_values(values or {})
+    inner = optimize(stage.query, statistics, values)
+    chosen = replace(stage, query=inner.plan)
+    rows = CardinalityEstimates(replace(plan, pipeline=(stage,)), statistics, known).after(stage)
+    first = ExpectedOperator(stage, rows, math.inf, inner.expected)
+    rest = plan.pipeline[1:]
+    if not rest:
+        return PhysicalPlan(replace(plan, pipeline=(chosen,)), None, ExpectedRows(math.inf, (first,)))
+    optimizer = _Optimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), known)
+    live = required_variables(plan.group_exprs) if plan.is_aggregate else None
+    found = optimizer.pipeline(rest, live, rows, frozenset(stage.variables), distinct=ignores_duplicates(plan))
+    pipeline = (chosen, *share_blocks(found.pipeline))
+    expected = None if found.expected is None else ExpectedRows(math.inf, (first, *found.expected.operators))
+    return PhysicalPlan(replace(plan, pipeline=pipeline), None, expected)
 
 
 class RestOptimizer:

@@ -66,5 +66,7 @@ def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Condition]:
                 yield op.condition
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
+            case ir.Stage():
+                yield from _conditions(op.query.pipeline)
             case ir.FindPaths() | ir.PathSteps():
                 pass

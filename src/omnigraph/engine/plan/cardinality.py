@@ -58,10 +58,25 @@ class CardinalityEstimates:
                 case ir.InnerJoin():
                     matches = self._run(op.inner, 1.0)
                     rows *= matches / math.prod(self._size(var) for var in op.outer_vars)
+                case ir.Stage():
+                    rows *= self._stage(op)
                 case _:
                     assert_never(op)
             self._after[id(op)] = rows
         return rows
+
+    def _stage(self, op: ir.Stage) -> float:
+        """Return the estimated rows of a stage; groups of nodes are not more than there are nodes."""
+        query = op.query
+        rows = self._run(query.pipeline, 1.0)
+        if query.is_aggregate:
+            keys = [expr for expr in query.group_exprs if not isinstance(expr, ir.Aggregate)]
+            if all(isinstance(key, ir.Entity) for key in keys):
+                rows = min(rows, math.prod(self._size(key.var) for key in keys if isinstance(key, ir.Entity)))
+            else:
+                rows = rows**0.5
+        rows *= self._selectivity.share(query.having)
+        return rows if query.limit is None else min(rows, float(query.limit))
 
     def _unmatched(self, op: ir.AntiJoin, rows: float) -> float:
         """Return the share of rows without a match, if matches are spread at random."""

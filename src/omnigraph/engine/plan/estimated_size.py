@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from omnigraph.engine.plan.expected_rows import ExpectedOperator, ExpectedRows
+from omnigraph.engine.plan.liveness import live_after, required_variables
 from omnigraph.engine.plan.variable_types import bound_by
 from omnigraph.query.plan import ir
 
@@ -34,6 +35,10 @@ def _largest(pipeline: ir.Pipeline, expected: ExpectedRows, live: Sequence[froze
         if isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin) and one.inner is not None:
             inner = 0 if isinstance(op, ir.InnerJoin) or op.independent else before
             largest = max(largest, _largest(op.inner, one.inner, None, inner))
+        if isinstance(op, ir.Stage) and one.inner is not None:
+            query = op.query
+            used = live_after(query.pipeline, required_variables(query.group_exprs)) if query.is_aggregate else None
+            largest = max(largest, estimated_bytes(query, one.inner, used))
         columns = bound if live is None else len(live[position])
         if columns:
             largest = max(largest, _rows(op, one, crossed=before > 0) * (columns + _WORK_COLUMNS) * _NUMBER_BYTES)

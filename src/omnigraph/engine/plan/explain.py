@@ -250,6 +250,11 @@ def _executed(pipeline: ir.Pipeline, profile: Profile, steps: dict[object, list[
             if id(op) in steps:
                 steps[id(ran)] = steps[id(op)]
             op = ran
+        elif isinstance(op, ir.Stage):
+            stage = replace(op, query=replace(op.query, pipeline=_executed(op.query.pipeline, profile, steps)))
+            if id(op) in steps:
+                steps[id(stage)] = steps[id(op)]
+            op = stage
         done.append(op)
     return tuple(done)
 

@@ -48,7 +48,7 @@ def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[
                 needed |= set(ir.variables_of(op.condition))
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 needed |= set(op.outer_vars)
-            case ir.NodeScan():
+            case ir.NodeScan() | ir.Stage():
                 pass
             case _:
                 assert_never(op)

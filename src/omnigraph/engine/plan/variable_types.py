@@ -18,9 +18,11 @@ def edge_types(pipeline: ir.Pipeline) -> dict[str, str]:
 
 
 def bound_by(op: ir.Op) -> Iterator[str]:
-    """Yield the variables of a scan, a hop or a search of paths."""
+    """Yield the variables of a scan, a hop, a search of paths or a stage."""
     if isinstance(op, ir.NodeScan):
         yield op.var
+    elif isinstance(op, ir.Stage):
+        yield from op.variables
     elif isinstance(op, ir.FindPaths):
         yield from (op.var, *(step.dst_var for step in op.steps))
     elif isinstance(op, ir.Expand):
@@ -39,6 +41,8 @@ def _node_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield from ((var, op.type_name) for var in op.new_vars)
         elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             yield from _node_types(op.inner)
+        elif isinstance(op, ir.Stage):
+            yield from _node_types(op.query.pipeline)
 
 
 def _edge_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
@@ -47,6 +51,8 @@ def _edge_types(pipeline: ir.Pipeline) -> Iterator[tuple[str, str]]:
             yield op.edge_var, op.edge_type
         elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             yield from _edge_types(op.inner)
+        elif isinstance(op, ir.Stage):
+            yield from _edge_types(op.query.pipeline)
 
 
 def followed_edges(pipeline: ir.Pipeline) -> set[str]:
@@ -57,4 +63,6 @@ def followed_edges(pipeline: ir.Pipeline) -> set[str]:
             found.update(op.edge_types)
         elif isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
             found |= followed_edges(op.inner)
+        elif isinstance(op, ir.Stage):
+            found |= followed_edges(op.query.pipeline)
     return found

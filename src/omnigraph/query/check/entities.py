@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import Silenced, type_fault
-from omnigraph.query.check.scopes import Scope
+from omnigraph.query.check.scopes import Scope, not_an_entity
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import NodeType, UnionType
@@ -31,6 +31,8 @@ def check_entity_function(checker: ExpressionChecker, expr: ast.CallExpr, scope:
         message = f"'{expr.function}' takes a variable of a node or an edge, not {checker.text(inner)}"
         raise type_fault("T26", message, inner.span, f"write {expr.function}($x)")
     variable = scope.get(Name(inner.name, inner.span))
+    if variable.kind == "value":
+        raise not_an_entity(inner.name, inner.span, f"'{expr.function}' takes a variable of a node or an edge")
     if variable.kind == "path":
         hint = f"'nodes(${inner.name})' and 'edges(${inner.name})' list its nodes and edges"
         raise type_fault("T36", f"'${inner.name}' is a path, which has no {expr.function}", inner.span, hint)

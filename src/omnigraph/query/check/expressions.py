@@ -35,7 +35,7 @@ from omnigraph.query.check.operators import (
     refuse_null,
 )
 from omnigraph.query.check.paths import check_path_function, no_value, path_value, path_variable
-from omnigraph.query.check.scopes import Scope, Variable, dollar_hint, pass_value
+from omnigraph.query.check.scopes import Scope, Variable, dollar_hint, not_an_entity, pass_value
 from omnigraph.query.check.search import check_bm25, check_nearest, check_rrf, check_text_match
 from omnigraph.query.check.unions import not_shared
 from omnigraph.query.functions import AGGREGATE, ENTITY, PATH, TEXT, VALUE
@@ -189,6 +189,8 @@ class ExpressionChecker:
         if scope.find(expr.var.text) is None:
             raise self.unbound(expr, scope)
         variable = scope.get(expr.var)
+        if variable.kind == "value":
+            raise not_an_entity(expr.var.text, expr.span, f"a value has no properties: write '${expr.var}'")
         if variable.kind == "path":
             ask = f"use length(${expr.var}), nodes(${expr.var}) or edges(${expr.var})"
             raise type_fault("T36", f"'${expr.var}' is a path, which has no properties", expr.span, ask)
@@ -247,6 +249,8 @@ class ExpressionChecker:
                 expr.span,
                 f"read one of its properties, or id(${expr.name})",
             )
+        if variable.value is not None:
+            return variable.value
         if variable.kind == "path":
             return path_value(variable)
         if variable.type_name is None:

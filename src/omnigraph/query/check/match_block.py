@@ -29,7 +29,7 @@ from omnigraph.query.check.resolved import (
     ResolvedPath,
     ResolvedStep,
 )
-from omnigraph.query.check.scopes import BlockVariables, Scope, Variable
+from omnigraph.query.check.scopes import BlockVariables, Scope, Variable, not_an_entity
 from omnigraph.query.check.unions import Route, any_edge, bound_type
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
@@ -183,12 +183,17 @@ class MatchChecker:
             raise type_fault("T23", f"the edge variable '${name}' cannot be bound to a node", clause.span)
         elif known.kind == "path":
             raise type_fault("T36", f"'${name}' is a path and cannot be bound to a node", clause.span)
+        elif known.kind == "value":
+            raise not_an_entity(name, clause.span, "choose another name for the node")
         elif known.type_name is not None and known.type_name != type_name:
             raise type_fault(
                 None, f"'${name}' is bound to {known.type_name} already and cannot be a {type_name}", clause.span
             )
         else:
             block.touch(known)
+            if known.kept and known.optional:
+                # A binding matches a node; the earlier stage may carry none on.
+                block.conditions.append(ir.Not(ir.IsNull(ir.Prop(known.ir_name, "id", ir.NULL))))
 
     def pattern(self, block: _Block, clause: ast.BindingClause) -> None:
         """Check the `{ p: value }` part of a binding."""
@@ -448,6 +453,8 @@ class MatchChecker:
             raise type_fault("T23", f"the edge variable '${end}' cannot be an end of a hop", end.span)
         if variable.kind == "path":
             raise type_fault("T36", f"'${end}' is a path and cannot be an end of a hop", end.span)
+        if variable.kind == "value":
+            raise not_an_entity(end.text, end.span, "an end of a hop is a node")
         if variable.type_name is None:
             raise Silenced
         return variable.type_name

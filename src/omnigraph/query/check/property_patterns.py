@@ -34,7 +34,10 @@ def check_match(
     prop = ir.Prop(variable.ir_name, property_.name, property_.type)
     value = match.value
     if isinstance(value, ast.VarExpr) and value.name not in checker.params:
-        if known(value.name):
+        carried = known(value.name)
+        if carried is not None and carried.kind == "value":
+            hint = f"to compare with a carried value, write a clause: '${variable.name}.{name} = ${value.name}'"
+        elif carried is not None:
             hint = f"to compare two nodes, write a clause: '${variable.name}.{name} = ${value.name}.{name}'"
         else:
             hint = checker.undeclared(value.name, property_.type.item if property_.type.is_list else property_.type)

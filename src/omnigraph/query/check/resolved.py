@@ -100,3 +100,18 @@ class ResolvedRead:
     having: tuple[Condition, ...] = ()
     grouped: tuple[Expr, ...] = ()
     """Keys and aggregates, if a column is computed from them."""
+    stages: tuple[ResolvedStage, ...] = ()
+    """The parts before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedStage:
+    """A part that ends with `with`: the variables that it carries on, and the columns of its values.
+
+    The values are properties of the variable `var`.
+    """
+
+    read: ResolvedRead
+    kept: tuple[str, ...]
+    var: str
+    values: tuple[int, ...]

@@ -25,6 +25,7 @@ from omnigraph.query.syntax import ast
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import PropertyType
 
+_UNORDERED = ast.LiteralExpr | ast.ListExpr | ast.VarExpr | ast.WordExpr
 _KEYS = ir.Computed | ir.Compare | ir.Logic | ir.Not | ir.IsNull | ir.Object | ir.ListOf
 
 
@@ -210,7 +211,7 @@ class Results:
         descending = item.direction == "desc"
         if self.is_alias(item.expr):
             expr = self.sort_alias(item.expr)
-        elif isinstance(item.expr, ast.LiteralExpr | ast.ListExpr | ast.VarExpr | ast.WordExpr):
+        elif isinstance(item.expr, _UNORDERED) and not self.is_carried(item.expr):
             raise self.unsupported(item)
         else:
             expr = self.ordering(item, scope)
@@ -225,6 +226,13 @@ class Results:
         if expr.type.is_list or expr.type.scalar == "Vector":
             raise self.unsupported(item, f"{expr.type} has no order")
         return ir.SortKey(expr, descending)
+
+    def is_carried(self, expr: ast.Expr) -> bool:
+        """True if an expression is a value that an earlier stage carries on."""
+        if not isinstance(expr, ast.VarExpr) or expr.name in self.expressions.params:
+            return False
+        variable = self.scope.find(expr.name)
+        return variable is not None and variable.kind == "value"
 
     def ordering(self, item: ast.SortItem, scope: Scope) -> ir.Expr:
         """Return a sort key that is an expression; for groups, one over their returned values."""

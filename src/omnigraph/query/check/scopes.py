@@ -35,12 +35,16 @@ class Variable:
 
     name: str
     ir_name: str
-    kind: OneOf["node", "edge", "path"]
+    kind: OneOf["node", "edge", "path", "value"]
     type_name: str | None
     optional: bool = False
     """True if the variable comes from an `optional` block, so that it can be null."""
     path: PathType | None = None
     """The type of a path, once it is known."""
+    value: ir.Prop | None = None
+    """The value that a stage carries on under this name."""
+    kept: bool = False
+    """True if an earlier stage carries the node or edge on."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,8 @@ class BlockVariables:
     """The variables that were looked up, in order, under their names in the plan."""
     hidden: set[str] = field(default_factory=set)
     """The variables of `not` blocks, which are visible only inside them."""
+    dropped: frozenset[str] = frozenset()
+    """The variables that an earlier stage binds and does not carry on."""
 
 
 class Scope:
@@ -146,6 +152,8 @@ class Scope:
                 return f"'${name}' is introduced further down: move this below it"
             if name in scope.block.hidden:
                 return f"'${name}' is visible only inside its 'not' block"
+            if name in scope.block.dropped:
+                return f"'${name}' ends at 'with': carry it on, 'with {{ ${name}, … }}'"
             scope = scope.outer
         return dollar_hint(name, [*also, *self.names()])
 
@@ -153,7 +161,7 @@ class Scope:
         """True if no block has a variable of this name and no visible name is similar."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.own or name in scope.block.hidden:
+            if name in scope.own or name in scope.block.hidden or name in scope.block.dropped:
                 return False
             scope = scope.outer
         near = len(name) > 1 and closest(name, [*also, *self.names()]) is not None
@@ -161,6 +169,12 @@ class Scope:
 
 
 NO_SCOPE = Scope(BlockVariables())
+
+
+def not_an_entity(name: str, span: Span, instead: str) -> Fault:
+    """T42: a value that a stage carries on is used like a node, an edge or a path."""
+    message = f"'${name}' is a value, not a node, an edge or a path"
+    return type_fault("T42", message, span, instead)
 
 
 def pass_value(name: str) -> Hint:

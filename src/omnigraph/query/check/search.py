@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.query.check.errors import Silenced, type_fault
 from omnigraph.query.check.literals import fit_literal
-from omnigraph.query.check.scopes import Scope
+from omnigraph.query.check.scopes import Scope, not_an_entity
 from omnigraph.query.functions import RANK
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
@@ -65,6 +65,8 @@ def _text_field(checker: ExpressionChecker, expr: ast.CallExpr, scope: Scope, co
 
 def _node_field(checker: ExpressionChecker, expr: ast.CallExpr, field: ast.PropertyExpr, scope: Scope) -> ir.Prop:
     """Return the property that a search function reads; it must be a property of a node."""
+    if scope.get(field.var).kind == "value":
+        raise not_an_entity(field.var.text, field.span, f"'{expr.function}' searches a property of a node")
     if scope.get(field.var).optional:
         message = f"'{expr.function}' cannot search an optional node, and '${field.var}' comes from 'optional'"
         raise type_fault("T31", message, field.span, "search inside the block, or without 'optional'")

@@ -1,8 +1,8 @@
 """Type checker of queries: syntax tree in, checked query or all errors out.
 
-`check_query` checks the parameters, then the match block (`match_block`) and the result (`results`), or the statements
-of a mutation (`mutations`). The codes T1, T2, … name the violated rule. An error is reported once; constructs that
-depend on it are skipped.
+`check_query` checks the parameters, then each part of a read (`stages`): the match block (`match_block`) and the result
+(`results`), or the statements of a mutation (`mutations`). The codes T1, T2, … name the violated rule. An error is
+reported once; constructs that depend on it are skipped.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Source
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.check.expressions import ExpressionChecker, Report
-from omnigraph.query.check.match_block import MatchChecker
 from omnigraph.query.check.mutations import MutationChecker
 from omnigraph.query.check.resolved import ResolvedRead
 from omnigraph.query.check.results import Results
+from omnigraph.query.check.stages import check_read
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
@@ -41,9 +41,7 @@ def check_query(catalog: Catalog, query: ast.QueryDefinition, source: Source) ->
         columns = Results(expressions, mutation.named.scope(), ast.Read((), tuple(returned))).columns()
         checked = ir.MutationIR(query.name.text, declared, ops, tuple(columns))
     else:
-        read = query.body
-        block, scope = MatchChecker(catalog, expressions).check(read.clauses)
-        checked = Results(expressions, scope, read).check(query.name.text, declared, block)
+        checked = check_read(catalog, expressions, query.name.text, declared, query.body)
     reporter.raise_if_any()
     return checked
 

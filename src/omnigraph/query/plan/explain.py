@@ -36,30 +36,35 @@ def explain(plan: ir.AnyIR, note: LineNote | None = None) -> str:
 _Line = tuple[str, LineSubject]
 
 
-def _read(plan: ir.QueryIR) -> list[_Line]:
-    lines = _pipeline(plan.pipeline, 1)
+def _read(plan: ir.QueryIR, depth: int = 1, result: str = "return", stage: str = "") -> list[_Line]:
+    """Return the lines of a query; the subjects of the lines of a stage end with its variable."""
+
+    def line(word: str, rest: str) -> _Line:
+        return _line(depth, word, rest, word + stage)
+
+    lines = _pipeline(plan.pipeline, depth)
     groups = plan.group_exprs
     keys = [expr for expr in groups if not isinstance(expr, ir.Aggregate)]
     if plan.distinct and len(keys) == len(groups):
-        lines.append(_line(1, "distinct", "rows"))
+        lines.append(line("distinct", "rows"))
     elif plan.is_aggregate:
-        lines.append(_line(1, "group", "by " + ", ".join(map(_expr, keys)) if keys else "all rows"))
+        lines.append(line("group", "by " + ", ".join(map(_expr, keys)) if keys else "all rows"))
     for key in plan.order_by[:1]:
         if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf):
-            lines.append(_line(1, "rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
+            lines.append(line("rank", f"${_rank_var(key.expr)} by {_expr(key.expr)}, best first"))
     if plan.having:
         having = [_expr(_expanded(condition, groups), 2 if len(plan.having) > 1 else 0) for condition in plan.having]
-        lines.append(_line(1, "having", " and ".join(having)))
+        lines.append(line("having", " and ".join(having)))
     shown = [_column(column, groups) for column in plan.columns]
-    lines.append(_line(1, "return", ", ".join(shown)))
+    lines.append(line(result, ", ".join(shown)))
     ranks = (ir.Nearest, ir.Bm25, ir.Rrf)
     order = [_sort_key(key, plan, groups) for key in plan.order_by if not isinstance(key.expr, ranks)]
     if order:
-        lines.append(_line(1, "order", ", ".join(order)))
+        lines.append(line("order", ", ".join(order)))
     if plan.skip or plan.skip_param:
-        lines.append(_line(1, "skip", f"${plan.skip_param}" if plan.skip_param else str(plan.skip)))
+        lines.append(line("skip", f"${plan.skip_param}" if plan.skip_param else str(plan.skip)))
     if plan.limit is not None or plan.limit_param:
-        lines.append(_line(1, "limit", f"${plan.limit_param}" if plan.limit_param else str(plan.limit)))
+        lines.append(line("limit", f"${plan.limit_param}" if plan.limit_param else str(plan.limit)))
     return lines
 
 
@@ -91,9 +96,17 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
                 outer = ", ".join(f"${var}" for var in op.outer_vars)
                 lines.append(_line(depth, "join", f"matches, found once for all {outer}:", op))
                 lines += _pipeline(op.inner, depth + 1)
+            case ir.Stage():
+                lines.append(_line(depth, "stage", f"{', '.join(f'${name}' for name in _carried(op))}, from:", op))
+                lines += _read(op.query, depth + 1, "with", op.var)
             case _:
                 assert_never(op)
     return lines
+
+
+def _carried(stage: ir.Stage) -> list[str]:
+    """Return the names of the variables and values that a stage carries on."""
+    return [*stage.kept, *(name.removeprefix("$") for name in stage.value_names)]
 
 
 def _expand(op: ir.Expand) -> str:
@@ -272,6 +285,8 @@ def _reference(expr: _Reference) -> str:
 
 
 def _property(expr: ir.Prop) -> str:
+    if expr.var.startswith(ir.CARRIED):
+        return expr.name
     if expr.name.startswith(ir.PATH_PARTS):
         part, _, name = expr.name.removeprefix("#").split(":", 2)
         return f"{part}(${expr.var}, {name})"

@@ -29,6 +29,7 @@ from omnigraph.query.plan.ir import (
     PathSteps,
     Pipeline,
     QueryIR,
+    Stage,
 )
 from omnigraph.query.plan.rewrites import rewrite
 
@@ -39,8 +40,17 @@ def lower(checked: ResolvedRead | MutationIR) -> QueryIR | MutationIR:
 
 
 def lower_read(read: ResolvedRead) -> QueryIR:
-    """Return the plan of a read after all rewrites."""
-    pipeline = _block(read.block, set())
+    """Return the plan of a read after all rewrites; a stage is the first operation of the part after it."""
+    start: tuple[Stage, ...] = ()
+    for stage in read.stages:
+        start = (Stage(_query(stage.read, start), stage.kept, stage.var, stage.values),)
+    return _query(read, start)
+
+
+def _query(read: ResolvedRead, start: tuple[Stage, ...]) -> QueryIR:
+    """Return the plan of one part of a read, which starts from the rows of the stage before it."""
+    bound = {var for stage in start for var in stage.variables}
+    pipeline = (*start, *_block(read.block, bound))
     return rewrite(
         QueryIR(
             read.name,

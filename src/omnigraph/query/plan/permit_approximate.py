@@ -8,7 +8,11 @@ from omnigraph.query.plan import ir
 
 
 def permit_approximate(plan: ir.QueryIR) -> ir.QueryIR:
-    """Return a plan whose vector ranking may be approximate. Returned distances stay exact."""
+    """Return a plan whose vector rankings may be approximate. Returned distances stay exact."""
+    pipeline = tuple(
+        replace(op, query=permit_approximate(op.query)) if isinstance(op, ir.Stage) else op for op in plan.pipeline
+    )
+    plan = plan if pipeline == plan.pipeline else replace(plan, pipeline=pipeline)
     keys = tuple(replace(key, expr=_permitted(key.expr)) for key in plan.order_by)
     return plan if keys == plan.order_by else replace(plan, order_by=keys)
 

@@ -347,6 +347,10 @@ class Read:
     skip: int | VarExpr | None = None
     having_body: Span = field(default=NOWHERE, compare=False)
     skip_span: Span = field(default=NOWHERE, compare=False)
+    stages: tuple[Read, ...] = ()
+    """The parts before this one, in order: each ends with `with { … }` instead of `return { … }`, and an alias is the
+    name of a variable.
+    """
 
 
 # -- writes ------------------------------------------------------------------------------------------

@@ -22,16 +22,17 @@ _WRITES = {
 }
 _NO_QUERY = "a query begins with 'match', 'insert', 'update', 'upsert', 'delete' or 'query name(…)'"
 _PARTS = "the parts come in this order: match { … } return { … } having { … } order { … } skip n limit n"
-_PART_WORDS = ("match", "return", "having", "order", "skip", "limit")
+_PART_WORDS = ("match", "with", "return", "having", "order", "skip", "limit")
 _PART_HINTS = {
     "where": "a condition is a clause inside the braces: match { $x: Type $x.property > 1 }",
     "group": "rows are grouped by the returned items that are not aggregates: return { $x.property, count($x) as n }",
     "offset": "rows are skipped by 'skip n', before 'limit'",
-    "with": "a query has one 'match' and one 'return'; conditions on groups belong in 'having { … }'",
+    "with": "'with { … }' stands before 'return': match { … } with { $x, count($y) as $n } match { … } return { … }",
 }
 _OPENINGS = {
     "match": "write match { $x: Type } return { $x.property }",
     "return": "write return { $x.property }",
+    "with": "write with { $x, count($y) as $n }",
     "order": "write order { $x.property desc }",
     "having": "write having { n > 1 }",
     "set": "write set { property: value }",

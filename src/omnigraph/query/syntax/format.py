@@ -137,9 +137,16 @@ class _QueryFormatter:
     # -- reads -----------------------------------------------------------------------------------
 
     def read(self, read: Read) -> None:
-        self.block("match", read.clauses, read.match_body.start, read.match_body)
-        items = [self.return_item(item) for item in read.items]
-        word = "return distinct" if read.distinct else "return"
+        for stage in read.stages:
+            self.part(stage, "with")
+        self.part(read, "return")
+
+    def part(self, read: Read, word: str) -> None:
+        """Write a stage, or the part that returns."""
+        if read.clauses:
+            self.block("match", read.clauses, read.match_body.start, read.match_body)
+        items = [self.return_item(item, "$" if word == "with" else "") for item in read.items]
+        word = f"{word} distinct" if read.distinct else word
         objects = [item.expr if isinstance(item.expr, ObjectExpr) else None for item in read.items]
         self.list(word, items, [item.span for item in read.items], read.return_body, commas=False, objects=objects)
         if read.having:
@@ -247,8 +254,8 @@ class _QueryFormatter:
             case _:
                 assert_never(clause)
 
-    def return_item(self, item: ReturnItem) -> str:
-        return f"{self.expr(item.expr)} as {item.alias}" if item.alias else self.expr(item.expr)
+    def return_item(self, item: ReturnItem, sign: str = "") -> str:
+        return f"{self.expr(item.expr)} as {sign}{item.alias}" if item.alias else self.expr(item.expr)
 
     def sort_item(self, item: SortItem) -> str:
         return f"{self.expr(item.expr)} {item.direction}" if item.direction else self.expr(item.expr)

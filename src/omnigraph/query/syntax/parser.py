@@ -10,6 +10,8 @@ several errors.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.lang.cursor import Cursor, name_of
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
@@ -38,6 +40,7 @@ from omnigraph.query.syntax.ast import (
     QueryDefinition,
     QueryFile,
     Read,
+    ReturnItem,
     SortItem,
     VarExpr,
     WordExpr,
@@ -175,14 +178,29 @@ class _QueryParser(WriteParser):
     # -- reads -----------------------------------------------------------------------------------
 
     def read(self) -> Read:
+        stages: list[Read] = []
+        part = self.part()
+        while self.cursor.at("with"):
+            stages.append(self.result(*part, stage=True))
+            part = self.part() if self.cursor.at("match") else ([], Span(0, 0))
+        if not self.cursor.at("return"):
+            raise self.cursor.fault("'return' and what the query returns", hint=about_part(self.cursor))
+        read = self.result(*part)
+        if not self.closes():
+            raise self.cursor.fault(self.closing, hint=about_part(self.cursor))
+        return replace(read, stages=tuple(stages)) if stages else read
+
+    def part(self) -> tuple[list[Clause], Span]:
+        """Parse `match { clauses }`."""
+        self.cursor.take()
+        return self.block("match")
+
+    def result(self, clauses: list[Clause], match_body: Span, *, stage: bool = False) -> Read:
+        """Parse `return { … }`, or `with { … }` of a stage, and what follows it."""
         cursor = self.cursor
         cursor.take()
-        clauses, match_body = self.block("match")
-        if not cursor.at("return"):
-            raise cursor.fault("'return' and what the query returns", hint=about_part(cursor))
-        cursor.take()
         distinct = cursor.at("distinct") and cursor.ahead().text == "{" and bool(cursor.take())
-        items, return_body = self.return_block()
+        items, return_body = self.with_block() if stage else self.return_block()
         having, having_body = self.having()
         order: list[SortItem] = []
         order_body = Span(0, 0)
@@ -195,8 +213,6 @@ class _QueryParser(WriteParser):
             order_body = cursor.since(start)
         skip, skip_span = self.row_count("skip")
         limit, limit_span = self.row_count("limit")
-        if not self.closes():
-            raise cursor.fault(self.closing, hint=about_part(cursor))
         return Read(
             tuple(clauses),
             items,
@@ -212,6 +228,32 @@ class _QueryParser(WriteParser):
             having_body,
             skip_span,
         )
+
+    def with_block(self) -> tuple[tuple[ReturnItem, ...], Span]:
+        """Parse `{ $x, expr as $n, … }` behind `with`; commas are optional."""
+        cursor = self.cursor
+        start = self.opening("with")
+        items = [self.with_item()]
+        while not cursor.at("}"):
+            cursor.accept(",")
+            if cursor.at("}"):
+                break
+            items.append(self.with_item())
+        cursor.take()
+        return tuple(items), cursor.since(start)
+
+    def with_item(self) -> ReturnItem:
+        """Parse `$x`, or `expr as $n`."""
+        cursor = self.cursor
+        mark = cursor.mark
+        expr = self.expression("what the next part uses ('$x', or a value: 'count($y) as $n')")
+        alias: Name | None = None
+        if cursor.accept("as"):
+            if cursor.token.kind == LOWER:
+                hint = f"a value that is carried on is a variable: 'as ${cursor.token.text}'"
+                raise cursor.fault("the variable of the value", hint=hint)
+            alias = name_of(cursor.expect_variable("the variable of the value ('as $n')"))
+        return ReturnItem(expr, alias, cursor.since(mark))
 
     def having(self) -> tuple[tuple[FilterClause, ...], Span]:
         """Parse an optional `having { condition … }`."""
@@ -242,7 +284,7 @@ class _QueryParser(WriteParser):
         start = self.opening(word)
         clauses = [self.clause()]
         while not cursor.at("}"):
-            if cursor.at("return") and cursor.ahead().text == "{":
+            if cursor.token.text in ("return", "with") and cursor.ahead().text == "{":
                 raise cursor.fault(f"'}}' to close '{word}'")
             clauses.append(self.clause())
         cursor.take()

@@ -68,6 +68,10 @@ WORDS = CompletionWords(
         ("match { $p: Person } retrun { $p.name }", True),
         ("match { $p: Person };", True),
         ("match {\n:quit", True),
+        ("match { $p: Person } with { $p }", False),
+        ("match { $p: Person } with { $p } match { $p: Person }", False),
+        ("match { $p: Person } with { $p } return { $p.name }", True),
+        ("match { $p: Person } with { $p }\n", True),
     ],
 )
 def test_enter_runs_complete_input(text, whole):
@@ -87,6 +91,8 @@ def test_enter_runs_complete_input(text, whole):
         ("atomic {\ninsert P { n: 1 }\ndelete P where n = 2\n}\n", 1),
         ("insert P {\nmatch: 1\n}\n", 1),
         ("match { $p: P }\n\n$q\n", 2),
+        ("match { $p: P }\nwith { $p }\nlimit 1\nmatch { $p e $q }\nreturn { $q.n }\n", 1),
+        ("match { $p: P }\nwith { $p }\nreturn { $p.n }\nmatch { $p: P } return { $p.n }\n", 2),
         ("exit\nhelp\n", 2),
     ],
 )
@@ -122,6 +128,8 @@ def test_bare_blocks_are_queries():
         ("match { $p: Person } return { $p.name } ha", "ha", {"having"}),
         ("match { $p: Person } return { $p.a", "a", {"age"}),
         ("match { $p: Person } return { co", "co", {"count"}),
+        ("match { $p: Person } wi", "wi", {"with"}),
+        ("match { $p: Person } with { co", "co", {"count"}),
         ("match { $p: Person } return { $p.name } or", "or", {"order"}),
         ("match { $p: Person } return { $p.name } order { $p.name d", "d", {"desc"}),
         ("insert ", "", {"Person", "Knows"}),

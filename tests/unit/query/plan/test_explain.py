@@ -33,6 +33,42 @@ PLANS = {
           limit   10
         """,
     ),
+    "stages": (
+        """
+        query busy($least: I64) {
+            match { $p knows $q }
+            with { $p, count($q) as $n }
+            having { $n >= $least }
+            order { $n desc }
+            limit 3
+            with { $p, $n, $p.age as $age }
+            match {
+                $p worksAt $c
+                $age > $n
+            }
+            return { $c.name, sum($n) as total }
+            order { total desc }
+        }
+        """,
+        """
+        query busy($least: I64)
+          stage   $p, $n, $age, from:
+            stage   $p, $n, from:
+              scan    $p: Person
+              expand  $p -Knows-> $q: Person
+              group   by $p
+              having  count($q) >= $least
+              with    $p: Person, count($q) as n: I64
+              order   n desc
+              limit   3
+            with    $p: Person, $n: I64, $p.age as age: I32?
+          filter  $age > $n
+          expand  $p -WorksAt-> $c: Company
+          group   by $c.name
+          return  $c.name: String, sum($n) as total: I64?
+          order   total desc
+        """,
+    ),
     "steps of a path": (
         """
         query steps($name: String) {

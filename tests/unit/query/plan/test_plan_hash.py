@@ -43,3 +43,26 @@ def test_the_constants_of_a_mutation_do_not_count() -> None:
     text = 'query add() { insert Person { name: "ana", age: 1 } }'
     assert _hash(text) == _hash(text.replace("ana", "bo"))
     assert _hash(text) != _hash(text.replace(", age: 1", ""))
+
+
+STAGED = """
+query staged() {
+    match { $p knows $q }
+    with { $p, count($q) as $n }
+    having { $n > 3 }
+    order { $n }
+    limit 10
+    match { $p worksAt $c }
+    return { $c.name, $n }
+}
+"""
+
+
+@pytest.mark.parametrize(("old", "new"), [("limit 10", "limit 11"), ("> 3", "> 4")])
+def test_constants_of_stages_do_not_count(old: str, new: str) -> None:
+    assert _hash(STAGED) == _hash(STAGED.replace(old, new))
+
+
+@pytest.mark.parametrize(("old", "new"), [("count($q)", "count(distinct $q)"), ("limit 10\n", ""), ("> 3", "< 3")])
+def test_stages_count(old: str, new: str) -> None:
+    assert _hash(STAGED) != _hash(STAGED.replace(old, new))

@@ -14,6 +14,7 @@ A read is a pipeline of operations over a bag of rows, each row binding variable
     AntiJoin   drop rows for which the inner pipeline, with its outer variables fixed, returns a row
     LeftJoin   extend rows by those of the inner pipeline; a row without any is kept with nulls
     InnerJoin  extend rows by those of the inner pipeline; a row without any is dropped
+    Stage      the rows of a complete query, with the variables and values that it carries on; the first operation
 
 followed by columns, order and limit.
 """

@@ -24,6 +24,9 @@ GROUP = "#group"
 RANKED = "#ranked"
 """The variable of the ranking data of a row: its fused score and the explanation of its rank."""
 
+CARRIED = "_#with"
+"""Prefix of the variables that hold the values of stages; their properties are the values, named `$n`."""
+
 TYPE = "#type"
 """The property that holds the type of the node, for a variable of several types."""
 
@@ -318,6 +321,11 @@ Constructed = Object | ListOf | Why | GroupValue
 Expr = Value | Entity | PathPart | Constructed | Aggregate | ColumnRef
 Condition = Compare | TextMatch | Logic | Not | IsNull | Prop | ParamRef | Const | Computed
 """Expressions that can filter: predicates, and any other expression of type Bool."""
+
+
+def carried_value(var: str, name: str, type_: PropertyType) -> Prop:
+    """Return a value that a stage carries on, as a property of the variable of the stage."""
+    return Prop(var, f"${name}", type_)
 
 
 def group_column(index: int, expr: Expr) -> Prop | GroupValue:

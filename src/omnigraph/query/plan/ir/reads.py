@@ -200,7 +200,31 @@ class InnerJoin:
     inner: Pipeline
 
 
-Op = NodeScan | Expand | FindPaths | PathSteps | Filter | AntiJoin | LeftJoin | InnerJoin
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Bind the rows of another query: its variables `kept`, and its values as properties of `var`.
+
+    It is the first operation of a pipeline. `values` are the columns of the query that are values; the others are the
+    variables that are kept.
+    """
+
+    query: QueryIR
+    kept: tuple[str, ...]
+    var: str
+    values: tuple[int, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that the operation binds."""
+        return (*self.kept, self.var) if self.values else self.kept
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The properties of `var`, in the order of `values`."""
+        return tuple(f"${self.query.columns[number].name}" for number in self.values)
+
+
+Op = NodeScan | Expand | FindPaths | PathSteps | Filter | AntiJoin | LeftJoin | InnerJoin | Stage
 Pipeline = tuple[Op, ...]
 
 

@@ -5,7 +5,7 @@
 
 A condition on a variable of an outer pipeline stays a filter. A condition on several variables stays a filter behind
 the operation that binds the last of them. A condition on a variable of an `optional` block stays a filter, because it
-also applies to rows in which the variable is null.
+also applies to rows in which the variable is null. A condition on a variable of an earlier stage stays a filter.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from omnigraph.query.plan.ir import (
     PathStep,
     PathSteps,
     Pipeline,
+    Stage,
     variables_of,
 )
 
@@ -37,17 +38,19 @@ def push_down_filters(pipeline: Pipeline) -> Pipeline:
     for position, op in enumerate(pipeline):
         for var in _bound_by(op):
             binder[var] = position
+    # A condition without variables comes first, but a stage is the first operation.
+    start = 0 if pipeline and isinstance(pipeline[0], Stage) else -1
     pushed: dict[int, list[Condition]] = {}
     behind: dict[int, list[Filter]] = {}
     for op in pipeline:
         if isinstance(op, Filter):
             variables = set(variables_of(op.condition))
             positions = {binder[var] for var in variables if var in binder}
-            joined = any(isinstance(pipeline[position], LeftJoin) for position in positions)
+            joined = any(isinstance(pipeline[position], LeftJoin | Stage) for position in positions)
             if len(variables) == 1 and positions and not joined:
                 pushed.setdefault(positions.pop(), []).append(op.condition)
             else:
-                behind.setdefault(max(positions, default=-1), []).append(op)
+                behind.setdefault(max(positions, default=start), []).append(op)
     result: list[Op] = [*behind.get(-1, ())]
     for position, op in enumerate(pipeline):
         if not isinstance(op, Filter):
@@ -70,7 +73,7 @@ def _bound_by(op: Op) -> Iterator[str]:
             yield from (step.dst_var for step in op.steps if not step.dst_bound)
         case PathSteps():
             yield from op.new_vars
-        case LeftJoin():
+        case LeftJoin() | Stage():
             yield from op.variables
         case Filter() | AntiJoin() | InnerJoin():
             return
