@@ -144,6 +144,11 @@ def _tag_class(parameters: Parameters, rng: np.random.Generator) -> str:
     return parameters.tag_class(rng)
 
 
+def _languages(parameters: Parameters, rng: np.random.Generator) -> list[str]:
+    """One to three languages; those of many posts more often."""
+    return sorted({str(parameters.one(rng, "Post", "language")) for _ in range(int(rng.integers(1, 4)))})
+
+
 def _first_name(parameters: Parameters, rng: np.random.Generator) -> str:
     return str(parameters.one(rng, "Person", "firstName"))
 
@@ -214,11 +219,15 @@ PARAMETERS: dict[str, dict[str, Draw] | Callable[[Parameters, np.random.Generato
     "bi1": {"datetime": _day(600, 1095)},
     "bi2": {"tagClass": _tag_class, "date": _day(100, 900)},
     "bi3": {"tagClass": _tag_class, "country": _country},
+    "bi4": {"date": _day(100, 700)},
     **{name: {"tag": _tag} for name in ("bi5", "bi6", "bi7", "bi18")},
     "bi8": {"tag": _tag, "startDate": _day(300, 600), "endDate": _day(900, 1095)},
     "bi9": {"startDate": _day(400, 500), "endDate": _day(560, 600)},
     "bi10": {"person": _person, "country": _country, "tagClass": _tag_class},
     "bi11": {"country": _country, "startDate": _day(0, 300), "endDate": _day(800, 1095)},
+    "bi12": {"startDate": _day(300, 900), "lengthThreshold": _number(20, 200), "languages": _languages},
+    "bi13": {"country": _country, "endDate": _day(700, 1095)},
+    "bi14": {"country1": _country, "country2": _country},
     "bi16": _two_topics,
     "bi17": {"tag": _tag, "hours": _number(8, 17)},
     "bi19": {"city1": _city, "city2": _city},

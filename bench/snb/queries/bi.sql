@@ -1,7 +1,8 @@
 -- name: bi1
 SELECT year(creationDate)::BIGINT AS year, NOT is_post AS isComment,
        CASE WHEN length < 40 THEN 0 WHEN length < 80 THEN 1 WHEN length < 160 THEN 2 ELSE 3 END AS category,
-       count(*), avg(length), sum(length)::BIGINT
+       count(*), avg(length), sum(length)::BIGINT,
+       count(*) / (SELECT count(*) FROM message WHERE creationDate < $datetime)
 FROM message WHERE creationDate < $datetime GROUP BY ALL ORDER BY year DESC, isComment, category;
 
 -- name: bi2
@@ -22,6 +23,18 @@ FROM place h JOIN place c ON c.part_of = h.number JOIN person p ON p.city = c.nu
      JOIN tagclass k ON k.number = tag.class
 WHERE h.name = $country AND h.kind = 'country' AND k.name = $tagClass
 GROUP BY f.number, f.title, f.creationDate, p.number ORDER BY messages DESC, f.number LIMIT 20;
+
+-- name: bi4
+WITH popular AS (SELECT f.number, c.part_of, count(*) AS members
+                 FROM forum f JOIN member m ON m.forum = f.number JOIN person p ON p.number = m.person
+                      JOIN place c ON c.number = p.city
+                 WHERE f.creationDate > $date GROUP BY ALL),
+     top AS (SELECT number FROM popular GROUP BY number ORDER BY max(members) DESC, number LIMIT 100),
+     written AS (SELECT creator, count(*) AS n FROM message WHERE forum IN (SELECT number FROM top) GROUP BY creator)
+SELECT p.number, p.firstName, p.lastName, p.creationDate, coalesce(w.n, 0) AS messages
+FROM person p LEFT JOIN written w ON w.creator = p.number
+WHERE p.number IN (SELECT person FROM member WHERE forum IN (SELECT number FROM top))
+ORDER BY messages DESC, p.number LIMIT 100;
 
 -- name: bi5
 WITH written AS (SELECT m.number, m.creator FROM tag t JOIN message_tag x ON x.tag = t.number
@@ -92,6 +105,45 @@ WITH local AS (SELECT p.number FROM person p JOIN place c ON c.number = p.city J
               AND creationDate >= $startDate AND creationDate <= $endDate)
 SELECT count(*) FROM near x JOIN near y ON y.a = x.b JOIN near z ON z.a = y.b AND z.b = x.a
 WHERE x.a < x.b AND y.a < y.b;
+
+-- name: bi12
+WITH counted AS (SELECT p.number, count(m.number) AS messages
+                 FROM person p LEFT JOIN message m
+                      ON m.creator = p.number AND m.content IS NOT NULL AND m.length < $lengthThreshold
+                         AND m.creationDate > $startDate AND list_contains($languages::VARCHAR[], m.language)
+                 GROUP BY p.number)
+SELECT messages, count(*) AS persons FROM counted GROUP BY messages ORDER BY persons DESC, messages DESC;
+
+-- name: bi13
+WITH zombie AS (SELECT p.number
+                FROM place h JOIN place c ON c.part_of = h.number JOIN person p ON p.city = c.number
+                     LEFT JOIN message m ON m.creator = p.number AND m.creationDate < $endDate
+                WHERE h.name = $country AND h.kind = 'country' AND p.creationDate < $endDate
+                GROUP BY p.number, p.creationDate
+                HAVING count(m.number) / (12 * (year($endDate) - year(p.creationDate))
+                                          + month($endDate) - month(p.creationDate) + 1) < 1),
+     liked AS (SELECT m.creator, l.person, l.person IN (SELECT number FROM zombie) AS by_zombie
+               FROM message m JOIN likes l ON l.message = m.number JOIN person p ON p.number = l.person
+               WHERE p.creationDate < $endDate)
+SELECT z.number, count(l.person) FILTER (WHERE l.by_zombie) AS zombie_likes, count(l.person) AS likes,
+       CASE WHEN likes = 0 THEN 0.0::DOUBLE ELSE zombie_likes / likes END AS score
+FROM zombie z LEFT JOIN liked l ON l.creator = z.number GROUP BY z.number ORDER BY score DESC, z.number LIMIT 100;
+
+-- name: bi14
+WITH pair AS (SELECT c.number AS city, c.name, a.number AS a, b.number AS b
+              FROM place x JOIN place c ON c.part_of = x.number JOIN person a ON a.city = c.number
+                   JOIN knows k ON k.a = a.number JOIN person b ON b.number = k.b
+                   JOIN place d ON d.number = b.city JOIN place y ON y.number = d.part_of
+              WHERE x.name = $country1 AND x.kind = 'country' AND y.name = $country2 AND y.kind = 'country'),
+     reply AS (SELECT DISTINCT r.creator AS a, m.creator AS b FROM message r JOIN message m ON m.number = r.reply_of),
+     liking AS (SELECT DISTINCT l.person AS a, m.creator AS b FROM likes l JOIN message m ON m.number = l.message),
+     scored AS (SELECT p.*, (4 * (EXISTS (FROM reply r WHERE r.a = p.a AND r.b = p.b))::INT
+                             + (EXISTS (FROM reply r WHERE r.a = p.b AND r.b = p.a))::INT
+                             + 10 * (EXISTS (FROM liking l WHERE l.a = p.a AND l.b = p.b))::INT
+                             + (EXISTS (FROM liking l WHERE l.a = p.b AND l.b = p.a))::INT)::DOUBLE AS score
+                FROM pair p)
+SELECT a, b, name, score FROM scored
+QUALIFY row_number() OVER (PARTITION BY city ORDER BY score DESC, a, b) = 1 ORDER BY score DESC, a, b LIMIT 100;
 
 -- name: bi16
 WITH a AS (SELECT m.creator AS person, count(*) AS messages FROM tag t JOIN message_tag x ON x.tag = t.number
