@@ -126,7 +126,7 @@ class GraphBranches(GraphChanges):
         """
         source = self._name(source)
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
-        options = self._options(into, actor, message, action="branch_merge", source=source, **expected)
+        options = self._guarded_options(into, actor, message, action="branch_merge", source=source, **expected)
         if delete_branch:
             self._context.check("branch_delete", None, source)
         with stoppable("merge", cancel, timeout, writes=True):
@@ -166,7 +166,7 @@ class GraphBranches(GraphChanges):
         `resolve`, "theirs" is the state before the commit. `if_commit` and `idempotency_key` are as in `mutate`,
         `cancel` and `timeout` as in `load`.
         """
-        options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("revert", cancel, timeout, writes=True):
             return self._history.revert(commit_id, options, resolve)
 

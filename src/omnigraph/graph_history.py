@@ -18,6 +18,7 @@ from omnigraph.operations.export import export_rows
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.merge.conflict_rules import Resolve
+from omnigraph.operations.merge.guarded_merge import MergeRowRules
 from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
@@ -137,10 +138,18 @@ class GraphHistory:
         self, source: str, options: WriteOptions, resolve: Resolve, *, delete_branch: bool, engine: str, spark: Any
     ) -> MergeResult:
         """Merge a branch into the branch of `options` as one commit."""
+        rules = self._row_rules(trusted=self._context.skips_row_check(source, options.branch))
         with _open_range_runner(engine, spark) as run_ranges:
             check = self._context.schema_check()
-            request = MergeRequest(source, options, resolve, delete_branch, run_ranges, check)
+            request = MergeRequest(source, options, resolve, delete_branch, rules, run_ranges, check)
             return merge_branch(self._repository, request)
+
+    def _row_rules(self, *, trusted: bool = False) -> MergeRowRules | None:
+        """Return the rules for rows and properties that limit the caller of a merge or revert."""
+        context = self._context
+        if not context.has_row_rules:
+            return None
+        return MergeRowRules(context.guard_on, context.sees_alike, context.catalogs.of, context.schema_check(), trusted)
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
@@ -159,6 +168,7 @@ class GraphHistory:
             options,
             resolve=resolve,
             check_schema=self._context.schema_check(),
+            row_rules=self._row_rules(),
         )
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:

@@ -132,22 +132,34 @@ class GraphContext:
 
     def guard_of(self, snapshot: Snapshot) -> WriteGuard | None:
         """Return what the caller may change of a snapshot; None if it may change everything."""
+        return self.guard_on(self.catalogs.of(snapshot), snapshot.branch) if self.has_row_rules else None
+
+    def guard_on(self, catalog: Catalog, branch: str) -> WriteGuard | None:
+        """Return what the caller may change of a branch with a schema; None if it may change everything."""
         if self.visibility is not None:
             from omnigraph.query.write_guard import WriteGuard  # noqa: PLC0415 (only for a visibility)
 
             return self.guard if self.guard is not None else WriteGuard(self.visibility)
         if self.access is None or not self.access.has_row_rules:
             return None
-        return self.access.write_guard(self.catalogs.of(snapshot), snapshot.branch)
+        return self.access.write_guard(catalog, branch)
+
+    def sees_alike(self, snapshot: Snapshot, branch: str) -> bool:
+        """Return True if the caller sees everything of a snapshot, or would see the same of it on a branch."""
+        access = self.access
+        if self.visibility is not None or access is None or not access.has_row_rules:
+            return True
+        catalog = self.catalogs.of(snapshot)
+        here, there = (access.visibility(catalog, name) for name in (snapshot.branch, branch))
+        return here is None or (there is not None and there.digest == here.digest)
+
+    def skips_row_check(self, source: str, target: str) -> bool:
+        """Return True if a rule says that the rows of a merge by the caller are not checked."""
+        return self.access is not None and self.access.decide("branch_merge", source, target).skips_row_check
 
     def check_new_branch(self, name: str, base: Snapshot) -> None:
         """Raise `Denied` if the caller would see other rows or values of a snapshot on a new branch."""
-        access = self.access
-        if self.visibility is not None or access is None or not access.has_row_rules:
-            return
-        catalog = self.catalogs.of(base)
-        here, there = (access.visibility(catalog, branch) for branch in (base.branch, name))
-        if here is not None and (there is None or there.digest != here.digest):
+        if not self.sees_alike(base, name):
             reason = "the rules for rows of the new branch show other rows and values of its base"
             raise Denied(f"'branch_create' of '{name}' from '{base.branch}' is denied: {reason}", (reason,))
 

@@ -59,6 +59,8 @@ class PolicyDecision:
     """The name of the stored query, for `invoke_query`; version 1 of a policy does not read it."""
     denied_by: tuple[str, ...] = ()
     """The ids of the rules that deny the request, in code point order."""
+    skips_row_check: bool = False
+    """True if a rule that allows a merge says that its rows are not checked."""
 
     @property
     def matched_rule(self) -> str | None:
@@ -271,8 +273,14 @@ class Policy:
         held = statements.attributes_of(actor, attributes)
         found = self._cedar.judge(actor, groups, held, action, branch, target, name)
         if found.allowed:
+            known = (statements.rule_by_id.get(rule) for rule in found.allowing)
+            skipping = [rule.id for rule in known if rule is not None and rule.row_check == "skip"]
             message = f"rule '{found.allowing[0]}' allows {request} for actor '{actor}'"
-            return replace(decision, allowed=True, matched_rules=found.allowing, message=message)
+            if skipping:
+                message += f"; rule '{skipping[0]}' skips the check of rows"
+            return replace(
+                decision, allowed=True, matched_rules=found.allowing, message=message, skips_row_check=bool(skipping)
+            )
         decision = replace(decision, denied_by=found.denying)
         near = tuple(
             rule

@@ -41,6 +41,8 @@ def _limits(rule: Statement, grant: Grant) -> Iterator[str]:
         yield f"of queries {', '.join(rule.queries)}"
     if rule.when is not None:
         yield f"when {' '.join(rule.when.split())}"
+    if rule.row_check == "skip":
+        yield "without a check of rows"
 
 
 def _cedar(policy_id: str, policy: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,6 +111,7 @@ class Statement:
     """A condition in Cedar."""
     otherwise: Otherwise = "hide"
     row_check: Literal["always", "skip"] = "always"
+    """Whether a merge that the rule allows is checked by the rules for rows."""
     line: int | None = None
 
     @cached_property

@@ -447,6 +447,9 @@ class _StatementReader:
             "queries": set(statement.actions) <= {"invoke_query"},
             "row_check": set(statement.actions) <= {"branch_merge", "proposal_land"},
         }
+        if "row_check" in members and statement.effect == "deny":
+            message = f"rule '{rule}': a rule that denies has no 'row_check'"
+            log.add(f"{path}.row_check", message, node.lines["row_check"], rule=rule)
         for key, fitting in fits.items():
             if key in members and not fitting:
                 message = f"rule '{rule}': '{key}' does not apply to action '{statement.actions[0]}'"

@@ -30,6 +30,7 @@ from omnigraph.query.write_guard import ROW_CHANGES, RowAction, WriteGuard
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.table_key import TableKey
+from omnigraph.versioning.compare.equality import same_column
 
 ReadRows = Callable[[str, pa.Array, Sequence[str]], pa.Table]
 """(table key, ids, columns) → the rows with these ids."""
@@ -40,8 +41,13 @@ _evaluator = row_evaluator(Catalog({}, {}, {}), {})
 class GuardedWrite:
     """A guard, applied to one attempt of a write."""
 
-    def __init__(self, guard: WriteGuard, catalog: Catalog, overlay: WriteOverlay) -> None:
+    def __init__(
+        self, guard: WriteGuard, catalog: Catalog, overlay: WriteOverlay, *, lands: bool = False, trusted: bool = False
+    ) -> None:
+        """With `lands`, the write is that of others. With `trusted`, its changes are not checked."""
         self.guard = guard
+        self._lands = lands
+        self._trusted = trusted
         self._catalog = catalog
         self._overlay = overlay
         self._seen = guard.visibility.rows
@@ -128,6 +134,14 @@ class GuardedWrite:
         """Return what is visible of the rows of a named statement."""
         return self.masked(type_, rows.filter(pa.array(self.sees(type_, rows))))
 
+    def withheld_values(self, type_: NodeType | EdgeType, rows: pa.Table) -> list[set[str]]:
+        """Return the properties of each row whose values are not visible."""
+        found: list[set[str]] = [set() for _ in range(rows.num_rows)]
+        for name, condition in self._shown.get(type_.table_key, {}).items():
+            for place in np.flatnonzero(~self._holds(condition, rows)).tolist():
+                found[place].add(name)
+        return found
+
     def needed(self, type_: NodeType | EdgeType, columns: Iterable[str]) -> list[str]:
         """Return columns, and those that decide what is visible of the rows."""
         return list(dict.fromkeys([*columns, *self._columns(type_)]))
@@ -164,6 +178,10 @@ class GuardedWrite:
 
     def check(self, delta: Delta) -> None:
         """Raise `Denied` for the first change that the guard does not allow."""
+        if self._trusted:
+            return
+        if self._lands:
+            self._assign_differences(delta)
         for type_ in sorted(self._catalog.tables(), key=lambda one: isinstance(one, EdgeType)):
             if type_.table_key in delta.tables:
                 self._check_table(type_, delta)
@@ -200,7 +218,10 @@ class GuardedWrite:
         kept = without_ids(old, removed)
         stays = pc.is_in(kept["id"], value_set=one_array(table.rows["id"]))
         before = kept.filter(stays)
-        before = before.filter(pa.array(self.sees(type_, before, _reader(delta))))
+        seen = self.sees(type_, before, _reader(delta))
+        if self._lands and not seen.all():
+            raise self._hidden_change("row_update", type_, "changed")
+        before = before.filter(pa.array(seen))
         return before, pa.concat_tables(
             [kept.filter(pc.invert(stays)), old.filter(pc.is_in(old["id"], value_set=removed))]
         )
@@ -216,7 +237,7 @@ class GuardedWrite:
             return
         allowed = self._holds(self.guard.rows[action, key], rows)
         if not allowed.all():
-            row = _row_name(type_, rows, int(np.argmin(allowed)), is_new=action == "row_insert")
+            row = self._row_name(type_, rows, int(np.argmin(allowed)), is_new=action == "row_insert")
             raise self._denied(action, key, f"{row} as it {image}" if image else row)
 
     def _require_property(self, type_: NodeType | EdgeType, name: str, rows: pa.Table, *, is_new: bool = False) -> None:
@@ -227,8 +248,9 @@ class GuardedWrite:
         rows = rows.filter(pc.is_in(rows["id"], value_set=pa.array(assigned, pa.utf8())))
         allowed = self._holds(self.guard.properties[key, name], rows)
         if not allowed.all():
-            row = _row_name(type_, rows, int(np.argmin(allowed)), is_new=is_new)
-            raise self._denied("property_write", key, f"'{name}' of {row}")
+            row = self._row_name(type_, rows, int(np.argmin(allowed)), is_new=is_new)
+            what = f"a property of {row}" if self.hides(type_, name) else f"'{name}' of {row}"
+            raise self._denied("property_write", key, what)
 
     def _denied(self, action: str, key: str, what: str) -> Denied:
         rules = self.guard.rules.get((action, key), ())
@@ -249,13 +271,45 @@ class GuardedWrite:
                         what = f"{node_type} '{id_}'"
                         message = f"'row_delete' of {what} is denied: {reason}; nothing was written"
                         return Denied(message, (reason,))
-        reason = "rows that you cannot read would be deleted"
-        return Denied(f"'row_delete' of {type_.name} is denied: {reason}; nothing was written", (reason,))
+        return self._hidden_change("row_delete", type_, "deleted")
+
+    def _hidden_change(self, action: RowAction, type_: NodeType | EdgeType, what: str) -> Denied:
+        reason = f"rows that you cannot read would be {what}"
+        of = f" of {type_.name}" if self.shows_type(type_) else ""
+        return Denied(f"'{action}'{of} is denied: {reason}; nothing was written", (reason,))
+
+    def shows_type(self, type_: NodeType | EdgeType) -> bool:
+        """Return True if some row of a type can be visible."""
+        keys = [type_.table_key]
+        if isinstance(type_, EdgeType):
+            keys += [TableKey.node(type_.from_type), TableKey.node(type_.to_type)]
+        return all(self._seen.get(key, True) is not None for key in keys)
+
+    def _assign_differences(self, delta: Delta) -> None:
+        """Record the properties whose values differ from the committed row; in a new row, those with a value."""
+        for type_ in self._catalog.tables():
+            table, names = delta.tables.get(type_.table_key), self.guarded_properties(type_)
+            if table is None or not names:
+                continue
+            ids = one_array(table.rows["id"])
+            old = delta.committed.rows_among(type_.table_key, "id", ids, ["id", *names])
+            place = pc.index_in(ids, value_set=one_array(old["id"]))
+            for name in names:
+                same = same_column(one_array(table.rows[name]), one_array(old[name]).take(place))
+                self._assigned[type_.table_key, name] = set(ids.filter(pa.array(~same)).to_pylist())
+
+    def _row_name(self, type_: NodeType | EdgeType, rows: pa.Table, place: int, *, is_new: bool) -> str:
+        """Return how a message refers to a row. The caller wrote the row, unless it lands a write of others."""
+        if self._lands and not self.sees(type_, rows.slice(place, 1)).all():
+            return "a row that you cannot read"
+        return _row_name(type_, rows, place, is_new=is_new)
 
     # -- violations ------------------------------------------------------------------------------
 
     def taken(self, delta: Delta) -> Iterator[Violation]:
-        """Yield the written rows whose ids hidden rows have."""
+        """Yield the written rows whose ids hidden rows have. Changes of others are denied or trusted instead."""
+        if self._lands:
+            return
         read = _reader(delta)
         for type_ in self._catalog.tables():
             table = delta.tables.get(type_.table_key)
@@ -269,7 +323,9 @@ class GuardedWrite:
                 yield from (replace(_taken(type_), position=place) for place in places.to_pylist())
 
     def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
-        """Return the ids of committed nodes that are visible."""
+        """Return the ids of committed nodes that are visible; all of them if the changes are trusted."""
+        if self._trusted:
+            return ids
         return self._visible_nodes(table_key, ids, _reader(delta))
 
     def conceals(
@@ -285,6 +341,8 @@ class GuardedWrite:
         The values are those of `columns`. They are concealed if they are not visible in one of the rows.
         """
         read = _reader(delta)
+        if self._lands and not self.sees(type_, rows, read).all():
+            return True
         images = [rows]
         if other is not None:
             images.append(read(type_.table_key, pa.array([other], pa.utf8()), self._columns(type_)))
@@ -295,7 +353,10 @@ class GuardedWrite:
 
     def hides_edges(self, delta: Delta, edge: EdgeType, source: str) -> bool:
         """Return True if a node has unchanged outgoing edges of a type that are not visible."""
-        rows = delta.surviving(edge.table_key, self._columns(edge), "src", pa.array([source], pa.utf8()))
+        node_key, sources = TableKey.node(edge.from_type), pa.array([source], pa.utf8())
+        if self._lands and not len(self._visible_nodes(node_key, sources, _reader(delta))):
+            return True
+        rows = delta.surviving(edge.table_key, self._columns(edge), "src", sources)
         return not self.sees(edge, rows, _reader(delta)).all()
 
     def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
@@ -320,6 +381,10 @@ class GuardedWrite:
 
     def _read_pending(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         return self._overlay.table(key).with_ids(ids, columns)
+
+    def checked_columns(self, type_: NodeType | EdgeType) -> list[str]:
+        """Return the columns of written rows that the check reads."""
+        return list(dict.fromkeys([*self._columns(type_, changes=True), *self.guarded_properties(type_)]))
 
     def _columns(self, type_: NodeType | EdgeType, *, changes: bool = False) -> list[str]:
         """Return the columns that decide what is visible of a row or, with `changes`, also what may be changed."""

@@ -18,6 +18,7 @@ from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, Om
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.operations.merge.column_mapping import document
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
+from omnigraph.operations.merge.guarded_merge import MergeRowRules
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
@@ -41,6 +42,7 @@ from omnigraph.versioning.write.write import write_once
 if TYPE_CHECKING:
     from omnigraph.policy.breakage import SchemaCheck
 
+_HIDDEN_HINT = "ask an actor who can read the rows to merge"
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
 
@@ -88,6 +90,8 @@ class MergeRequest:
     resolve: Resolve = None
     delete_branch: bool = False
     """Delete the source branch after the merge."""
+    row_rules: MergeRowRules | None = None
+    """The rules for rows and properties of the caller; None if there are none."""
     run_ranges: RunRanges | None = None
     """Distributes large tables over other processes. Without it, this process decides all ranges."""
     check_schema: SchemaCheck | None = None
@@ -127,13 +131,16 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
 
     def prepare(transaction: Transaction) -> None:
         nonlocal plan, result
-        plan = plan_merge(repository, transaction.snapshot, theirs, request.resolve, request.run_ranges)
-        if plan.conflicts:
-            raise conflict_error(plan.conflicts, f"'{source}' cannot be merged into '{options.branch}'")
+        plan = plan_merge(
+            repository, transaction.snapshot, theirs, request.resolve, request.run_ranges, request.row_rules
+        )
+        if plan.has_conflicts:
+            raise conflict_error(plan, f"'{source}' cannot be merged into '{options.branch}'")
         check_merged_schema(plan, transaction.snapshot, request.check_schema)
         if plan.outcome != "already_up_to_date":
             plan.stage(transaction, theirs)
-        steps = tuple(step.describe() for step in plan.schema.steps) if plan.schema is not None else ()
+        named = plan.schema is not None and not plan.guarded
+        steps = tuple(step.describe() for step in plan.schema.steps) if plan.schema is not None and named else ()
         result = replace(result, outcome=plan.outcome, schema_steps=steps)
         recorded = {"outcome": result.outcome, "schema_steps": list(steps), "source_incarnation": incarnation}
         transaction.options = replace(transaction.options, result=recorded)
@@ -179,7 +186,12 @@ def preview_merge(repository: Repository, source: str, target: str, resolve: Res
 
 
 def plan_merge(
-    repository: Repository, ours: Snapshot, theirs: Snapshot, resolve: Resolve, run_ranges: RunRanges | None = None
+    repository: Repository,
+    ours: Snapshot,
+    theirs: Snapshot,
+    resolve: Resolve,
+    run_ranges: RunRanges | None = None,
+    row_rules: MergeRowRules | None = None,
 ) -> MergePlan:
     """Plan the merge of two snapshots."""
     commits = repository.all_commits()
@@ -199,19 +211,28 @@ def plan_merge(
         lambda schema: ConflictRules(resolve, schema.catalog),
         _VirtualBases(repository, commits, bases).of,
         run_ranges,
+        row_rules,
     )
     return interruptible(plan)
 
 
-def conflict_error(conflicts: Sequence[ConflictDetail], what: str) -> MergeConflict:
-    """The error with all conflicts. Its message shows the first three."""
+def conflict_error(plan: MergePlan, what: str) -> MergeConflict:
+    """The error with all visible conflicts. Its message shows the first three, and counts the hidden ones."""
+    conflicts = plan.conflicts
     shown = ", ".join(f"{conflict.id} ({conflict.kind})" for conflict in conflicts[:3])
     more = f" and {len(conflicts) - 3} more" if len(conflicts) > 3 else ""
-    return MergeConflict(
-        f"{what}: {shown}{more}; the target is unchanged",
-        conflicts,
-        hint=resolution_hint(conflicts),
-    )
+    found = [f"{shown}{more}"] if conflicts else []
+    hint = resolution_hint(conflicts)
+    if plan.hidden_conflicts:
+        found.append(hidden_conflicts_text(plan.hidden_conflicts))
+        if not conflicts:
+            hint = Hint(_HIDDEN_HINT, cli=_HIDDEN_HINT)
+    return MergeConflict(f"{what}: {'; '.join(found)}; the target is unchanged", conflicts, hint=hint)
+
+
+def hidden_conflicts_text(count: int) -> str:
+    """The number of conflicts that the caller cannot see, in words."""
+    return "1 conflict is hidden from you" if count == 1 else f"{count} conflicts are hidden from you"
 
 
 def resolution_hint(conflicts: Sequence[ConflictDetail]) -> Hint:

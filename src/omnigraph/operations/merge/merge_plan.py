@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine.write.constraints import violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
-from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.column_mapping import document, names_in
 from omnigraph.operations.merge.conflict_rules import ConflictRules
+from omnigraph.operations.merge.guarded_merge import GuardedMerge, MergeRowRules
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
+from omnigraph.operations.merge.merge_target import MergeTarget
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.table_key import TableKey
@@ -88,6 +89,16 @@ class MergePlan:
     renamed: dict[str, str] = field(default_factory=dict)
     schema: SchemaMerge | None = None
     conflicts: list[ConflictDetail] = field(default_factory=list)
+    """The conflicts that the caller may see."""
+    hidden_conflicts: int = 0
+    """The number of the other conflicts."""
+    guarded: bool = False
+    """True if rules limit what the caller may see."""
+
+    @property
+    def has_conflicts(self) -> bool:
+        """True if the plan cannot be staged."""
+        return bool(self.conflicts) or self.hidden_conflicts > 0
 
     def preview(self) -> MergePreview:
         """Return the plan without its rows."""
@@ -115,7 +126,7 @@ class MergePlan:
                 transaction.set_version(table.target_key, theirs.open(table.adopted))
                 transaction.set_embeddings(table.target_key, dict(table.adopted.pin.embeddings))
                 continue
-            _merge_embeddings(transaction, table.target_key, theirs)
+            _merge_embeddings(transaction, table.target_key, theirs, named=not self.guarded)
             evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
             if merge.put.num_rows or len(merge.delete):
                 new = pc.is_in(merge.put["id"], value_set=merge.new_ids)
@@ -137,7 +148,7 @@ class MergePlan:
             transaction.take_schema(self.schema.record)
 
 
-def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot) -> None:
+def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot, *, named: bool) -> None:
     """Record the vector spaces of a merged table. Raises `InputError` if the branches used different models."""
     pin = transaction.snapshot.tables[key].pin
     identity = pin.table_id, pin.incarnation
@@ -145,9 +156,9 @@ def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot) -> N
     ours, other = dict(pin.embeddings), next(same, None)
     for column, space in other.embeddings if other is not None else ():
         if ours.setdefault(column, space) != space:
+            where = f" of '{TableKey.parse(key).type_name}.{column}': {ours[column]} and {space}" if named else ""
             raise InputError(
-                f"the branches used different models for the vectors of '{TableKey.parse(key).type_name}.{column}': "
-                f"{ours[column]} and {space}; nothing was merged",
+                f"the branches used different models for the vectors{where}; nothing was merged",
                 code="embedding_mismatch",
                 hint="embed the vectors of one branch again with the other's model: "
                 f"omnigraph embed --in-graph --reembed-all --branch {theirs.branch}",
@@ -164,15 +175,24 @@ def plan_snapshots(
     rules: Callable[[SchemaMerge], ConflictRules],
     virtual: VirtualBases = lambda *_: None,
     run_ranges: RunRanges | None = None,
+    row_rules: MergeRowRules | None = None,
 ) -> MergePlan:
-    """Plan a merge of two snapshots on one or several bases. `run_ranges` runs the tasks for large tables."""
+    """Plan a merge of two snapshots on one or several bases. `run_ranges` runs the tasks for large tables.
+
+    With `row_rules`, `Denied` is raised for the first change that they do not allow.
+    """
     plan = MergePlan(outcome, theirs.commit_id)
     plan.schema = decide_schema(bases, ours, theirs)
+    guard = None if row_rules is None else row_rules.guarded(ours, theirs, plan.schema)
+    plan.guarded = guard is not None
     plan.conflicts += plan.schema.conflicts
-    if plan.conflicts:
-        return plan
-    planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual, run_ranges)
-    planner.run()
+    if not plan.conflicts:
+        planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual, run_ranges, guard)
+        if guard is not None:
+            guard.deltas = planner.deltas
+        planner.run()
+    if guard is not None:
+        plan.conflicts, plan.hidden_conflicts = guard.visible_conflicts(plan.conflicts)
     return plan
 
 
@@ -186,6 +206,7 @@ class _Planner:
     rules: ConflictRules
     virtual: VirtualBases
     run_ranges: RunRanges | None = None
+    guard: GuardedMerge | None = None
     deltas: dict[str, TableDelta] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -207,8 +228,17 @@ class _Planner:
         elif self.rules.unused:
             # The other ids in 'resolve' can name violations, which are reported after these conflicts are resolved.
             for conflict in self._violations():
-                self.rules.used(conflict.table_key, [conflict.row_id or ""])
+                self._used(conflict.table_key, [conflict.row_id or ""])
         self.rules.check_all_used()
+
+    def _used(self, key: str, ids: Sequence[str]) -> None:
+        """Mark the resolutions of some rows as used. A hidden row has no conflict that can be named."""
+        if self.guard is not None:
+            identity, table = next(item for item in self.schema.merged_tables.items() if item[1].key == key)
+            sides = [(snapshot, by_identity(snapshot).get(identity)) for snapshot in (self.ours, self.theirs)]
+            images = [self._rows(side, identity, pinned, ids) for side, pinned in sides if pinned is not None]
+            ids = self.guard.visible_ids(table, ids, images)
+        self.rules.used(key, ids)
 
     def _drop(self, b: PinnedTable | None, t: PinnedTable | None, s: PinnedTable | None) -> None:
         """Drop a table that one side dropped. It is a conflict if the other side changed its rows."""
@@ -228,9 +258,13 @@ class _Planner:
     def _add(self, merged_table: MergedTable, s: PinnedTable) -> None:
         """Add a table that only the source has."""
         self.plan.new[merged_table.key] = (replace(s.pin, key=merged_table.key), s.pin.row_count)
-        checked = self.schema.checked_columns(merged_table)
+        checked = self._checked_columns(merged_table)
         rows = self.theirs.open(s).read(checked.names)
         self.deltas[merged_table.key] = TableDelta(in_columns(rows, checked))
+
+    def _checked_columns(self, merged_table: MergedTable) -> pa.Schema:
+        more = () if self.guard is None else self.guard.checked_columns(merged_table)
+        return self.schema.checked_columns(merged_table, more)
 
     def _merge(
         self, merged_table: MergedTable, identity: Identity, b: PinnedTable | None, t: PinnedTable, s: PinnedTable
@@ -255,14 +289,14 @@ class _Planner:
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
         if unchanged and not self.rules.of(key).rows:
             # The table is adopted with its rows; only the columns that rules read are kept.
-            checked = self.schema.checked_columns(merged_table)
+            checked = self._checked_columns(merged_table)
             changes = job.diffs(store)[1].ranges()
             merge = concat_merges((take_changes(part, checked) for part in changes), nullable_columns(checked))
             self.plan.tables[key] = PlannedTable(t.pin.key, merge, s)
         else:
             parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
             merge = concat_merges(parts, nullable_columns(columns))
-            self.rules.used(key, merge.resolved)
+            self._used(key, merge.resolved)
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)
             self.plan.conflicts += merge.conflicts
             self._check_dropped(key, identity, b)
@@ -311,13 +345,14 @@ class _Planner:
         self.plan.conflicts += found
 
     def _violations(self) -> list[ConflictDetail]:
-        delta = Delta(self.deltas, _Target(self.ours, self.schema))
+        guard = None if self.guard is None else self.guard.write
+        delta = Delta(self.deltas, MergeTarget(self.ours, self.schema), guard=guard)
         return [_conflict(violation) for violation in violations(self.schema.catalog, delta)]
 
     def _resolve(self, key: str, row_ids: Sequence[str | None]) -> None:
         """Replace rows that violate a rule by the state that `resolve` selects."""
         ids = [row_id for row_id in row_ids if row_id is not None]
-        self.rules.used(key, ids)
+        self._used(key, ids)
         identity, merged_table = next(item for item in self.schema.merged_tables.items() if item[1].key == key)
         tables = [by_identity(snapshot).get(identity) for snapshot in (self.ours, self.theirs)]
         if tables[0] is None:
@@ -360,52 +395,6 @@ def _chosen(choice: Resolution | Row | None, current: Row | None, ours: Row | No
             return {**current, **choice} if current is not None else None
         case _:
             return current
-
-
-class _Target:
-    """The committed rows of the target, under the table and column names of the merged schema."""
-
-    def __init__(self, ours: Snapshot, schema: SchemaMerge) -> None:
-        self._rows = CommittedRows(ours)
-        self._tables: dict[str, tuple[str, dict[str, str]]] = {}
-        """Merged key → the target's key, and merged column name → the target's column name."""
-        self._types = {
-            merged_table.key: {field.name: field.type for field in merged_table.columns}
-            for merged_table in schema.merged_tables.values()
-        }
-        for identity, table in by_identity(ours).items():
-            if identity in schema.merged_tables:
-                names = schema.names(ours, identity)
-                known = names if names is not None else {name: name for name in ours.open(table).schema.names}
-                self._tables[schema.merged_tables[identity].key] = (
-                    table.pin.key,
-                    {new: old for old, new in known.items()},
-                )
-
-    def rows_among(self, table_key: str, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows whose `column` is one of `values`."""
-        key, old = self._tables.get(table_key, ("", {}))
-        if column not in old:
-            return self._shown(None, table_key, old, columns)
-        known = [old[name] for name in columns if name in old]
-        return self._shown(self._rows.rows_among(key, old[column], values, known), table_key, old, columns)
-
-    def read(self, table_key: str, columns: Sequence[str]) -> pa.Table:
-        """All rows of a table."""
-        key, old = self._tables.get(table_key, ("", {}))
-        rows = self._rows.read(key, [old[name] for name in columns if name in old]) if old else None
-        return self._shown(rows, table_key, old, columns)
-
-    def _shown(self, rows: pa.Table | None, table_key: str, old: Mapping[str, str], columns: Sequence[str]) -> pa.Table:
-        """Rows under the merged names. A column that the target lacks is null; a table that it lacks is empty."""
-        types = self._types[table_key]
-        count = rows.num_rows if rows is not None else 0
-        return pa.table(
-            {
-                name: rows[old[name]] if rows is not None and name in old else pa.nulls(count, types[name])
-                for name in columns
-            }
-        )
 
 
 def _base_names(base: Snapshot, snapshot: Snapshot, table: PinnedTable) -> Mapping[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.operations.create import schema_record
 from omnigraph.operations.merge.column_mapping import TableNames, document, names_in, tables_of
 from omnigraph.schema.arrow import arrow_type, table_schema
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.constraints import constraint_columns
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.schema.merge import MergedSchema, merge_schemas
@@ -58,11 +58,15 @@ class SchemaMerge:
         keys = {identity: TableKey.of(type_.kind, type_.name) for identity, type_ in tables_of(self.ir).items()}
         return {identity: MergedTable(key, columns[key]) for identity, key in keys.items()}
 
-    def checked_columns(self, merged_table: MergedTable) -> pa.Schema:
-        """The columns of a table that rules read."""
+    def type_of(self, merged_table: MergedTable) -> NodeType | EdgeType:
+        """The type of a table."""
         kind, name = TableKey.parse(merged_table.key).parts
-        type_ = self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
-        wanted = {"id", "src", "dst", *(column for c in type_.constraints for column in constraint_columns(c))}
+        return self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
+
+    def checked_columns(self, merged_table: MergedTable, more: Collection[str] = ()) -> pa.Schema:
+        """The columns of a table that rules read, and some more."""
+        type_ = self.type_of(merged_table)
+        wanted = {*more, "id", "src", "dst", *(column for c in type_.constraints for column in constraint_columns(c))}
         wanted |= {p.name for p in type_.properties.values() if p.type.enum_values is not None}
         return pa.schema([field for field in merged_table.columns if field.name in wanted])
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
+from omnigraph.operations.merge.guarded_merge import MergeRowRules
 from omnigraph.operations.merge.merge import check_merged_schema, conflict_error, publish_schema_copy
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergePreview
@@ -51,6 +52,7 @@ def revert_commit(
     *,
     resolve: Resolve = None,
     check_schema: SchemaCheck | None = None,
+    row_rules: MergeRowRules | None = None,
 ) -> RevertResult:
     """Revert a commit of a branch, or raise `MergeConflict` with all conflicts.
 
@@ -60,23 +62,28 @@ def revert_commit(
     return once(
         repository,
         options.request_key,
-        lambda: _revert(repository, commit_id(), options, resolve, check_schema),
+        lambda: _revert(repository, commit_id(), options, resolve, check_schema, row_rules),
         lambda earlier: _restore(options.branch, earlier),
         lambda result: result.commit_id is not None,
     )
 
 
 def _revert(
-    repository: Repository, commit_id: str, options: WriteOptions, resolve: Resolve, check_schema: SchemaCheck | None
+    repository: Repository,
+    commit_id: str,
+    options: WriteOptions,
+    resolve: Resolve,
+    check_schema: SchemaCheck | None,
+    row_rules: MergeRowRules | None,
 ) -> RevertResult:
     commit = _commit(repository, commit_id, options.branch)
     plan: MergePlan | None = None
 
     def prepare(transaction: Transaction) -> None:
         nonlocal plan
-        plan = _plan(repository, commit, transaction.snapshot, resolve)
-        if plan.conflicts:
-            raise conflict_error(plan.conflicts, f"commit {commit.id} cannot be reverted")
+        plan = _plan(repository, commit, transaction.snapshot, resolve, row_rules)
+        if plan.has_conflicts:
+            raise conflict_error(plan, f"commit {commit.id} cannot be reverted")
         check_merged_schema(plan, transaction.snapshot, check_schema)
         plan.stage(transaction, repository.snapshot(at=commit.parent_id))
 
@@ -115,10 +122,12 @@ def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
     return commit
 
 
-def _plan(repository: Repository, commit: Commit, ours: Snapshot, resolve: Resolve) -> MergePlan:
+def _plan(
+    repository: Repository, commit: Commit, ours: Snapshot, resolve: Resolve, row_rules: MergeRowRules | None = None
+) -> MergePlan:
     before, after = commit_pair(repository, commit)
 
     def rules(schema: SchemaMerge) -> ConflictRules:
         return ConflictRules(resolve, schema.catalog)
 
-    return interruptible(partial(plan_snapshots, "merged", [after], ours, before, rules))
+    return interruptible(partial(plan_snapshots, "merged", [after], ours, before, rules, row_rules=row_rules))

@@ -13,7 +13,7 @@ Every decision depends on the changes of one range of ids alone, so ranges can b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -304,16 +304,23 @@ class _RowDecisions:
     def _conflict(self, id_: str, base: Row | None, t: Row | None, s: Row | None, names: list[str]) -> None:
         if base is None:
             kind: ConflictKind = "divergent_insert"
-            message = f"both sides inserted it, with different {_listed(names, t, s)}"
         elif t is None or s is None:
             kind = "delete_vs_update"
-            deleter, other = ("the target", "the source") if t is None else ("the source", "the target")
             names = differing(base, s if t is None else t)
-            message = f"{deleter} deleted it, {other} changed {', '.join(names)}"
         else:
             kind = "divergent_update"
-            message = f"the sides changed it differently: {_listed(names, t, s)}"
+        message = describe_conflict(kind, t, s, names)
         self._conflicts.append(ConflictDetail(self._key, id_, kind, message, base, t, s, tuple(names)))
+
+
+def describe_conflict(kind: ConflictKind, ours: Row | None, theirs: Row | None, names: Sequence[str]) -> str:
+    """Return how the sides changed a row differently, in the columns `names`."""
+    if kind == "divergent_insert":
+        return f"both sides inserted it, with different {_listed(names, ours, theirs)}"
+    if kind == "delete_vs_update":
+        deleter, other = ("the target", "the source") if ours is None else ("the source", "the target")
+        return f"{deleter} deleted it, {other} changed {', '.join(names)}"
+    return f"the sides changed it differently: {_listed(names, ours, theirs)}"
 
 
 def decide_row(base: Row | None, t: Row | None, s: Row | None) -> tuple[bool, Row | None]:
@@ -362,7 +369,7 @@ def _among(rows: pa.Table, ids: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows["id"], value_set=ids))
 
 
-def _listed(names: list[str], t: Row | None, s: Row | None) -> str:
+def _listed(names: Sequence[str], t: Row | None, s: Row | None) -> str:
     shown = [f"{name} ({_short((t or {}).get(name))} here, {_short((s or {}).get(name))} there)" for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 

@@ -1,0 +1,172 @@
+"""Merges and reverts under rules for rows and properties.
+
+The caller lands changes of others. Each changed row of the target is checked as it was and as it becomes, unless a rule
+trusts the merge. Conflicts in rows that the caller cannot see are counted and not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.write.delta import TableDelta
+from omnigraph.engine.write.overlay import WriteOverlay
+from omnigraph.errors import Denied
+from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge
+from omnigraph.operations.merge.merge_target import MergeTarget
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.versioning.compare.rows import from_dicts
+from omnigraph.versioning.compare.three_way import ConflictDetail, Row, describe_conflict, nullable_columns
+from omnigraph.versioning.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.row_guard import GuardedWrite
+    from omnigraph.policy.breakage import SchemaCheck
+    from omnigraph.query.write_guard import WriteGuard
+
+_ROW_CONFLICTS = ("divergent_insert", "divergent_update", "delete_vs_update")
+
+
+@dataclass(frozen=True)
+class MergeRowRules:
+    """The rules for rows and properties that limit the caller of a merge or revert."""
+
+    guard_of: Callable[[Catalog, str], WriteGuard | None]
+    """Returns what the caller may change of a branch with a schema; None if it may change everything."""
+    sees_alike: Callable[[Snapshot, str], bool]
+    """Returns True if the caller sees everything of a snapshot, or would see the same of it on a branch."""
+    catalog_of: Callable[[Snapshot], Catalog]
+    check_schema: SchemaCheck | None = None
+    """Raises `policy_breakage` if a change of the schema would break rules."""
+    trusted: bool = False
+    """True if a rule says that the rows of the merge are not checked."""
+
+    def guarded(self, ours: Snapshot, theirs: Snapshot, schema: SchemaMerge) -> GuardedMerge | None:
+        """Return the rules for a merge of two snapshots; None if nothing is limited.
+
+        A merge that changes the schema, or brings rows to a branch where the caller sees other rows, is denied.
+        """
+        branch, catalog = ours.branch, self.catalog_of(ours)
+        guard = self.guard_of(catalog, branch)
+        if schema.record is not None:
+            guards = [guard]
+            if guard is None or self.trusted:
+                if self.check_schema is not None:
+                    self.check_schema(catalog, schema.catalog)
+                guard = self.guard_of(schema.catalog, branch)
+                guards.append(guard)
+            if not self.trusted and any(one is not None for one in guards):
+                raise _denied(branch, "it changes the schema, and rules for rows limit what you may see or change")
+        if not self.trusted and not self.sees_alike(theirs, branch):
+            raise _denied(branch, f"the rules for rows of '{branch}' show other rows and values of its source")
+        if guard is None:
+            return None
+        from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
+
+        write = GuardedWrite(guard, schema.catalog, WriteOverlay(ours), lands=True, trusted=self.trusted)
+        return GuardedMerge(write, schema, MergeTarget(ours, schema))
+
+
+def _denied(branch: str, reason: str) -> Denied:
+    return Denied(f"the change of '{branch}' is denied: {reason}; nothing was written", (reason,))
+
+
+@dataclass
+class GuardedMerge:
+    """A guard, applied to one plan of a merge."""
+
+    write: GuardedWrite
+    schema: SchemaMerge
+    target: MergeTarget
+    deltas: Mapping[str, TableDelta] = field(default_factory=dict)
+    """The planned changes by table."""
+
+    @cached_property
+    def _tables(self) -> dict[str, MergedTable]:
+        return {table.key: table for table in self.schema.merged_tables.values()}
+
+    def checked_columns(self, table: MergedTable) -> list[str]:
+        """Return the columns of changed rows that the check reads."""
+        return self.write.checked_columns(self.schema.type_of(table))
+
+    def visible_ids(self, table: MergedTable, ids: Iterable[str], sides: Iterable[Mapping[str, Row]]) -> list[str]:
+        """Return the ids of the rows that are visible on each side that has them."""
+        known = [*sides]
+        return [id_ for id_ in ids if self._sees(table, [rows[id_] for rows in known if id_ in rows])]
+
+    def visible_conflicts(self, conflicts: Iterable[ConflictDetail]) -> tuple[list[ConflictDetail], int]:
+        """Return what is visible of conflicts, and the number of those that are not."""
+        seen = [self._shown(conflict) for conflict in conflicts]
+        visible = [conflict for conflict in seen if conflict is not None]
+        return visible, len(seen) - len(visible)
+
+    def _shown(self, conflict: ConflictDetail) -> ConflictDetail | None:
+        """Return what is visible of a conflict; None if it is hidden."""
+        visibility = self.write.guard.visibility
+        if conflict.kind == "schema_conflict":
+            return None if visibility.rows or visibility.properties else conflict
+        table = self._tables[conflict.table_key]
+        if not self.write.shows_type(self.schema.type_of(table)):
+            return None
+        if conflict.kind in _ROW_CONFLICTS:
+            return self._shown_row(conflict, table)
+        # The message of a violation contains nothing hidden. Without an id, it concerns hidden rows.
+        if conflict.row_id is None:
+            return conflict
+        return conflict if conflict.row_id and self._sees_stored(table, conflict.row_id) else None
+
+    def _shown_row(self, conflict: ConflictDetail, table: MergedTable) -> ConflictDetail | None:
+        images = [conflict.base, conflict.ours, conflict.theirs]
+        rows = [image for image in images if image is not None]
+        if not self._sees(table, rows):
+            return None
+        withheld = iter(self.write.withheld_values(self.schema.type_of(table), self._table(table, rows)))
+        every: set[str] = set()
+        shown: list[Row | None] = []
+        for image in images:
+            names = next(withheld) if image is not None else set[str]()
+            every |= names
+            shown.append(None if image is None else self._shown_image(image, table, names))
+        changed = tuple(name for name in conflict.properties if name not in every)
+        if conflict.properties and not changed:
+            return None
+        base, ours, theirs = shown
+        message = describe_conflict(conflict.kind, ours, theirs, changed)
+        return replace(conflict, message=message, base=base, ours=ours, theirs=theirs, properties=changed)
+
+    def _shown_image(self, image: Row, table: MergedTable, withheld: set[str]) -> Row:
+        type_ = self.schema.type_of(table)
+        return {
+            name: None if name in withheld else value
+            for name, value in image.items()
+            if not self.write.hides(type_, name)
+        }
+
+    def _sees(self, table: MergedTable, rows: Sequence[Row]) -> bool:
+        return self._sees_rows(self.schema.type_of(table), self._table(table, rows))
+
+    def _sees_stored(self, table: MergedTable, id_: str) -> bool:
+        """Return True if the row with an id is visible in the target and as it becomes."""
+        type_ = self.schema.type_of(table)
+        ids, columns = pa.array([id_], pa.utf8()), self.write.checked_columns(type_)
+        images = [self.target.rows_among(table.key, "id", ids, columns)]
+        if table.key in self.deltas:
+            rows = self.deltas[table.key].rows
+            images.append(rows.filter(pc.equal(rows["id"], id_)))
+        return all(self._sees_rows(type_, image) for image in images)
+
+    def _sees_rows(self, type_: NodeType | EdgeType, rows: pa.Table) -> bool:
+        return bool(self.write.sees(type_, rows, self._read).all())
+
+    def _read(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        return self.target.rows_among(key, "id", ids, columns)
+
+    def _table(self, table: MergedTable, rows: Sequence[Row]) -> pa.Table:
+        wanted = {*self.checked_columns(table)}
+        columns = nullable_columns(pa.schema([column for column in table.columns if column.name in wanted]))
+        return from_dicts(rows, columns)
