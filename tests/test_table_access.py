@@ -12,6 +12,7 @@ READS = {
     "engine/exec/context.py": "opens tables of a snapshot and applies the visibility",
     "engine/exec/view.py": "reads stored rows and applies the visibility",
     "graph_tables.py": "reads through View if there is a visibility",
+    "operations/analytics.py": "reads through View if there is a visibility",
     "operations/export.py": "reads through View if there is a visibility",
     "versioning/model/snapshot.py": "opens pinned tables",
 }
@@ -35,7 +36,6 @@ UPKEEP = {
 """Modules of maintenance, which treats the whole graph."""
 REFUSING = {
     "engine/plan/explain.py": "not called with a visibility, except for measured rows",
-    "operations/analytics.py": "GraphQueries refuses",
 }
 """Modules of reads that refuse a visibility."""
 ALLOWED = {*READS, *WRITES, *UPKEEP, *REFUSING}

@@ -12,6 +12,7 @@ from omnigraph.bulk_options import BulkOptions
 from omnigraph.cancellation import Limits
 from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine_choice import Rejects, diff_data, export_data, hold_records, keep_rejects, load_data
+from omnigraph.errors import Denied
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
@@ -19,8 +20,9 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, repeated_result
 from omnigraph.operations.store_statistics import store_load_statistics
-from omnigraph.pipeline.diff import DiffRequest, DiffResult
-from omnigraph.pipeline.export import ExportRequest
+from omnigraph.operations.visible_changes import sight_of
+from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_visible_files
+from omnigraph.pipeline.export import ExportRequest, export_visible
 from omnigraph.pipeline.runner import Progress
 from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.storage.files.input_files import writing
@@ -88,7 +90,10 @@ class GraphIO:
         context = self._context
         catalog = context.catalog(snapshot)
         if request.format != "jsonl" or request.partitioned:
-            context.check_whole("an export in this form")
+            view = context.view(snapshot)
+            if view is not None:
+                _check_engine(bulk, "an export")
+                return export_visible(snapshot, view, request, context.environ).rows
             return export_data(context.repository, snapshot, catalog, request, bulk, context.environ).rows
         lines = export_lines(snapshot, catalog, request.types, context.view(snapshot))
         count = 0
@@ -105,8 +110,22 @@ class GraphIO:
 
     def export_diff(self, request: DiffRequest, bulk: BulkOptions) -> DiffResult:
         """Write the changes between two snapshots to a folder of JSON lines."""
-        self._context.check_whole("a diff")
+        context = self._context
+        sight = sight_of(context)
+        seen = None if sight is None else sight.compare(request.before, request.after)
+        if seen is not None:
+            _check_engine(bulk, "a diff")
+            return diff_visible_files(request, seen, context.environ)
         return diff_data(self._context.repository, request, bulk, self._context.environ)
+
+
+def _check_engine(bulk: BulkOptions, what: str) -> None:
+    """Refuse Spark to a caller who sees a part of the graph."""
+    if bulk.engine == "spark" or bulk.spark is not None:
+        raise Denied(
+            f"{what} on Spark applies no rules for rows and properties, and rules limit what you may see",
+            hint="leave out 'engine' and 'spark'",
+        )
 
 
 def _progress(bulk: BulkOptions) -> Callable[[int, int], None] | None:

@@ -124,7 +124,8 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
     ) -> Any:
         """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
-        self._context.check_whole("the engine 'spark'")
+        if self._context.visibility_of(snapshot) is not None:
+            self._context.check_whole("the engine 'spark'")
         from omnigraph.spark.reads import table_dataframe
 
         key = table_key_of(snapshot, type_name)

@@ -19,11 +19,12 @@ from omnigraph.arrays import one_array
 from omnigraph.engine.adjacency import algorithms
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.algorithms import EdgeList, Floats
-from omnigraph.engine.cache.table_cache import DataCache, Numbers
+from omnigraph.engine.cache.table_cache import Mask, Numbers
+from omnigraph.engine.cache.visibility import StoredTable, base_of
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.write.constraints import check_delta
 from omnigraph.engine.write.overlay import WriteOverlay
-from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.errors import Denied, InputError, TypeNotFound
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -34,6 +35,8 @@ from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
 
+RowsOfNodes = np.ndarray[Any, np.dtype[np.int32]]
+"""Row numbers of nodes, one for each edge."""
 Algorithm = Literal["pagerank", "components", "degrees"]
 Type = TypeVar("Type", NodeType, EdgeType)
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -137,10 +140,13 @@ def analyze(
     context: GraphContext, snapshot: Snapshot, request: AnalysisRequest, solve: Solve | None = None
 ) -> Analysis:
     """Run an algorithm on a snapshot; nothing is written."""
-    algorithm, cache = check_analysis(request), context.cache
-    nodes, edges = _chosen(context.catalogs.of(snapshot), request)
+    algorithm = check_analysis(request)
+    nodes, edges = _chosen(context.catalog(snapshot), request)
+    tables = _AnalysisTables(context, snapshot)
     if solve is None:
-        solver: Solver = _ArraySolver(_edge_list(snapshot, cache, nodes, edges, request.weight))
+        solver: Solver = _ArraySolver(_edge_list(tables, nodes, edges, request.weight))
+    elif tables.view is not None:
+        raise Denied("an analysis on Spark applies no rules for rows and properties, and rules limit what you may see")
     else:
         solver = solve(snapshot, nodes, edges, request.weight)
     stats = {"nodes": solver.nodes, "edges": solver.edges}
@@ -158,13 +164,59 @@ def analyze(
         incoming, outgoing = solver.degrees()
         stats["largest_degree"] = int((incoming + outgoing).max(initial=0))
         values = (incoming, outgoing, incoming + outgoing)
-    tables, first = {}, 0
+    found_tables, first = {}, 0
     for node in nodes:
-        ids = cache.table(snapshot.table(node.table_key)).column("id")
+        ids = tables.ids(node)
         parts = [pa.array(column[first : first + len(ids)]) for column in values]
-        tables[node.name] = pa.table([ids, *parts], names=["id", *COLUMNS[algorithm]])
+        found_tables[node.name] = pa.table([ids, *parts], names=["id", *COLUMNS[algorithm]])
         first += len(ids)
-    return Analysis(algorithm, tables, stats, snapshot.commit_id)
+    return Analysis(algorithm, found_tables, stats, snapshot.commit_id)
+
+
+class _AnalysisTables:
+    """The tables of a snapshot, or what the caller may see of them; visible nodes are numbered from 0."""
+
+    def __init__(self, context: GraphContext, snapshot: Snapshot) -> None:
+        self.view = context.view(snapshot)
+        self._cache = context.cache
+        self._snapshot = snapshot
+
+    def _table(self, key: str) -> StoredTable:
+        if self.view is not None:
+            return self.view.context.type_table(key)
+        return self._cache.table(self._snapshot.table(key))
+
+    def count(self, node: NodeType) -> int:
+        """Return the number of visible nodes."""
+        data = self._table(node.table_key)
+        return data.row_count if data.visible is None else int(np.count_nonzero(data.visible))
+
+    def ids(self, node: NodeType) -> pa.Array:
+        """Return the ids of the visible nodes."""
+        data = self._table(node.table_key)
+        return data.column("id") if data.visible is None else data.column("id").filter(pa.array(data.visible))
+
+    def ends(self, edge: EdgeType) -> tuple[RowsOfNodes, RowsOfNodes]:
+        """Return the numbers of the sources and targets of the visible edges."""
+        data = self._table(edge.table_key)
+        tables = [self._table(TableKey.node(name)) for name in (edge.from_type, edge.to_type)]
+        ends = EdgeAdjacency(base_of(data), base_of(tables[0]), base_of(tables[1]), self._cache).ends()
+        seen = data.visible
+        source, target = (
+            _renumbered(of_edge if seen is None else of_edge[seen], table.visible)
+            for of_edge, table in zip(ends, tables, strict=True)
+        )
+        return source, target
+
+    def values(self, edge: EdgeType, name: str) -> pa.Array:
+        """Return the values of a property of the visible edges."""
+        data = self._table(edge.table_key)
+        return data.column(name) if data.visible is None else data.column(name).filter(pa.array(data.visible))
+
+
+def _renumbered(rows: RowsOfNodes, seen: Mask | None) -> RowsOfNodes:
+    """Return the positions of rows among the visible ones."""
+    return rows if seen is None else (np.cumsum(seen, dtype=np.int32) - np.int32(1))[rows]
 
 
 def check_analysis(request: AnalysisRequest) -> Algorithm:
@@ -255,21 +307,17 @@ def _named(names: Sequence[str] | None, known: Mapping[str, Type], kind: str) ->
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _edge_list(
-    snapshot: Snapshot, cache: DataCache, nodes: list[NodeType], edges: list[EdgeType], weight: str | None
-) -> EdgeList:
-    tables = {node.name: cache.table(snapshot.table(node.table_key)) for node in nodes}
-    counts = [table.row_count for table in tables.values()]
-    first = dict(zip(tables, np.cumsum([0, *counts]).tolist(), strict=False))
+def _edge_list(tables: _AnalysisTables, nodes: list[NodeType], edges: list[EdgeType], weight: str | None) -> EdgeList:
+    counts = [tables.count(node) for node in nodes]
+    first = dict(zip((node.name for node in nodes), np.cumsum([0, *counts]).tolist(), strict=False))
     sources, targets, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for edge in edges:
-        data = cache.table(snapshot.table(edge.table_key))
-        src, dst = EdgeAdjacency(data, tables[edge.from_type], tables[edge.to_type], cache).ends()
+        src, dst = tables.ends(edge)
         sources.append(src + first[edge.from_type])
         targets.append(dst + first[edge.to_type])
         if weight is not None:
             check_weight(edge, weight)
-            weights.append(_weights(edge, data.column(weight), weight))
+            weights.append(_weights(edge, tables.values(edge, weight), weight))
     weighting = np.concatenate(weights) if weight is not None else None
     return EdgeList(sum(counts), np.concatenate(sources), np.concatenate(targets), weighting)
 

@@ -13,20 +13,32 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.column_mapping import shown_names
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.storage.files.location import Location, locate
+from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.version_diff import IdRange
-from omnigraph.versioning.compare.diff import ROWS_MAX, Names, TableDiff, diff_pair, split_ids, table_pairs
+from omnigraph.versioning.compare.diff import (
+    ROWS_MAX,
+    DiffView,
+    Names,
+    TableChanges,
+    TableDiff,
+    changed_pairs,
+    diff_pair,
+    split_ids,
+)
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.write.repository import Repository
 
 SUMMARY = "_diff.json"
+OPS = ("insert", "update", "delete")
 Side = tuple[str, int, str] | None
 """The folder, version and transaction of a table; None if a side does not have the table."""
 
@@ -73,11 +85,8 @@ class DiffResult:
 
 def diff_files(repository: Repository, runner: Runner, request: DiffRequest, environ: Mapping[str, str]) -> DiffResult:
     """Write the changes between two snapshots to a new folder."""
-    before, after, out = request.before, request.after, request.out
-    target = locate(out, environ)
-    files = object_store(target)
-    if not files.is_empty():
-        raise InputError(f"'{out}' is not empty", code="not_empty", hint="write a diff to a new folder")
+    after, out = request.after, request.out
+    target, files = locate(out, environ), _new_folder(out, environ)
     job = Job(new_ulid(repository.clock()), repository.location, after.schema.ir, {})
     work = _plan(request, target)
     tables: dict[str, dict[str, int]] = {}
@@ -93,10 +102,65 @@ def diff_files(repository: Repository, runner: Runner, request: DiffRequest, env
         for one in work:
             files.delete(one.name)
         raise
-    result = DiffResult(out, {key: total for key, total in tables.items() if any(total.values())}, tuple(names))
-    summary = {"from": before.commit_id, "to": after.commit_id, "tables": result.tables, "files": names}
+    return _finished(request, tables, names, files)
+
+
+def diff_visible_files(request: DiffRequest, seen: DiffView, environ: Mapping[str, str]) -> DiffResult:
+    """Write the visible changes between two snapshots to a new folder, as `diff_files` does, in this process."""
+    before, after = request.before, request.after
+    files = _new_folder(request.out, environ)
+    tables: dict[str, dict[str, int]] = {}
+    names: list[str] = []
+    try:
+        for pair in changed_pairs(before, after, request.wanted, seen):
+            for changes in diff_pair(pair, before, after, shown_names, seen).ranges():
+                checkpoint()
+                names.append(_file_name(pair.key, len(names)))
+                files.write(names[-1], _lines(changes))
+                total = tables.setdefault(pair.key, dict.fromkeys(OPS, 0))
+                for kind, rows in _counts(changes).items():
+                    total[kind] += rows
+    except BaseException:
+        for name in names:
+            files.delete(name)
+        raise
+    return _finished(request, tables, names, files)
+
+
+def _new_folder(out: str, environ: Mapping[str, str]) -> ObjectStore:
+    files = object_store(locate(out, environ))
+    if not files.is_empty():
+        raise InputError(f"'{out}' is not empty", code="not_empty", hint="write a diff to a new folder")
+    return files
+
+
+def _finished(
+    request: DiffRequest, tables: dict[str, dict[str, int]], names: list[str], files: ObjectStore
+) -> DiffResult:
+    """Write the summary and return the result."""
+    changed = {key: total for key, total in tables.items() if any(total.values())}
+    summary = {
+        "from": request.before.commit_id,
+        "to": request.after.commit_id,
+        "tables": changed,
+        "files": names,
+    }
     files.write(SUMMARY, json.dumps(summary, indent=1).encode())
-    return result
+    return DiffResult(request.out, changed, tuple(names))
+
+
+def _file_name(key: str, number: int) -> str:
+    return f"{key.replace(':', '-')}.{number:05}.jsonl"
+
+
+def _counts(changes: TableChanges) -> dict[str, int]:
+    rows = changes.inserted.num_rows, changes.new.num_rows, changes.deleted.num_rows
+    return dict(zip(OPS, rows, strict=True))
+
+
+def _lines(changes: TableChanges) -> bytes:
+    lines = (json.dumps(change.to_json(), ensure_ascii=False, default=_spelt) + "\n" for change in changes.rows())
+    return "".join(lines).encode()
 
 
 def _plan(request: DiffRequest, target: Location) -> list[DiffWork]:
@@ -104,13 +168,12 @@ def _plan(request: DiffRequest, target: Location) -> list[DiffWork]:
     before, after = request.before, request.after
     columns = shown_names(before, after) if before.schema_hash != after.schema_hash else {}
     work: list[DiffWork] = []
-    for pair in table_pairs(before, after):
-        if pair.moved and request.wanted(pair.key):
-            sides = diff_pair(pair, before, after, shown_names).sides
-            for low, high in split_ids(sides, request.rows_max) if sides else ():
-                name = f"{pair.key.replace(':', '-')}.{len(work):05}.jsonl"
-                ends = (_side(pair.before), _side(pair.after))
-                work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, target, name))
+    for pair in changed_pairs(before, after, request.wanted):
+        sides = diff_pair(pair, before, after, shown_names).sides
+        for low, high in split_ids(sides, request.rows_max) if sides else ():
+            name = _file_name(pair.key, len(work))
+            ends = (_side(pair.before), _side(pair.after))
+            work.append(DiffWork(pair.key, *ends, columns.get(pair.identity), low, high, target, name))
     return work
 
 
@@ -118,14 +181,9 @@ def diff_range(job: Job, work: DiffWork) -> dict[str, int]:
     """Compare one range and write its changes. Return the number of rows inserted, updated and deleted."""
     before, after = (job.store.open(*side) if side is not None else None for side in (work.before, work.after))
     changes = TableDiff(work.key, before, after, work.names).changes(IdRange(work.low, work.high))
-    counts = {
-        "insert": changes.inserted.num_rows,
-        "update": changes.new.num_rows,
-        "delete": changes.deleted.num_rows,
-    }
+    counts = _counts(changes)
     if any(counts.values()):
-        lines = (json.dumps(change.to_json(), ensure_ascii=False, default=_spelt) + "\n" for change in changes.rows())
-        object_store(work.out).write(work.name, "".join(lines).encode())
+        object_store(work.out).write(work.name, _lines(changes))
     return counts
 
 

@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.engine.exec.view import View
 from omnigraph.engine.ingest.csv_text import csv_lines
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types, records_of
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
+from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.object_store import ObjectStore
@@ -35,6 +37,8 @@ from omnigraph.versioning.write.repository import Repository
 Format = Literal["jsonl", "parquet", "csv", "arrow"]
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv", "arrow")
 SUMMARY = "_export.json"
+_PART_ROWS = 262_144
+"""Rows of a file of an export under rules for rows."""
 _TIMES = {
     pa.date64(): pa.timestamp("ms", "UTC"),
     pa.list_(pa.field("item", pa.date64())): pa.list_(pa.field("item", pa.timestamp("ms", "UTC"))),
@@ -121,6 +125,48 @@ def export_files(
     result = ExportResult(request.out, request.format, snapshot.commit_id, tuple(sorted(counts.items())), names)
     files.write(SUMMARY, json.dumps(result.to_json(), indent=1).encode())
     return result
+
+
+def export_visible(snapshot: Snapshot, view: View, request: ExportRequest, environ: Mapping[str, str]) -> ExportResult:
+    """Write what is visible of a snapshot to a new folder, as `export_files` does, in this process.
+
+    The files of a table have equal numbers of rows: they do not depend on hidden rows.
+    """
+    files = _new_folder(request, environ)
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    try:
+        for type_ in chosen_types(view.catalog, request.types):
+            base, counts[type_.table_key] = _base_name(type_, view.catalog), 0
+            for number, rows in enumerate(_visible_parts(view, type_, partitioned=request.partitioned)):
+                part = f".{number:05}" if request.partitioned else ""
+                names.append(f"{base}{part}.{request.format}")
+                files.write(names[-1], _WRITERS[request.format](type_, rows))
+                counts[type_.table_key] += rows.num_rows
+    except BaseException:
+        for name in names:
+            files.delete(name)
+        raise
+    result = ExportResult(request.out, request.format, snapshot.commit_id, tuple(sorted(counts.items())), tuple(names))
+    files.write(SUMMARY, json.dumps(result.to_json(), indent=1).encode())
+    return result
+
+
+def _visible_parts(view: View, type_: NodeType | EdgeType, *, partitioned: bool) -> Iterator[pa.Table]:
+    """Yield the visible rows of a table in order of ids, a number of rows at a time if partitioned; at least once."""
+    names = list(table_schema(type_).names)
+    key = type_.table_key
+    if type_.blobs or not partitioned:
+        rows = view.read(key, names)
+        # Sort indices: blob columns cannot be sorted.
+        yield rows.take(pc.sort_indices(rows["id"]))
+        return
+    any_rows = False
+    for rows in view.by_id(key, names, _PART_ROWS):
+        any_rows = True
+        yield rows
+    if not any_rows:
+        yield view.schema(key, names).empty_table()
 
 
 def export_tables(
