@@ -6,16 +6,18 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import omnigraph as og
+from omnigraph.errors import OmniGraphError
+from omnigraph.operations.access import Access
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
-from support.guarded_server import SERVER_ADMIN, guarded
+from support.guarded_server import SERVER_ADMIN, TOKEN, guarded
 from support.route_requests import request_of, text_of
 from support.server import Reply, ServerUnderTest
 from support.tenants import short_event_streams
@@ -280,6 +282,57 @@ def test_an_owner_sees_and_does_everything(server, graph) -> None:
     plan = {"schema_source": SCHEMA + "node Extra { name: String @key }\n"}
     assert server.post("/schema/plan", plan, token=BO).status == 200
     assert server.post("/schema/plan", plan).status == 403
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "query": lambda graph: graph.query(READ).to_pylist(),
+    "pages": lambda graph: [page.to_pylist() for page in graph.pages(READ, page=2)],
+    "branch": lambda graph: graph.query(READ, branch="spare").to_pylist(),
+    "lint": lambda graph: graph.lint("query q() { match { $s: Sealed } return { $s.name } }").to_dict()["results"],
+    "get": lambda graph: [graph.get("Note", id) for id in ("a", f"{CANARY}-1")],
+    "hidden type": lambda graph: graph.get("Sealed", CANARY),
+    "blob": lambda graph: graph.blob("Note", "a", "photo").read(),
+    "hidden blob": lambda graph: graph.blob("Note", f"{CANARY}-1", "photo").read(),
+    "export": lambda graph: list(graph.export(branch="spare")),
+    "to_arrow": lambda graph: graph.to_arrow("Note", branch="spare").to_pylist(),
+    "networkx": lambda graph: sorted(graph.to_networkx(branch="spare").edges),
+    "snapshot": lambda graph: graph.snapshot("spare").to_json(),
+    "schema": lambda graph: graph.schema,
+    "catalog": lambda graph: sorted(type_.table_key for type_ in graph.catalog().tables()),
+    "commits": lambda graph: [commit.to_json() for commit in graph.commits("spare")],
+    "head": lambda graph: graph.head("spare"),
+    "branches": lambda graph: "spare" in graph.branches(),
+    "tags": lambda graph: [tag for tag in graph.tags() if tag.name == "v1"],
+    "plan_schema": lambda graph: graph.plan_schema(SCHEMA),
+    "diff": lambda graph: [change.to_json() for change in graph.diff(1, "spare")],
+    "history": lambda graph: [change.to_json() for change in graph.history("Note", "a", branch="spare")],
+}
+"""Reads that a client makes of a server and of a graph in its process."""
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "insert": lambda graph: graph.mutate('insert Note { name: "new", tenant: "other" }'),
+    "hidden end": lambda graph: graph.mutate(f'insert Cites {{ from: "a", to: "{CANARY}-5" }}'),
+}
+"""Writes that are refused to `ana`."""
+
+
+CALLERS = [*(("ana", name) for name in (*CALLS, *REFUSED)), *(("bo", name) for name in CALLS)]
+
+
+@pytest.mark.parametrize(("actor", "name"), CALLERS)
+def test_a_client_sees_what_an_opened_graph_shows(server, graph, actor: str, name: str) -> None:
+    policy = server.holder.current.find_graph(None).policy
+    embedded = graph.with_access(Access(policy, actor))
+    with og.connect(server.url, token=TOKEN if actor == "ana" else BO) as remote:
+        call = {**CALLS, **REFUSED}[name]
+        assert outcome(remote, call) == outcome(embedded, call)
+
+
+def outcome(graph: Any, call: Callable[[Any], Any]) -> Any:
+    """Return the result of a call, or the class and the text of its error."""
+    try:
+        return call(graph)
+    except OmniGraphError as error:
+        return type(error).__name__, error.code, error.message
 
 
 def test_rules_that_no_longer_fit_show_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from support.commands import document
+from support.commands import document, jsonl
 from support.policies import CASES, EXAMPLE
 
 
@@ -315,15 +315,69 @@ def test_show_version_1(policy, cli):
     assert "permit(" in document(cli("policy", "show", "--cedar", "--json"))["cedar"]
 
 
-def test_the_command_line_refuses_to_enforce_rules_for_rows(graph, folder, cli):
-    rule = "{ id: own, allow: { actors: { any: true }, actions: [row_read], types: [Person] } }"
-    (folder / "policy.yaml").write_text(f"version: 2\nrows: {{ default: allow }}\nrules: [{rule}]\n")
-    config = (folder / "omnigraph.yaml").read_text() + "\npolicy: { file: policy.yaml }\n"
-    (folder / "omnigraph.yaml").write_text(config.replace("cli:", "cli:\n  policy: enforce", 1))
-    code, out, err = cli("--as", "ola", "commit", "list")
-    assert (code, out) == (1, "")
-    assert "has rules for rows or properties, which graphs do not enforce yet" in err
-    assert cli("policy", "validate")[0] == 0
+ROW_RULES = """version: 2
+groups: { owners: [ola] }
+rows: { default: allow }
+rules:
+  - { id: read, allow: { actors: { any: true }, role: maintainer } }
+  - { id: own, allow: { actors: { group: owners }, role: owner } }
+  - { id: rows, allow: { actors: { any: true }, actions: [row_read], types: [Note], when: 'resource.name == "seen"' } }
+"""
+ROW_COMMANDS = (
+    ("read", "-e", "match { $n: Note } return { $n.name, $n.text } order { $n.name }"),
+    ("explain", "-e", "match { $n: Note } return { $n.name }"),
+    ("status",),
+    ("snapshot",),
+    ("snapshot", "--json"),
+    ("log",),
+    ("commit", "list", "--json"),
+    ("branch", "list"),
+    ("tag", "list"),
+    ("schema", "show"),
+    ("export",),
+    ("changes", "poll", "--start", "beginning", "--json"),
+    ("diff", "1", "main"),
+    ("history", "Note", "seen"),
+    ("blame", "Note", "seen"),
+    ("history", "Note", "zebraword"),
+    ("verify",),
+    ("optimize", "--json"),
+)
+
+
+@pytest.fixture
+def limited(folder, cli):
+    """A graph with hidden notes, and a configuration that enforces its policy."""
+    (folder / "n.pg").write_text("node Note { name: String @key  text: String? }\nnode Other { name: String @key }\n")
+    notes = [{"type": "Note", "data": {"name": name, "text": name}} for name in ("seen", "zebraword", "zebraword2")]
+    (folder / "n.jsonl").write_text(jsonl(*notes))
+    assert cli("init", "--schema", "n.pg", "n.omni")[0] == 0
+    assert cli("load", "-d", "n.jsonl", "--mode", "merge", "n.omni")[0] == 0
+    (folder / "policy.yaml").write_text(ROW_RULES)
+    (folder / "omnigraph.yaml").write_text(
+        "policy: { file: policy.yaml }\ngraphs: { notes: { uri: ./n.omni } }\ncli: { policy: enforce, graph: notes }\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("command", ROW_COMMANDS, ids=" ".join)
+def test_the_command_line_enforces_rules_for_rows(limited, cli, command):
+    code, out, err = cli("--as", "rea", *command)
+    assert (code, err.partition(":")[0]) in {(0, ""), (0, "note"), (1, "error")}
+    given = " ".join(command)
+    assert "zebraword" in given or "zebraword" not in out + err
+    code, _, err = cli("--as", "ola", *command)
+    assert code == 0, err
+
+
+def test_counts_of_commands_are_those_of_visible_rows(limited, cli):
+    for actor, count in (("rea", 1), ("ola", 3)):
+        found = document(cli("--as", actor, "snapshot", "--json"))
+        assert {table["table_key"]: table["row_count"] for table in found["tables"]}["node:Note"] == count
+        found = document(cli("--as", actor, "status", "--json"))
+        assert {table["table_key"]: table["row_count"] for table in found["tables"]}["node:Note"] == count
+        out = cli("--as", actor, "read", "-e", "match { $n: Note } return { $n.name }", "--format", "csv")[1]
+        assert ("zebraword" in out) == (actor == "ola")
 
 
 # -- rows and properties -----------------------------------------------------------------------------
@@ -387,7 +441,7 @@ def test_validate_with_a_graph(notes, cli):
     (notes / "omnigraph.yaml").write_text(
         "policy: { file: policy.yaml }\ngraphs: { notes: { uri: ./g.omni } }\ncli: { policy: enforce }\n"
     )
-    # The schema is read without the policy, which the graph would refuse.
+    # The schema is read without the policy, which gives nobody the right to read it.
     assert cli("policy", "validate", "--graph", "./g.omni")[:2] == (0, "policy ok: policy.yaml, 2 actors, 4 rules\n")
     assert cli("policy", "validate", "--graph", "notes")[0] == 0
 
