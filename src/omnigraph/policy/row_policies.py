@@ -129,8 +129,17 @@ class RowPolicies:
         if visibility is None and not rows and not properties:
             return None
         limited = [*rows, *(("property_write", key) for key, _ in properties)]
-        rules = {(action, key): self.compiled.rules_of(action, key) for action, key in limited}
+        rules = {(action, key): self._rules_for(actor, action, key) for action, key in limited}
         return WriteGuard(visibility or Visibility(), rows, properties, rules)
+
+    def _rules_for(self, actor: PolicyActor, action: str, table_key: str) -> tuple[str, ...]:
+        """Return the rules, without roles, that name an action and a table: those that concern an actor, else all."""
+        known = self.statements.rule_by_id
+        found = [
+            rule for rule in self.compiled.rules_of(action, table_key) if rule not in known or known[rule].role is None
+        ]
+        concerning = [rule for rule in found if rule not in known or known[rule].covers(actor.groups)]
+        return tuple(concerning or found)
 
 
 def _keep(kept: dict[Any, Any], key: Any, value: Any, lock: threading.Lock) -> None:
