@@ -262,7 +262,9 @@ class Graph(GraphBranches):
             if write is None:
                 return self._queries.analyze(request, self._point("read", branch, at), bulk)
             self._context.check_head(self._branch(branch))
-            options = self._options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+            options = self._guarded_options(
+                branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key
+            )
             return self._queries.analyze_and_write(request, write, options, bulk)
 
     def mutate(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,9 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.row_guard import GuardedWrite
 
 RowsOfNodes = np.ndarray[Any, np.dtype[np.int32]]
 """Row numbers of nodes, one for each edge."""
@@ -258,13 +261,21 @@ def analyze_and_write(
         analysis = analyze(context, transaction.snapshot, request, solve)
         targets = _targets(analysis.algorithm, into)
         pending = WriteOverlay(transaction.snapshot)
+        guard = _guarded(context, transaction.snapshot, pending)
+        visible = context.catalog(transaction.snapshot)
         rows_written = 0
         for name, values in analysis.tables.items():
-            rows = _changed(catalog.nodes[name], pending, values, targets)
+            node = catalog.nodes[name]
+            _check_targets(visible.nodes[name], values, targets)
+            # Values that the caller cannot read are not compared.
+            masked = guard is not None and guard.withholds(node, targets.values())
+            rows = _changed(node, pending, values, targets, every=masked)
             rows_written += rows.num_rows
             if rows.num_rows:
                 pending.table(TableKey.node(name)).put(rows)
-        check_delta(catalog, pending.delta())
+                if guard is not None:
+                    guard.assigned(node, targets.values(), rows)
+        check_delta(catalog, pending.delta(guard=guard))
         for table in pending.changed_tables():
             transaction.change(table.key, table.change())
         transaction.options = replace(transaction.options, result={"rows_written": rows_written})
@@ -275,6 +286,15 @@ def analyze_and_write(
         rows_written = earlier.result["rows_written"]
     assert analysis is not None
     return replace(analysis, rows_written=rows_written, commit_id=commit.id if commit else None)
+
+
+def _guarded(context: GraphContext, snapshot: Snapshot, pending: WriteOverlay) -> GuardedWrite | None:
+    rules = context.guard_of(snapshot)
+    if rules is None:
+        return None
+    from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
+
+    return GuardedWrite(rules, context.catalogs.of(snapshot), pending)
 
 
 def _chosen(catalog: Catalog, request: AnalysisRequest) -> tuple[list[NodeType], list[EdgeType]]:
@@ -360,20 +380,24 @@ def _targets(algorithm: Algorithm, into: str | Mapping[str, str]) -> Mapping[str
     return into
 
 
-def _changed(node: NodeType, pending: WriteOverlay, values: pa.Table, targets: Mapping[str, str]) -> pa.Table:
-    """Return the rows of a table whose values change, with the new values."""
+def _check_targets(node: NodeType, values: pa.Table, targets: Mapping[str, str]) -> None:
     for column, name in targets.items():
         _check_target(node, name, values.schema.field(column).type)
+
+
+def _changed(
+    node: NodeType, pending: WriteOverlay, values: pa.Table, targets: Mapping[str, str], *, every: bool
+) -> pa.Table:
+    """Return the rows of a table whose values change, with the new values; with `every`, all that have values."""
     table = pending.table(node.table_key)
     now = table.committed.read(["id", *targets.values()])
-    columns = {
-        name: values[column].take(pc.index_in(now["id"], value_set=one_array(values["id"])))
-        for column, name in targets.items()
-    }
+    place = pc.index_in(now["id"], value_set=one_array(values["id"]))
+    columns = {name: values[column].take(place) for column, name in targets.items()}
     columns = {name: column.cast(arrow_type(node.properties[name].type)) for name, column in columns.items()}
-    differs: Any = pa.chunked_array([np.zeros(now.num_rows, bool)])
+    differs: Any = pa.chunked_array([np.full(now.num_rows, every)])
     for name, column in columns.items():
         differs = pc.or_(differs, pc.fill_null(pc.not_equal(now[name], column), True))
+    differs = pc.and_(differs, pc.is_valid(place))
     if not pc.any(differs).as_py():
         return table.schema.empty_table()
     rows = table.committed.read(table.schema.names)

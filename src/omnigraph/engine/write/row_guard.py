@@ -150,6 +150,11 @@ class GuardedWrite:
         """Return True if a property does not exist for the actor."""
         return self._shown.get(type_.table_key, {}).get(name, ir.Const(True, ir.BOOL)) is None
 
+    def withholds(self, type_: NodeType | EdgeType, names: Iterable[str]) -> bool:
+        """Return True if a value of the properties may not be visible."""
+        shown = self._shown.get(type_.table_key, {})
+        return any(name in shown for name in names)
+
     def guarded_properties(self, type_: NodeType | EdgeType) -> list[str]:
         """Return the properties of a type that may not always be assigned."""
         return [name for table, name in self.guard.properties if table == type_.table_key]
