@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from omnigraph.lang.spans import Name
 from omnigraph.query.syntax import ast
@@ -79,6 +79,14 @@ def variables_of(expr: ast.Expr, params: Mapping[str, Any]) -> Iterable[str]:
             return
 
 
+def comparison_of_values(clause: ast.Clause, types: Mapping[str, tuple[str, Types]]) -> ast.Clause:
+    """`$n in $list` is a condition if `$n` is a value of a stage, else a hop."""
+    if not isinstance(clause, ast.HopClause) or types.get(clause.left.text, ("", ()))[0] != "value":
+        return clause
+    sides = ast.VarExpr(clause.left.text), ast.VarExpr(clause.right.text)
+    return ast.FilterClause(ast.CompareExpr(cast(ast.CompareOp, clause.edge.text), *sides))
+
+
 class Planning:
     """Types of variables and orientation of hops."""
 
@@ -102,6 +110,7 @@ class Planning:
     def plan(self, clauses: Sequence[ast.Clause], outer: Mapping[str, tuple[str, Types]]) -> Block:
         """Types by §5.1: first bindings, then hops with a known end, then the first of the remaining hops."""
         types = dict(outer)
+        clauses = [comparison_of_values(clause, types) for clause in clauses]
         steps: list[Step] = []
         hops: list[Leap] = []
         for clause in clauses:

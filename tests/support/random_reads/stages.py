@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from support.random_reads.conditions import COMPARE
 from support.random_reads.paths import PathVariable
 from support.random_reads.results import Results
@@ -56,6 +58,8 @@ class Stages(Results):
             name = f"s{self.named}"
             if grouped and random.random() < 0.8:
                 call = self.aggregate(scope)
+                if _COLLECTS_OBJECTS.match(call):
+                    call = "count(1)"
                 scalar = "I64" if call.startswith("count") else ""
                 found[name] = (call, scalar)
             else:
@@ -85,6 +89,10 @@ class Stages(Results):
                 test = f"{random.choice(numbers)} {random.choice(COMPARE)} ${name}"
                 found.append(f"not {{ {test} }}" if random.random() < 0.3 else test)
         return found
+
+
+_COLLECTS_OBJECTS = re.compile(r"collect\((distinct )?([{\[]|\$\w+\b(?!\.))")
+"""Collected nodes, objects and lists cannot be carried on."""
 
 
 def _is_aggregate(item: str) -> bool:

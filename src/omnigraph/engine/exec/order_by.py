@@ -254,9 +254,11 @@ def _variable(rank: ir.Rank) -> str:
 
 
 def _edges(pipeline: ir.Pipeline) -> Iterator[str | None]:
-    """Yield the variables that are bound to edges, including those of optional blocks."""
+    """Yield the variables that are bound to edges, including those of optional blocks and stages."""
     for op in pipeline:
         if isinstance(op, ir.Expand):
             yield op.edge_var
+        elif isinstance(op, ir.Stage):
+            yield from _edges(op.query.pipeline)
         elif isinstance(op, ir.LeftJoin):
             yield from _edges(op.inner)

@@ -55,7 +55,9 @@ class StageRunner:
         if query.skip:
             rows = np.arange(min(query.skip, kept.count), kept.count)
             kept, values = kept.take(rows, unique=True), [array.take(pa.array(rows)) for array in values]
-        self._context.check_size(kept.count, len(kept.bound) + len(values) + 1)
+        # Texts and lists count as as many columns of numbers as have their size.
+        wide = sum(array.nbytes for array in values) // (8 * max(kept.count, 1))
+        self._context.check_size(kept.count, len(kept.bound) + wide + 1)
         if not values:
             return kept
         table = MemoryTable(dict(zip(stage.value_names, values, strict=True)), kept.count)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
-from typing import assert_never
+from typing import assert_never, cast
 
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
@@ -33,6 +33,7 @@ from omnigraph.query.check.scopes import BlockVariables, Scope, Variable, not_an
 from omnigraph.query.check.unions import Route, any_edge, bound_type
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
+from omnigraph.query.syntax.parse_expressions import WORD_OPERATORS
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.suggestions import did_you_mean, listing
 
@@ -112,6 +113,7 @@ class MatchChecker:
     def check(self, clauses: Sequence[ast.Clause], outer: Scope | None = None) -> tuple[ResolvedBlock, Scope]:
         """Return the checked block and the scope behind it."""
         block = _Block(outer)
+        clauses = [_comparison_of_values(block, clause) for clause in clauses]
         self.bindings(block, clauses)
         self.all_hops(block, clauses)
         for number, clause in enumerate(clauses):
@@ -506,3 +508,15 @@ class MatchChecker:
         for name in inner.outer_vars:
             block.mentioned[name] = None
         block.negations.append(inner)
+
+
+def _comparison_of_values(block: _Block, clause: ast.Clause) -> ast.Clause:
+    """Return `$n in $list` as a condition if `$n` is a value; the parser reads it as a hop over an edge named `in`."""
+    if not isinstance(clause, ast.HopClause) or clause.edge.text not in WORD_OPERATORS:
+        return clause
+    left = block.find(clause.left.text)
+    if left is None or left.kind != "value":
+        return clause
+    near, far = (ast.VarExpr(end.text, end.span) for end in (clause.left, clause.right))
+    compared = ast.CompareExpr(cast(ast.CompareOp, clause.edge.text), near, far, clause.span)
+    return ast.FilterClause(compared, clause.span)

@@ -83,17 +83,17 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
             case ir.Filter():
                 lines.append(_line(depth, "filter", _expr(op.condition), op))
             case ir.AntiJoin():
-                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                outer = ", ".join(map(_outer, op.outer_vars))
                 how = f"a match, found once for all {outer}:" if op.independent else f"any match, for each {outer}:"
                 lines.append(_line(depth, "without", how, op))
                 lines += _pipeline(op.inner, depth + 1)
             case ir.LeftJoin():
-                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                outer = ", ".join(map(_outer, op.outer_vars))
                 how = f"matches, found once for all {outer}:" if op.independent else f"matches, for each {outer}:"
                 lines.append(_line(depth, "optional", how, op))
                 lines += _pipeline(op.inner, depth + 1)
             case ir.InnerJoin():
-                outer = ", ".join(f"${var}" for var in op.outer_vars)
+                outer = ", ".join(map(_outer, op.outer_vars))
                 lines.append(_line(depth, "join", f"matches, found once for all {outer}:", op))
                 lines += _pipeline(op.inner, depth + 1)
             case ir.Stage():
@@ -102,6 +102,11 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
             case _:
                 assert_never(op)
     return lines
+
+
+def _outer(var: str) -> str:
+    """Return the name of an outer variable; the values of a stage have none."""
+    return "values of the stage" if var.startswith(ir.CARRIED) else f"${var}"
 
 
 def _carried(stage: ir.Stage) -> list[str]:

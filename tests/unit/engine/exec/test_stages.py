@@ -29,7 +29,11 @@ def graph(tmp_path):
         SCHEMA,
         *(node("P", name=name, n=at, text=f"word{at % 4}", vec=[1.0, at / 10]) for at, name in enumerate(names)),
         *(node("Q", name=name) for name in "xy"),
-        *(edge("Knows", name, other) for at, name in enumerate(names) for other in names[:at]),
+        *(
+            edge("Knows", name, other, id_=f"e{99 - at}{other}")
+            for at, name in enumerate(names)
+            for other in names[:at]
+        ),
         *(edge("Has", name, "x" if at % 3 else "y") for at, name in enumerate(names)),
     )
 
@@ -64,6 +68,15 @@ def test_a_ranking_after_a_stage(graph: Graph) -> None:
     assert rows(graph, text) == [("p11", 11), ("p07", 7)]
 
 
+def test_rows_of_a_ranked_node_are_ordered_by_the_edges_of_the_stage(graph: Graph) -> None:
+    text = """match { $b: P { name: "p01" } $a $z:knows $b } with { $a, $b, $z }
+              match { $b has $q } return { $a.name } order { bm25($b.text, "word1") }"""
+    ids = 'match { $b: P { name: "p01" } $a $z:knows $b } return { $a.name } order { id($z) }'
+    found = rows(graph, text)
+    assert len(found) == 10
+    assert found == rows(graph, ids)
+
+
 def test_pages(graph: Graph) -> None:
     text = f"query q() {{ {FRIENDS} match {{ $p has $q }} return {{ $q.name, $n }} order {{ $q.name, $n desc }} }}"
     whole = graph.query(text).to_rows()
@@ -77,6 +90,16 @@ def test_rows_of_a_stage_count_against_the_limits(graph: Graph) -> None:
     assert rows(graph, text) == [(144,)]
     with pytest.raises(LimitReached):
         graph.query(text, limits=Limits(rows_max=100))
+
+
+def test_the_sizes_of_values_count_against_the_limits(graph: Graph) -> None:
+    text = "match { $p: P } with { $p, collect(repeat_text) as $t } return { $p.name }"
+    text = text.replace("repeat_text", "$p.text + $p.text + $p.text + $p.text + $p.text + $p.text + $p.text + $p.text")
+    assert len(rows(graph, text)) == 12
+    with pytest.raises(LimitReached):
+        graph.query(text, limits=Limits(bytes_max=500))
+    plain = "match { $p: P } with { $p, count($p) as $t } return { $p.name }"
+    assert len(graph.query(plain, limits=Limits(bytes_max=500))) == 12
 
 
 def test_the_rest_is_planned_again_for_the_actual_rows(graph: Graph, tune) -> None:

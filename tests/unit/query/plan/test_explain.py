@@ -45,6 +45,10 @@ PLANS = {
             match {
                 $p worksAt $c
                 $age > $n
+                not {
+                    $p knows $r
+                    $r.age > $age
+                }
             }
             return { $c.name, sum($n) as total }
             order { total desc }
@@ -64,6 +68,9 @@ PLANS = {
             with    $p: Person, $n: I64, $p.age as age: I32?
           filter  $age > $n
           expand  $p -WorksAt-> $c: Company
+          without any match, for each $p, values of the stage:
+            expand  $p -Knows-> $r: Person
+            filter  $age < $r.age
           group   by $c.name
           return  $c.name: String, sum($n) as total: I64?
           order   total desc
