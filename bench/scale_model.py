@@ -81,6 +81,7 @@ class Constants:
     )
     open_s: float = _constant(0.00012, "s per file and bucket", "open a file of shuffled keys on a local disk")
     job_s: float = _constant(0.12, "s per job", "start and end of a Spark job")
+    task_s: float = _constant(0.02, "s per task", "start and end of a Spark task; open its table and files")
     publish_s: float = _constant(0.1, "s per load", "plan, table commits and publish, in the driver")
 
 
@@ -90,16 +91,23 @@ class Cluster:
 
     executors: int = 100
     cores_each: int = 4
+    cores_max: int | None = None
+    """The cores that all workers share; None if each worker has its own."""
+
+    @property
+    def workers(self) -> int:
+        """The number of tasks that are started at once; the work is divided among them."""
+        return self.executors * self.cores_each
 
     @property
     def cores(self) -> int:
-        """The number of tasks that run at once."""
-        return self.executors * self.cores_each
+        """The number of tasks that make progress at once."""
+        return self.workers if self.cores_max is None else min(self.workers, self.cores_max)
 
 
 def local(workers: int) -> Cluster:
     """Workers on this machine: more workers than cores take turns."""
-    return Cluster(min(workers, len(os.sched_getaffinity(0))), 1)
+    return Cluster(workers, 1, len(os.sched_getaffinity(0)))
 
 
 @dataclass(frozen=True)
@@ -132,18 +140,21 @@ def bucket_count(size: float, cores: int) -> int:
 
 def load_stages(constants: Constants, edges: int, cluster: Cluster) -> list[Stage]:
     """The stages of a load of edges and a tenth as many nodes into an empty graph."""
-    c, cores = constants, cluster.cores
+    c, cores, workers = constants, cluster.cores, cluster.workers
     millions = edges / _MILLION
     records = millions * (1 + 1 / EDGES_PER_NODE)
     size = edges * c.input_bytes
-    splits, buckets = split_count(size, cores), bucket_count(size, cores)
+    splits, buckets = split_count(size, workers), bucket_count(size, workers)
     # A split has four files: ids of nodes and of edges, and both ends.
     opened = 4 * splits * buckets * c.open_s
-    parts = min(cores, tuning.current.segments_max // 2) if edges >= 2 * tuning.current.segment_part_rows_min else 1
+    parts = min(workers, tuning.current.segments_max // 2) if edges >= 2 * tuning.current.segment_part_rows_min else 1
+    index = Stage("id index", millions * c.index_s, 1)
+    if parts > 1:
+        index = Stage("id index", index.cpu_s + parts * c.task_s, min(cores, parts), c.job_s)
     return [
-        Stage("read", records * c.read_s, min(cores, splits), c.job_s),
-        Stage("check", records * c.check_s + opened, min(cores, buckets), c.job_s),
-        Stage("id index", millions * c.index_s, parts, c.job_s if parts > 1 else 0.0),
+        Stage("read", records * c.read_s + splits * c.task_s, min(cores, splits), c.job_s),
+        Stage("check", records * c.check_s + opened + buckets * c.task_s, min(cores, buckets), c.job_s),
+        index,
         Stage("adjacency (driver)", millions * c.adjacency_s, 1),
         Stage("publish (driver)", c.publish_s, 1),
     ]
@@ -151,20 +162,23 @@ def load_stages(constants: Constants, edges: int, cluster: Cluster) -> list[Stag
 
 def upsert_stages(constants: Constants, edges: int, upserted: int, cluster: Cluster) -> list[Stage]:
     """The stages of an upsert of existing edges."""
-    c, cores = constants, cluster.cores
+    c, cores, workers = constants, cluster.cores, cluster.workers
     millions, changed = edges / _MILLION, upserted / _MILLION
     size = upserted * c.input_bytes
-    buckets = bucket_count(size + edges * (1 + 1 / EDGES_PER_NODE) * 64, cores)
-    splits = split_count(size, cores)
+    buckets = bucket_count(size + edges * (1 + 1 / EDGES_PER_NODE) * 64, workers)
+    splits = split_count(size, workers)
+    fragments = math.ceil(edges / tuning.current.staged_rows)
     few = upserted <= tuning.current.id_filter_rows_max
     scanned = c.scan_s if few else c.scan_s + c.unfiltered_s
     ends = millions / EDGES_PER_NODE * c.scan_s
+    opened = 4 * splits * buckets * c.open_s
+    checked = changed * c.check_s + ends + opened + 2 * buckets * c.task_s
     return [
-        Stage("read", changed * c.read_s, min(cores, splits), c.job_s),
-        Stage("scan", millions * scanned, cores, c.job_s),
-        Stage("merge", changed * c.merge_s, min(cores, buckets), c.job_s),
-        Stage("check", changed * c.check_s + ends + 4 * splits * buckets * c.open_s, min(cores, buckets), 2 * c.job_s),
-        Stage("delete", changed * c.delete_s, cores, c.job_s),
+        Stage("read", changed * c.read_s + splits * c.task_s, min(cores, splits), c.job_s),
+        Stage("scan", millions * scanned + fragments * c.task_s, cores, c.job_s),
+        Stage("merge", changed * c.merge_s + buckets * c.task_s, min(cores, buckets), c.job_s),
+        Stage("check", checked, min(cores, buckets), 2 * c.job_s),
+        Stage("delete", changed * c.delete_s + fragments * c.task_s, cores, c.job_s),
         Stage("commit (driver)", millions * c.commit_s, 1),
         Stage("publish (driver)", c.publish_s, 1),
     ]
@@ -245,11 +259,11 @@ def sizes_table(constants: Constants, cluster: Cluster) -> str:
         "search structures on disk, mapped": lambda edges: _bytes(edges * mapped),
         "fragments": lambda edges: f"{math.ceil(edges / tuning.current.staged_rows):,}",
         "splits × buckets": lambda edges: (
-            f"{split_count(edges * c.input_bytes, cluster.cores):,} × "
-            f"{bucket_count(edges * c.input_bytes, cluster.cores):,}"
+            f"{split_count(edges * c.input_bytes, cluster.workers):,} × "
+            f"{bucket_count(edges * c.input_bytes, cluster.workers):,}"
         ),
         "input per bucket": lambda edges: _bytes(
-            edges * c.input_bytes / bucket_count(edges * c.input_bytes, cluster.cores)
+            edges * c.input_bytes / bucket_count(edges * c.input_bytes, cluster.workers)
         ),
     }
     rows = [(name, *(make(edges) for edges in SIZES)) for name, make in figures.items()]
@@ -302,6 +316,7 @@ def _opens_as_long_as_checks(constants: Constants, cluster: Cluster) -> float:
         middle = math.sqrt(low * high)
         check = load_stages(constants, int(middle), cluster)[1]
         rows_s = middle / _MILLION * (1 + 1 / EDGES_PER_NODE) * constants.check_s
+        rows_s += bucket_count(middle * constants.input_bytes, cluster.workers) * constants.task_s
         low, high = (low, middle) if check.cpu_s > 2 * rows_s else (middle, high)
     return low
 
@@ -468,9 +483,25 @@ def measured_constants(found: Measured, edges: int) -> dict[str, float]:
     }
 
 
+def measured_task_s(runner: Runner) -> float:
+    """The processor seconds of a Spark task that does nothing, of all processes."""
+    few, many = 1, 65
+
+    def seconds(tasks: int) -> float:
+        return median(spent(lambda: list(runner.run("empty", _nothing, None, range(tasks)))).cpu_s for _ in range(5))
+
+    seconds(many)  # Start the workers.
+    return (seconds(many) - seconds(few)) / (many - few)
+
+
+def _nothing(job: None, unit: int) -> int:
+    del job
+    return unit
+
+
 def in_process_s(constants: Constants, edges: int) -> float:
     """The time that the model expects of a load by the tasks in this process, without Spark."""
-    return wall_s(load_stages(replace(constants, job_s=0.0), edges, Cluster(1, 1)))
+    return wall_s(load_stages(replace(constants, job_s=0.0, task_s=0.0), edges, Cluster(1, 1)))
 
 
 @contextmanager
@@ -550,6 +581,7 @@ def main(arguments: list[str]) -> int:
                 runner = SparkRunner(spark)
                 measure(runner, root, given.edges // 10, 1)
                 best = measure(runner, root, given.edges, given.rounds)
+                print(f"  {'task_s, empty':<20} {measured_task_s(runner):10.3f}", flush=True)
             for name, value in measured_constants(best, given.edges).items():
                 print(f"  {name:<20} {value:10.3f}", flush=True)
             return 0

@@ -93,6 +93,15 @@ def test_more_cores_help_until_the_driver_is_left(edges):
 def test_workers_beyond_the_cores_add_nothing(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     assert [local(workers).cores for workers in (1, 2, 4)] == [1, 2, 2]
+    assert [local(workers).workers for workers in (1, 2, 4)] == [1, 2, 4]
+
+
+def test_more_workers_than_cores_cost_their_tasks(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    constants = Constants(task_s=0.5)
+    read = {workers: load_stages(constants, 500_000, local(workers))[0] for workers in (2, 4)}
+    assert [read[workers].slots for workers in (2, 4)] == [2, 2]
+    assert read[4].cpu_s - read[2].cpu_s == pytest.approx(2 * 0.5), "two more splits"
 
 
 def test_limits_are_reached_by_the_planned_size():
