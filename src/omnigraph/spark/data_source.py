@@ -44,7 +44,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.arrow_interop import restore_unsigned, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
-from omnigraph.spark.runner import use_one_thread
+from omnigraph.spark.runner import prepare_worker
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.suggestions import did_you_mean
@@ -71,7 +71,7 @@ class OmniGraphDataSource(DataSource):
     """
 
     def __init__(self, options: Any) -> None:
-        use_one_thread()
+        prepare_worker()
         self._options = {str(key).lower(): str(value) for key, value in options.items()}
         for name in self._options:
             if name not in READ_OPTIONS and name not in WRITE_OPTIONS and name != "path":
@@ -172,13 +172,13 @@ class _TableReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per fragment of the table."""
-        use_one_thread()
+        prepare_worker()
         fragments = stored_fragments(self._scan.job.table(self._scan.key))
         return [InputPartition(fragment) for fragment, _ in fragments] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a fragment."""
-        use_one_thread()
+        prepare_worker()
         return iter(()) if partition.value is None else self._scan.read(((partition.value, 0),))
 
 
@@ -214,7 +214,7 @@ class _TableWriter(DataSourceArrowWriter):
         """Check the rows of a partition and write the valid ones; runs in a task."""
         from pyspark import TaskContext  # noqa: PLC0415
 
-        use_one_thread()
+        prepare_worker()
         context = TaskContext.get()
         assert context is not None
         batches = restore_unsigned(iterator, self._type_name, self._job.catalog)

@@ -23,7 +23,7 @@ from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
 from omnigraph.spark.arrow_interop import restore_unsigned
 from omnigraph.spark.cancellable_action import run_action
-from omnigraph.spark.runner import SparkRunner, use_one_thread
+from omnigraph.spark.runner import SparkRunner, prepare_worker
 from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.write.repository import Repository
@@ -79,7 +79,7 @@ class _StageFrame:
         """Yield one pickled `StagedSplit` for the partition."""
         from pyspark import TaskContext  # noqa: PLC0415 (PySpark is optional)
 
-        use_one_thread()
+        prepare_worker()
         context = TaskContext.get()
         number = self._first + (context.partitionId() if context is not None else 0)
         job: Job = pickle.loads(self._job)  # noqa: S301

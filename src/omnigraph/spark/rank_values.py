@@ -24,7 +24,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.cancellable_action import Actions
-from omnigraph.spark.runner import use_one_thread
+from omnigraph.spark.runner import prepare_worker
 from omnigraph.spark.scans import FragmentRefs, ScanValue, task_inputs
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.table_key import TableKey
@@ -193,7 +193,7 @@ class _StatisticsTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the counts of each task number."""
-        use_one_thread()
+        prepare_worker()
         job, prop, words = pickle.loads(self._job)  # noqa: S301 (made by the driver of this job)
         for batch in batches:
             for number in batch.column(0).to_pylist():

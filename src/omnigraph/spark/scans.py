@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.pipeline.job import Job
 from omnigraph.spark.arrow_interop import spark_ddl, to_wire
-from omnigraph.spark.runner import use_one_thread
+from omnigraph.spark.runner import prepare_worker
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -110,7 +110,7 @@ class _ScanTasks:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the fragments of the task."""
-        use_one_thread()
+        prepare_worker()
         scan: Any = pickle.loads(self._scan)  # noqa: S301 (made by the driver of this job)
         for batch in batches:
             for number in batch.column(0).to_pylist():
