@@ -46,11 +46,11 @@ def test_example_queries(spark: Any, graphs: dict[str, Any], name: str, query: s
 
 LONG = {
     "a walk of many steps": """query q() {
-        match { $a: Stop { name: "s3" }  $a next{1,9} $b }
+        match { $a: Stop { name: "s3" }  $a next{1,STEPS} $b }
         return { $b.name } order { $b.name }
     }""",
     "a walk whose steps branch": """query q() {
-        match { $a: Stop { line: "red" }  $a next|skips{2,9} $b  $b.line = $a.line }
+        match { $a: Stop { line: "red" }  $a next|skips{2,STEPS} $b  $b.line = $a.line }
         return { $a.name, count($b) as n } order { $a.name } limit 5
     }""",
     "texts that repeat": """query q() {
@@ -60,11 +60,22 @@ LONG = {
 }
 
 
+def check_walk(spark: Any, graph: Any, text: str, steps: int) -> None:
+    text = text.replace("STEPS", str(steps))
+    result = graph.query(text, engine="spark", spark=spark)
+    assert result.to_rows() == graph.query(text).to_rows()
+    assert len(result)
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_many_rows_and_several_hops(spark: Any, line: Any, text: str) -> None:
+    check_walk(spark, line, text, 4)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_many_rows_and_many_hops(spark: Any, line: Any, text: str) -> None:
-    result = line.query(text, engine="spark", spark=spark)
-    assert result.to_rows() == line.query(text).to_rows()
-    assert len(result)
+    check_walk(spark, line, text, 9)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +171,7 @@ def check(root: Path, spark: Any, seed: int, questions: int, shape: str = "") ->
 
 
 def test_random_reads_agree_with_the_oracle(spark: Any, tmp_path: Path) -> None:
-    check(tmp_path / "graph", spark, SEED, 6)
+    check(tmp_path / "graph", spark, SEED, 3)
 
 
 _ONE_HOP = r"(?s)(?!.*(path|shortest|\{\d)).*"
@@ -181,7 +192,13 @@ SHAPES = {
 
 @pytest.mark.parametrize(("number", "shape"), list(enumerate(SHAPES.values())), ids=SHAPES)
 def test_random_reads_of_each_shape(spark: Any, tmp_path: Path, number: int, shape: str) -> None:
-    check(tmp_path / "graph", spark, SEED + 100 + number, 2, shape)
+    check(tmp_path / "graph", spark, SEED + 100 + number, 1, shape)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "shape"), list(enumerate(SHAPES.values())), ids=SHAPES)
+def test_random_reads_of_each_shape_at_length(spark: Any, tmp_path: Path, number: int, shape: str) -> None:
+    check(tmp_path / "graph", spark, SEED + 200 + number, 20, shape)
 
 
 STAGES = [case for case in language.CASES if case.file == "stages" and case.error is None]

@@ -25,6 +25,8 @@ FAST = {
     # Workers import functions of the tests.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Compiling the code of a plan takes longer than interpreting it for a few rows. Clusters and Connect servers do."""
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _START_S = 90
 _HERE = Path(__file__).parents[1]
@@ -33,7 +35,7 @@ _HERE = Path(__file__).parents[1]
 @contextmanager
 def local_session() -> Iterator[Any]:
     """A session in this process, with two cores and the retries of a cluster."""
-    with open_session(SessionOptions(master="local[2,4]", config=FAST)) as spark:
+    with open_session(SessionOptions(master="local[2,4]", config={**FAST, **INTERPRETED})) as spark:
         yield spark
 
 
