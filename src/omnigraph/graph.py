@@ -387,7 +387,7 @@ class Graph(GraphBranches):
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
-        options = self._options(branch, actor, message, action="maintain", **expected)
+        options = self._guarded_options(branch, actor, message, action="maintain", **expected)
         return self._io.embed(options, types=types, again=again)
 
     def export(

@@ -83,7 +83,15 @@ class GraphIO:
     def embed(self, options: WriteOptions, *, types: Sequence[str] | None, again: bool) -> FillResult:
         """Compute the missing vectors of texts as one commit; with `again`, compute all vectors."""
         context = self._context
-        return fill_missing(context.repository, context.catalogs, options, context.embedder, types=types, again=again)
+        return fill_missing(
+            context.repository,
+            context.catalogs,
+            options,
+            context.embedder,
+            types=types,
+            again=again,
+            guard_of=context.guard_of if context.has_row_rules else None,
+        )
 
     def export(self, snapshot: Snapshot, request: ExportRequest, bulk: BulkOptions) -> int:
         """Write the records of a snapshot to a JSONL file, or to a folder in another format; return their number."""

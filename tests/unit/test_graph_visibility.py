@@ -244,7 +244,7 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
     "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate",
-    "load", "ingest", "merge", "revert",
+    "load", "ingest", "merge", "revert", "embed",
     "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
     "analyze", "export_diff", "diff", "commit_changes", "changes", "changes_baseline", "history", "blame",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,11 @@ from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.row_guard import GuardedWrite
+    from omnigraph.operations.load.load_request import GuardOf
+    from omnigraph.versioning.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,9 @@ def fill_missing(
     *,
     types: Sequence[str] | None = None,
     again: bool = False,
+    guard_of: GuardOf | None = None,
 ) -> FillResult:
-    """Embed texts without a vector or, with `again`, all texts.
+    """Embed texts without a vector or, with `again`, all texts. Under a guard, these are visible texts.
 
     A repetition with the same idempotency key returns the result of the first call. A call that embeds nothing is
     evaluated again.
@@ -66,12 +72,17 @@ def fill_missing(
     def prepare(transaction: Transaction) -> None:
         catalog = catalogs.of(transaction.snapshot)
         overlay = WriteOverlay(transaction.snapshot)
+        guard = _guarded(guard_of, transaction.snapshot, catalog, overlay)
         counts.clear()
         embedding = ColumnEmbedder(caching, transaction.snapshot.embedding, catalog, renew=again)
-        for node in _chosen(catalog, types):
+        for node in _chosen(_readable(catalog, guard), types):
             table = overlay.table(node.table_key)
             stored = table.committed.read(table.schema.names, filter=_candidates(node, again=again))
+            if guard is not None:
+                stored = _readable_rows(node, stored, guard)
             rows = _rows_to_embed(node, stored, again=again)
+            if guard is not None:
+                _assign(node, rows, guard)
             filled, made, waiting = fill_vectors(node, rows, embedding)
             if waiting:
                 raise InputError(
@@ -82,7 +93,7 @@ def fill_missing(
             if made:
                 table.put(filled)
                 counts[node.name] = made
-        check_delta(catalog, overlay.delta())
+        check_delta(catalog, overlay.delta(guard=guard))
         for touched in overlay.changed_tables():
             transaction.change(touched.key, touched.change())
         embedding.record(transaction)
@@ -91,6 +102,50 @@ def fill_missing(
     commit, earlier = write_once(repository, prepare, replace(options, kind="embed"))
     made = counts if earlier is None else earlier.result["embedded"]
     return FillResult(options.branch, tuple(sorted(made.items())), commit.id if commit else None)
+
+
+def _guarded(
+    guard_of: GuardOf | None, snapshot: Snapshot, catalog: Catalog, overlay: WriteOverlay
+) -> GuardedWrite | None:
+    rules = None if guard_of is None else guard_of(snapshot)
+    if rules is None:
+        return None
+    from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
+
+    return GuardedWrite(rules, catalog, overlay)
+
+
+def _readable(catalog: Catalog, guard: GuardedWrite | None) -> Catalog:
+    """The catalog with those `@embed` properties that the caller can read, and whose texts it can read."""
+    if guard is None:
+        return catalog
+    nodes = {
+        name: replace(
+            node,
+            properties={
+                key: replace(one, embed=None)
+                if one.embed is not None and (guard.hides(node, key) or guard.hides(node, one.embed.source))
+                else one
+                for key, one in node.properties.items()
+            },
+        )
+        for name, node in catalog.nodes.items()
+        if guard.shows_type(node)
+    }
+    return replace(catalog, nodes=nodes)
+
+
+def _readable_rows(node: NodeType, rows: pa.Table, guard: GuardedWrite) -> pa.Table:
+    """The visible rows whose texts and vectors are all visible: hidden texts are not sent to a provider."""
+    rows = rows.filter(pa.array(guard.sees(node, rows)))
+    names = {name for target, embed in node.embeds.items() for name in (target, embed.source)}
+    return rows.filter(pa.array([names.isdisjoint(one) for one in guard.withheld_values(node, rows)], pa.bool_()))
+
+
+def _assign(node: NodeType, rows: pa.Table, guard: GuardedWrite) -> None:
+    """Record the vectors that are computed."""
+    for target, embed in node.embeds.items():
+        guard.assigned(node, [target], rows.filter(pc.and_(pc.is_null(rows[target]), has_text(rows[embed.source]))))
 
 
 def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType]:

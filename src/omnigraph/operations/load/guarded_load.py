@@ -19,7 +19,7 @@ from omnigraph.arrays import one_array
 from omnigraph.engine.ingest.records import AnyType, LoadedRows, RecordSet, WithheldProperties
 from omnigraph.engine.write.overlay import CommittedRows, WriteOverlay
 from omnigraph.operations.load.load_request import LoadRequest
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.versioning.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -72,6 +72,18 @@ class GuardedLoad:
     def withheld(self, table_key: str) -> WithheldProperties:
         """Return the properties of a table that the caller cannot read, or not in every row."""
         return self._withheld.get(table_key, WithheldProperties())
+
+    def embedded(self, type_: NodeType) -> list[str]:
+        """Return the vector properties that the load may compute: hidden texts are not sent to a provider.
+
+        A vector that is required has a text in the records, if it is missing.
+        """
+        kept = self.withheld(type_.table_key).kept
+        return [
+            target
+            for target, embed in type_.embeds.items()
+            if embed.source not in kept or not type_.properties[target].type.nullable
+        ]
 
     def assigned(self, rows: LoadedRows) -> None:
         """Record the properties that records assign to their rows. The records must have ids."""

@@ -145,7 +145,7 @@ class _MemoryLoad:
                 guard.assigned(rows.tables[key])
         validate_load(rows, set_aside=faults.collect)
         loaded = tuple((key, table.record_count) for key, table in sorted(rows.tables.items()))
-        embedded, waiting = self._write(transaction, catalog, rows.tables)
+        embedded, waiting = self._write(transaction, catalog, rows.tables, guard)
         rejects = _rejects(faults, self.source, visible)
         self.result = LoadResult(
             self.request.options.branch,
@@ -177,7 +177,9 @@ class _MemoryLoad:
             rows.table = with_current_ids(rows, aliases)
         return tables
 
-    def _write(self, transaction: Transaction, catalog: Catalog, tables: Mapping[str, LoadedRows]) -> tuple[int, int]:
+    def _write(
+        self, transaction: Transaction, catalog: Catalog, tables: Mapping[str, LoadedRows], guard: GuardedLoad | None
+    ) -> tuple[int, int]:
         """Fill vectors and add the rows to the transaction. Return the number of embedded and of pending vectors."""
         mode = self.request.mode
         embedding = None
@@ -189,7 +191,8 @@ class _MemoryLoad:
         for key, rows in checked(tables.items()):
             table = rows.table
             if isinstance(rows.type, NodeType) and rows.type.embeds:
-                table, done, left = fill_vectors(rows.type, table, embedding)
+                targets = None if guard is None else guard.embedded(rows.type)
+                table, done, left = fill_vectors(rows.type, table, embedding, targets=targets)
                 embedded, waiting = embedded + done, waiting + left
             if self.samples is not None and key in summarised:
                 self.samples[key] = LoadedSample.of(table)

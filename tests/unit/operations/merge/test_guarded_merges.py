@@ -271,6 +271,13 @@ def test_violations_of_hidden_source_rows_are_hidden(graph):
     assert error.conflicts == ()
 
 
+@pytest.mark.parametrize("name", ["0xray", "zxray"])
+def test_values_of_a_resolution_tell_nothing_about_hidden_source_rows(graph, name):
+    conflicting(graph, "a")
+    on_work(graph, f'insert Note {{ name: "{name}", tenant: "xx", code: "T" }}')
+    refused(graph, MergeConflict, resolve={"node:Note:a": {"code": "T"}})
+
+
 def test_cardinalities_of_hidden_nodes_are_not_named(graph):
     graph.load([cites("xray", "a")], mode="merge")
     on_work(graph, 'insert Cites { from: "xray", to: "b" }', 'insert Cites { from: "xray", to: "c" }')
