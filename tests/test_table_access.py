@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "omnigraph"
 READS = {
     "engine/exec/context.py": "opens tables of a snapshot and applies the visibility",
+    "engine/exec/row_audit.py": "reads rows that are visible, to judge them again",
     "engine/exec/view.py": "reads stored rows and applies the visibility",
     "graph_tables.py": "reads through View if there is a visibility",
     "operations/analytics.py": "reads through View if there is a visibility",

@@ -60,7 +60,8 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
         execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch, visibility)
-        if prepared.chain is not None and not profile and _permits_fast_path(request):
+        audited = visibility is not None and visibility.audit is not None
+        if prepared.chain is not None and not profile and not audited and _permits_fast_path(request):
             found = prepared.chain.run(execution_context, bound.values)
             if found is not None:
                 ended = time.perf_counter()

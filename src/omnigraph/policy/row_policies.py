@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.errors import TypeNotFound
+from omnigraph.policy.row_audit import RowAudit
 from omnigraph.policy.row_compiler import compile_rows
 from omnigraph.policy.row_conditions import RowCondition
 from omnigraph.policy.row_decisions import RowDecisions
@@ -110,7 +111,11 @@ class RowPolicies:
                     properties[key, name] = shown
                 elif not shown:
                     properties[key, name] = None if otherwise == "hide" else ir.Const(False, ir.BOOL)
-        return Visibility(rows, properties) if rows or properties else None
+        if not rows and not properties:
+            return None
+        sample = self.statements.rows_audit
+        audit = RowAudit(self.compiled, self.decisions, actor, branch, sample) if sample else None
+        return Visibility(rows, properties, audit)
 
     def write_guard(self, actor: PolicyActor, branch: str) -> WriteGuard | None:
         """Return what an actor may change of a branch; None if it sees everything and may change everything."""

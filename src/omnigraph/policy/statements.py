@@ -155,6 +155,8 @@ class PolicyStatements:
     cedar_files: tuple[CedarSource, ...] = ()
     source: str = "policy.yaml"
     kind: PolicyKind = "graph"
+    rows_audit: int = 0
+    """Returned rows of a variable or table that Cedar judges again in each read; 0 outside audit mode."""
 
     version = 2
 

@@ -44,6 +44,8 @@ _KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
     "graph": ("version", "groups", "attributes", "protected_branches", "rows", "rules"),
     "server": ("version", "groups", "attributes", "rules"),
 }
+_AUDIT_MAX = 1_000
+"""Largest number of rows of a variable that the audit judges in each read."""
 _RULE_KEYS = ("id", "allow", "deny")
 _BODY_KEYS = (
     "actors", "except", "role", "actions", "branches", "target_branches", *SCOPE_KEYS,
@@ -75,7 +77,8 @@ def parse_statements(
     rows_default = _rows_default(members.get("rows"), log)
     files = tuple(cedar_files)
     _check_ids(rules, files, log)
-    found = PolicyStatements(groups, protected, rules, declared, attributes, rows_default, files, source, kind)
+    audit = _rows_audit(members.get("rows"), log)
+    found = PolicyStatements(groups, protected, rules, declared, attributes, rows_default, files, source, kind, audit)
     if rows_default is None and not log.problems and found.has_row_rules:
         log.add(
             "rows.default",
@@ -147,13 +150,25 @@ def _values_of(
 def _rows_default(node: YamlNode | None, log: ProblemLog) -> Effect | None:
     if node is None:
         return None
-    members = log.expect_map(node, "rows", ("default",))
+    members = log.expect_map(node, "rows", ("default", "audit"))
     value = members.get("default")
     if value is None:
         log.add("rows.default", "is missing", node.line, hint="write: rows: { default: allow }, or deny")
         return None
     effects: tuple[Effect, ...] = ("allow", "deny")
     return _chosen(log.expect_text(value, "rows.default"), effects, value, "rows.default", "default", log)
+
+
+def _rows_audit(node: YamlNode | None, log: ProblemLog) -> int:
+    value = node.members.get("audit") if isinstance(node, YamlMap) else None
+    if value is None:
+        return 0
+    text = value.text if isinstance(value, YamlScalar) and value.kind == "an integer" else ""
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= _AUDIT_MAX:
+        hint = "it is the number of rows that are judged again in each read; leave it out to turn the audit off"
+        log.add("rows.audit", f"must be an integer from 1 to {_AUDIT_MAX:,}", value.line, hint=hint)
+        return 0
+    return int(text)
 
 
 def _patterns(node: YamlNode | None, path: str, rule: str | None, log: ProblemLog) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ true.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from omnigraph.errors import InputError
 from omnigraph.query.plan import ir
@@ -27,6 +27,20 @@ ROW = "row"
 """The variable of the judged row in a condition."""
 
 
+class RowAuditor(Protocol):
+    """Judges a sample of the rows that reads return once more, without the conditions of the visibility."""
+
+    @property
+    def sample(self) -> int:
+        """The number of rows of a variable or table that are judged in each read."""
+
+    def columns(self, table_key: str) -> Sequence[str]:
+        """Return the columns of a table that are needed to judge its rows."""
+
+    def check(self, table_key: str, rows: Sequence[Mapping[str, Any]], shown: Mapping[str, Sequence[bool]]) -> None:
+        """Raise `Denied` if a row, or a masked property whose value is shown, must not be seen."""
+
+
 @dataclass(frozen=True)
 class Visibility:
     """The visible part of a graph. Tables and properties that are not named are visible."""
@@ -35,6 +49,8 @@ class Visibility:
     """Table key → the condition of a visible row; None if no row is visible."""
     properties: Mapping[tuple[str, str], ir.Condition | None] = field(default_factory=dict)
     """Table key and property → the condition of a visible value, which is else null; None hides the property."""
+    audit: RowAuditor | None = field(default=None, compare=False, repr=False)
+    """Judges a sample of returned rows again; None in normal operation."""
 
     @cached_property
     def digest(self) -> str:

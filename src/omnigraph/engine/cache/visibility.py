@@ -233,6 +233,11 @@ class VisibleTable:
                 shown = shown.set_column(place, field.with_nullable(True), column)
         return shown
 
+    @property
+    def masked_names(self) -> tuple[str, ...]:
+        """The properties of which values are masked."""
+        return tuple(name for name, condition in self._properties.items() if condition is not None)
+
     def is_guarded(self, name: str) -> bool:
         """Return True if values of a property are masked."""
         if name not in self._properties:

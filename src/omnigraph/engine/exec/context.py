@@ -152,6 +152,10 @@ class ExecutionContext:
             found = self._opened.tables[key] = self._open(key)
         return found
 
+    def key_of(self, data: ColumnSource) -> str:
+        """Return the key of a table that this context opened."""
+        return next(key for key, opened in self._opened.tables.items() if opened is data)
+
     def stored_table(self, key: str) -> TableData:
         """Return a table of the snapshot that is not guarded."""
         found = self.table(key)

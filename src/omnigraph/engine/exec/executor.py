@@ -19,6 +19,7 @@ from omnigraph.engine.exec.context import ExecutionContext, Profile
 from omnigraph.engine.exec.order_by import OrderedRows
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.exec.projection import Projection
+from omnigraph.engine.exec.row_audit import audit_bindings
 from omnigraph.engine.exec.stages import StageRunner
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.optimizer.replan import QueryReplanner
@@ -74,6 +75,7 @@ class Execution:
                 bindings = self._match.rows(
                     self.plan.pipeline, self._live, distinct=prepared.distinct, expected=prepared.expected
                 )
+                audit_bindings(self._context, bindings)
                 started = time.perf_counter()
                 table = aggregate(self.plan, bindings, self._evaluator)
                 first, count = self._shown(table.num_rows)
@@ -89,6 +91,7 @@ class Execution:
             first, count = self._shown(bindings.count)
             if count < bindings.count:
                 bindings = bindings.take(np.arange(first, first + count))
+            audit_bindings(self._context, bindings)
             rows = Projection(self.plan, bindings, self._evaluator, self._context.watch)
             if rows.is_large:
                 return rows

@@ -15,6 +15,7 @@ from omnigraph.engine.cache.id_index import find_all, find_visible
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers
 from omnigraph.engine.cache.visibility import StoredTable, VisibleTable, base_of, hides_rows
 from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
+from omnigraph.engine.exec.row_audit import audit_images, audit_rows
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -30,6 +31,7 @@ class View:
         """The visible types and properties."""
         self._snapshot = snapshot
         self._context = ExecutionContext(catalog, snapshot, cache, NO_LIMITS, visibility=visibility)
+        self._is_audited = visibility.audit is not None
 
     def count(self, key: str) -> int:
         """Return the number of visible rows of a table."""
@@ -58,13 +60,20 @@ class View:
             return None
         table = self._snapshot.table(key)
         blobs = table.blobs.intersection(columns)
+        audit_rows(self._context, key, np.array([row]))
         found = table.rows_of([id_], columns) if blobs else table.take(columns, [row])
         return _visible(self._context.type_table(key), found, np.array([row]))
 
     def read(self, key: str, columns: Sequence[str]) -> pa.Table:
         """Return all visible rows of a table."""
-        rows = self._snapshot.table(key).read(columns)
-        return _visible(self._context.type_table(key), rows, np.arange(rows.num_rows))
+        rows, data = self._snapshot.table(key).read(columns), self._context.type_table(key)
+        self._audit(key, data, np.arange(rows.num_rows))
+        return _visible(data, rows, np.arange(rows.num_rows))
+
+    def _audit(self, key: str, data: StoredTable, numbers: Numbers) -> None:
+        """Judge a sample of those of some rows that are visible once more, if the visibility requires it."""
+        if self._is_audited:
+            audit_rows(self._context, key, numbers[data.sees(numbers)] if isinstance(data, VisibleTable) else numbers)
 
     def schema(self, key: str, columns: Sequence[str]) -> pa.Schema:
         """Return the columns of `batches`; masked ones are nullable."""
@@ -78,6 +87,7 @@ class View:
             checkpoint()
             numbers = np.arange(start, start + batch.num_rows)
             start += batch.num_rows
+            self._audit(key, data, numbers)
             yield _visible(data, batch, numbers)
 
     def by_id(self, key: str, columns: Sequence[str], batch_rows: int) -> Iterator[pa.Table]:
@@ -90,6 +100,7 @@ class View:
         for begin in range(0, len(ordered), batch_rows):
             checkpoint()
             some = ordered[begin : begin + batch_rows]
+            self._audit(key, data, some)
             yield _visible(data, table.take(columns, pa.array(some)), some)
 
     # -- images of rows --------------------------------------------------------------------------
@@ -125,7 +136,10 @@ class View:
         data = self._context.type_table(key)
         if not isinstance(data, VisibleTable):
             return rows
-        return data.masked_in(rows.filter(pa.array(self.sees(key, rows))))
+        visible = rows.filter(pa.array(self.sees(key, rows)))
+        if self._is_audited:
+            audit_images(self._context, key, visible)
+        return data.masked_in(visible)
 
     def edges_at(self, key: str, sources: pa.Array, targets: pa.Array) -> Numbers:
         """Return the numbers of the edges whose source or target is one of some visible nodes."""
