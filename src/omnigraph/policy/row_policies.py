@@ -102,6 +102,9 @@ class RowPolicies:
             seen = self.condition(actor, "row_read", key, branch)
             if not isinstance(seen, bool):
                 rows[key] = seen
+            elif not seen and self.condition(actor, "row_insert", key, branch) is not False:
+                # An actor that may insert rows knows the type; it sees none of its rows.
+                rows[key] = ir.Const(False, ir.BOOL)
             elif not seen:
                 rows[key] = None
                 continue

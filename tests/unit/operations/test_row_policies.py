@@ -129,3 +129,38 @@ def test_a_branch_on_which_the_actor_sees_other_rows_is_not_created(place):
             ana.branch_create("draft/b", at=at)
     ana.branch_create("work")
     ana.branch_create("draft/c", "draft/a")
+
+
+DROP_BOX = """
+version: 2
+groups: { bots: [importer] }
+rows: { default: deny }
+rules:
+  - id: bots-add
+    allow: { actors: { group: bots }, role: editor }
+  - id: drop-box
+    allow: { actors: { group: bots }, actions: [row_insert], types: [Customer], when: 'resource.tenant == "acme"' }
+  - id: level
+    allow: { actors: { any: true }, actions: [property_read], types: [Customer], properties: [level],
+             when: 'principal.id == "cleo"' }
+"""
+
+
+def test_an_actor_inserts_rows_that_it_cannot_read(place):
+    (place / "policy.yaml").write_text(DROP_BOX)
+    graph = opened(place, "importer")
+    assert list(graph.catalog().nodes) == ["Customer"]
+    assert list(graph.catalog().nodes["Customer"].properties) == ["number", "tenant"]
+    insert = 'query a() { insert Customer { number: 9, tenant: "acme" } as $c return { $c.number as number } }'
+    added = graph.mutate(insert)
+    assert (added.affected_nodes, added.rows.to_pylist()) == (1, [])
+    graph.load([{"type": "Customer", "data": {"number": 10, "tenant": "acme"}}], mode="append")
+    whole = og.open(place / "g.omni")
+    assert [whole.get("Customer", number)["tenant"] for number in (9, 10)] == ["acme", "acme"]
+    assert graph.query(NUMBERS).to_pylist() == []
+    assert graph.get("Customer", 9) is None
+    with pytest.raises(Denied, match="'row_insert' of Customer '11' is denied by 'drop-box'"):
+        graph.mutate('query a() { insert Customer { number: 11, tenant: "beta" } }')
+    assert graph.mutate('query a() { update Customer set { tenant: "x" } where number = 9 }').affected_nodes == 0
+    assert graph.mutate("query a() { delete Customer where number = 9 }").affected_nodes == 0
+    assert whole.get("Customer", 9) is not None
