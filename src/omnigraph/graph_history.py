@@ -144,19 +144,19 @@ class GraphHistory:
             request = MergeRequest(source, options, resolve, delete_branch, rules, run_ranges, check)
             return merge_branch(self._repository, request)
 
-    def _row_rules(self, *, trusted: bool = False) -> MergeRowRules | None:
+    def _row_rules(self, *, trusted: bool = False, preview: bool = False) -> MergeRowRules | None:
         """Return the rules for rows and properties that limit the caller of a merge or revert."""
         context = self._context
         if not context.has_row_rules:
             return None
-        return MergeRowRules(context.guard_on, context.sees_alike, context.catalogs.of, context.schema_check(), trusted)
+        check = context.schema_check()
+        return MergeRowRules(context.guard_on, context.sees_alike, context.catalogs.of, check, trusted, preview)
 
     def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
-        self._context.check_whole("the preview of a merge")
         self._context.check_head(source)
         self._context.check_head(into)
-        return preview_merge(self._repository, source, into, resolve)
+        return preview_merge(self._repository, source, into, resolve, self._row_rules(preview=True))
 
     def revert(self, point: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
@@ -173,10 +173,9 @@ class GraphHistory:
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a revert, with its conflicts; nothing is written."""
-        self._context.check_whole("the preview of a revert")
         self._context.check_head(branch)
         reverted = self._context.snapshot(branch, commit_id).commit_id
-        return preview_revert(self._repository, reverted, branch, resolve)
+        return preview_revert(self._repository, reverted, branch, resolve, self._row_rules(preview=True))
 
     # -- changes ---------------------------------------------------------------------------------
 

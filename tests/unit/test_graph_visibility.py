@@ -247,7 +247,8 @@ APPLIES = {
     "load", "ingest", "merge", "revert", "embed",
     "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
-    "analyze", "export_diff", "diff", "commit_changes", "changes", "changes_baseline", "history", "blame",
+    "merge_preview", "revert_preview", "analyze", "export_diff",
+    "diff", "commit_changes", "changes", "changes_baseline", "history", "blame",
 }  # fmt: skip
 """Methods that apply the visibility, or return a handle that does."""
 FREE = {"uri", "branch", "actor", "newest_version"}

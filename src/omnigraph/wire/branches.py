@@ -129,6 +129,8 @@ class _MergePlanMembers(Document, kw_only=True):
     schema_changes: bool
     schema_steps: list[str]
     conflicts: list[ConflictDocument]
+    hidden_conflicts: int | UnsetType = UNSET
+    hidden_changes: bool | UnsetType = UNSET
     source_commit: str | UnsetType = UNSET
     renamed_tables: dict[str, str] | UnsetType = UNSET
 

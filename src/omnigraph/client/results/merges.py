@@ -49,4 +49,6 @@ def preview_of(document: MergePreviewDocument | RevertPreviewDocument) -> MergeP
         document.schema_changes,
         tuple(document.schema_steps),
         [conflict_of(untyped_conflict(conflict)) for conflict in document.conflicts],
+        0 if document.hidden_conflicts is UNSET else document.hidden_conflicts,
+        document.hidden_changes is True,
     )

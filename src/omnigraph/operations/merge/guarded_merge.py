@@ -14,18 +14,28 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.write.delta import TableDelta
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.errors import Denied
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge
 from omnigraph.operations.merge.merge_target import MergeTarget
+from omnigraph.query.visibility import project_catalog
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.versioning.compare.diff import TableChanges, compare
 from omnigraph.versioning.compare.rows import from_dicts
-from omnigraph.versioning.compare.three_way import ConflictDetail, Row, describe_conflict, nullable_columns
+from omnigraph.versioning.compare.three_way import (
+    ConflictDetail,
+    Row,
+    TableMerge,
+    describe_conflict,
+    nullable_columns,
+)
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.model.snapshot_view import PinnedTable
 
 if TYPE_CHECKING:
-    from omnigraph.engine.write.row_guard import GuardedWrite
+    from omnigraph.engine.write.row_guard import GuardedWrite, ReadRows
     from omnigraph.policy.breakage import SchemaCheck
     from omnigraph.query.write_guard import WriteGuard
 
@@ -45,6 +55,8 @@ class MergeRowRules:
     """Raises `policy_breakage` if a change of the schema would break rules."""
     trusted: bool = False
     """True if a rule says that the rows of the merge are not checked."""
+    preview: bool = False
+    """True if nothing is written: the changes are not checked, and the plan shows what is visible of them."""
 
     def guarded(self, ours: Snapshot, theirs: Snapshot, schema: SchemaMerge) -> GuardedMerge | None:
         """Return the rules for a merge of two snapshots; None if nothing is limited.
@@ -53,7 +65,12 @@ class MergeRowRules:
         """
         branch, catalog = ours.branch, self.catalog_of(ours)
         guard = self.guard_of(catalog, branch)
-        if schema.record is not None:
+        if schema.record is not None and self.preview:
+            merged = self.guard_of(schema.catalog, branch)
+            if (guard is None) != (merged is None):
+                raise Denied("the preview is denied: the merge would change which rules for rows limit you")
+            guard = merged
+        elif schema.record is not None:
             guards = [guard]
             if guard is None or self.trusted:
                 if self.check_schema is not None:
@@ -62,14 +79,17 @@ class MergeRowRules:
                 guards.append(guard)
             if not self.trusted and any(one is not None for one in guards):
                 raise _denied(branch, "it changes the schema, and rules for rows limit what you may see or change")
-        if not self.trusted and not self.sees_alike(theirs, branch):
+        if (self.preview or not self.trusted) and not self.sees_alike(theirs, branch):
             raise _denied(branch, f"the rules for rows of '{branch}' show other rows and values of its source")
         if guard is None:
             return None
         from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
 
-        write = GuardedWrite(guard, schema.catalog, WriteOverlay(ours), lands=True, trusted=self.trusted)
-        return GuardedMerge(write, schema, MergeTarget(ours, schema))
+        trusted = self.trusted or self.preview
+        write = GuardedWrite(guard, schema.catalog, WriteOverlay(ours), lands=True, trusted=trusted)
+        now = (self.guard_of(catalog, branch) or guard).visibility
+        keys = frozenset(str(type_.table_key) for type_ in project_catalog(catalog, now).tables())
+        return GuardedMerge(write, schema, MergeTarget(ours, schema), theirs, keys)
 
 
 def _denied(branch: str, reason: str) -> Denied:
@@ -83,6 +103,9 @@ class GuardedMerge:
     write: GuardedWrite
     schema: SchemaMerge
     target: MergeTarget
+    theirs: Snapshot
+    target_keys: frozenset[str]
+    """The tables of the target that are visible."""
     deltas: Mapping[str, TableDelta] = field(default_factory=dict)
     """The planned changes by table."""
 
@@ -104,6 +127,48 @@ class GuardedMerge:
         seen = [self._shown(conflict) for conflict in conflicts]
         visible = [conflict for conflict in seen if conflict is not None]
         return visible, len(seen) - len(visible)
+
+    def shows_table(self, key: str) -> bool:
+        """Return True if rows of a table of the merged schema can be visible."""
+        return self.write.shows_type(self.schema.type_of(self._tables[key]))
+
+    def visible_changes(self, key: str, planned: TableMerge, adopted: PinnedTable | None) -> TableChanges | None:
+        """Return what is visible of the planned changes of a table; None if nothing is.
+
+        A row is judged as it is in the target and as it becomes.
+        """
+        if not self.shows_table(key):
+            return None
+        table = self._tables[key]
+        type_, names = self.schema.type_of(table), list(table.columns.names)
+        ids = one_array(planned.put["id"])
+        put = planned.put if adopted is None else self.theirs.open(adopted).rows_of(ids.to_pylist(), names)
+        old = self.target.rows_among(key, "id", pa.concat_arrays([ids, planned.delete]), names)
+        before = self._visible(type_, old, self._read)
+        after = self._visible(type_, put.select(names), self._read_planned)
+        return compare(key, before, after)
+
+    def visible_insertions(self, key: str) -> int:
+        """Return the number of visible rows of a table that is new in the target."""
+        if not self.shows_table(key):
+            return 0
+        rows = self.deltas[key].rows
+        return int(self.write.sees(self.schema.type_of(self._tables[key]), rows, self._read_planned).sum())
+
+    def _visible(self, type_: NodeType | EdgeType, rows: pa.Table, read: ReadRows) -> pa.Table:
+        shown = self.write.masked(type_, rows.filter(pa.array(self.write.sees(type_, rows, read))))
+        return shown.select([name for name in shown.schema.names if not self.write.hides(type_, name)])
+
+    def _read_planned(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Return the rows with these ids as the merge leaves them."""
+        rows = self.target.rows_among(key, "id", ids, columns)
+        delta = self.deltas.get(key)
+        if delta is None:
+            return rows
+        gone = pa.concat_arrays([one_array(delta.rows["id"]), one_array(delta.deleted)])
+        put = delta.rows.filter(pc.is_in(delta.rows["id"], value_set=ids)).select([*columns])
+        kept = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=gone)))
+        return pa.concat_tables([kept, put], promote_options="permissive")
 
     def _shown(self, conflict: ConflictDetail) -> ConflictDetail | None:
         """Return what is visible of a conflict; None if it is hidden."""

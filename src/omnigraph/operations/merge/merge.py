@@ -179,10 +179,16 @@ def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) ->
     return _delete(repository, request, result)
 
 
-def preview_merge(repository: Repository, source: str, target: str, resolve: Resolve = None) -> MergePreview:
+def preview_merge(
+    repository: Repository,
+    source: str,
+    target: str,
+    resolve: Resolve = None,
+    row_rules: MergeRowRules | None = None,
+) -> MergePreview:
     """Plan a merge, with its conflicts. Nothing is written."""
     theirs = _source(repository, source, target)
-    return plan_merge(repository, repository.snapshot(target), theirs, resolve).preview()
+    return plan_merge(repository, repository.snapshot(target), theirs, resolve, row_rules=row_rules).preview()
 
 
 def plan_merge(

@@ -92,8 +92,13 @@ class MergePlan:
     """The conflicts that the caller may see."""
     hidden_conflicts: int = 0
     """The number of the other conflicts."""
-    guarded: bool = False
-    """True if rules limit what the caller may see."""
+    shown: GuardedMerge | None = None
+    """Decides what the caller may see; None if everything."""
+
+    @property
+    def guarded(self) -> bool:
+        """True if rules limit what the caller may see."""
+        return self.shown is not None
 
     @property
     def has_conflicts(self) -> bool:
@@ -102,6 +107,8 @@ class MergePlan:
 
     def preview(self) -> MergePreview:
         """Return the plan without its rows."""
+        if self.shown is not None:
+            return self._visible_preview(self.shown)
         tables = {key: table.preview() for key, table in self.tables.items()}
         tables |= {key: PreviewTable(rows, 0, 0, adopted=True) for key, (_, rows) in self.new.items()}
         return MergePreview(
@@ -113,6 +120,35 @@ class MergePlan:
             self.schema is not None and self.schema.record is not None,
             tuple(step.describe() for step in self.schema.steps) if self.schema is not None else (),
             list(self.conflicts),
+        )
+
+    def _visible_preview(self, shown: GuardedMerge) -> MergePreview:
+        """Return what the caller may see of the plan, and whether it changes other rows."""
+        tables: dict[str, PreviewTable] = {}
+        hidden = False
+        for key, table in self.tables.items():
+            changes = shown.visible_changes(key, table.merge, table.adopted)
+            count = 0 if changes is None else changes.count
+            hidden = hidden or count < table.merge.put.num_rows + len(table.merge.delete)
+            if changes is not None and count:
+                counts = changes.inserted.num_rows, changes.new.num_rows, changes.deleted.num_rows
+                tables[key] = PreviewTable(*counts, adopted=table.adopted is not None)
+        for key, (_, rows) in self.new.items():
+            inserted = shown.visible_insertions(key)
+            hidden = hidden or inserted < rows
+            if shown.shows_table(key):
+                tables[key] = PreviewTable(inserted, 0, 0, adopted=True)
+        return MergePreview(
+            self.outcome,
+            self.source_commit,
+            dict(sorted(tables.items())),
+            tuple(key for key in sorted(self.dropped) if key in shown.target_keys),
+            {old: new for old, new in self.renamed.items() if old in shown.target_keys and shown.shows_table(new)},
+            self.schema is not None and self.schema.record is not None,
+            (),
+            list(self.conflicts),
+            self.hidden_conflicts,
+            hidden,
         )
 
     # -- execution -------------------------------------------------------------------------------
@@ -184,7 +220,7 @@ def plan_snapshots(
     plan = MergePlan(outcome, theirs.commit_id)
     plan.schema = decide_schema(bases, ours, theirs)
     guard = None if row_rules is None else row_rules.guarded(ours, theirs, plan.schema)
-    plan.guarded = guard is not None
+    plan.shown = guard
     plan.conflicts += plan.schema.conflicts
     if not plan.conflicts:
         planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual, run_ranges, guard)

@@ -48,6 +48,11 @@ class MergePreview:
     schema_steps: tuple[str, ...] = ()
     """The changes of the target's schema, one line each."""
     conflicts: list[ConflictDetail] = field(default_factory=list)
+    """The conflicts that the caller may see."""
+    hidden_conflicts: int = 0
+    """The number of conflicts that rules for rows hide from the caller."""
+    hidden_changes: bool = False
+    """True if rows change of which the caller may see nothing, or no changed value."""
 
     def __repr__(self) -> str:
         counts = {
@@ -56,11 +61,15 @@ class MergePreview:
         }
         for count, what in ((len(self.schema_steps), "schema step"), (len(self.conflicts), "conflict")):
             counts[what if count == 1 else f"{what}s"] = count
+        if self.hidden_conflicts:
+            counts["conflicts hidden from you"] = self.hidden_conflicts
         listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         return f"<MergePreview {self.outcome}: {listed or 'no changes'}>"
 
     def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
         """Return the JSON form that all interfaces show; `value` converts rows."""
+        # Only under rules for rows.
+        hidden = {"hidden_conflicts": self.hidden_conflicts, "hidden_changes": self.hidden_changes}
         return {
             "outcome": self.outcome,
             "tables": {key: table.to_json() for key, table in self.tables.items()},
@@ -68,4 +77,5 @@ class MergePreview:
             "schema_changes": self.schema_changes,
             "schema_steps": list(self.schema_steps),
             "conflicts": [conflict.to_json(value) for conflict in self.conflicts],
+            **{name: found for name, found in hidden.items() if found},
         }

@@ -103,10 +103,16 @@ def _restore(branch: str, earlier: Earlier) -> RevertResult:
     return RevertResult(earlier.result["reverted"], branch, earlier.commit.id if earlier.commit is not None else None)
 
 
-def preview_revert(repository: Repository, commit_id: str, branch: str, resolve: Resolve = None) -> MergePreview:
+def preview_revert(
+    repository: Repository,
+    commit_id: str,
+    branch: str,
+    resolve: Resolve = None,
+    row_rules: MergeRowRules | None = None,
+) -> MergePreview:
     """Plan a revert, with its conflicts. Nothing is written."""
     commit = _commit(repository, commit_id, branch)
-    return _plan(repository, commit, repository.snapshot(branch), resolve).preview()
+    return _plan(repository, commit, repository.snapshot(branch), resolve, row_rules).preview()
 
 
 def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
