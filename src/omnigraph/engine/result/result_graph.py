@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.types import ResultType
@@ -38,8 +40,8 @@ def result_graph_of(plan: ir.AnyIR) -> ResultGraph:
         if isinstance(expr, ir.Entity):
             column_of.setdefault(expr.var, number)
     hops: list[ColumnHop] = []
-    for step in plan.pipeline if isinstance(plan, ir.QueryIR) else ():
-        if isinstance(step, ir.Expand) and step.src_var in column_of and step.dst_var in column_of:
+    for step in _expansions(plan.pipeline) if isinstance(plan, ir.QueryIR) else ():
+        if step.src_var in column_of and step.dst_var in column_of:
             ends = column_of[step.src_var], column_of[step.dst_var]
             source, target = ends if step.direction != "in" else ends[::-1]
             several = (step.min_hops, step.max_hops) != (1, 1)
@@ -47,3 +49,12 @@ def result_graph_of(plan: ir.AnyIR) -> ResultGraph:
             label = f"{label}{{{step.min_hops},{step.max_hops}}}" if several else label
             hops.append(ColumnHop(source, target, label, step.direction in ("in", "out"), several))
     return ResultGraph(tuple(types), tuple(hops))
+
+
+def _expansions(pipeline: ir.Pipeline) -> Iterator[ir.Expand]:
+    """Yield the hops of a read, and of the stages before it: nodes that a stage keeps are connected by its hops."""
+    for op in pipeline:
+        if isinstance(op, ir.Stage):
+            yield from _expansions(op.query.pipeline)
+        elif isinstance(op, ir.Expand):
+            yield op

@@ -7,8 +7,11 @@ import re
 import pytest
 
 from omnigraph.engine.exec.context import Limits
+from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.errors import LimitReached
 from omnigraph.graph import Graph
+from omnigraph.query.compile import compile_query
+from omnigraph.schema.check import compile_schema
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -123,3 +126,9 @@ def test_explain_and_profile(graph: Graph) -> None:
 def test_the_next_part_starts_at_the_variables_of_the_stage(graph: Graph) -> None:
     text = f"{FRIENDS} limit 1 match {{ $q: Q $p has $q }} return {{ $q.name }}"
     assert "expand  $p -Has-> $q: Q" in graph.explain(text)
+
+
+def test_nodes_that_a_stage_keeps_are_connected_in_the_result() -> None:
+    text = "query q() { match { $p knows $f } with { $p, $f } match { $f has $q } return { $p, $f, $q } }"
+    found = result_graph_of(compile_query(compile_schema(SCHEMA), text))
+    assert sorted((hop.source, hop.target, hop.label) for hop in found.hops) == [(0, 1, "Knows"), (1, 2, "Has")]
