@@ -33,7 +33,7 @@ node Note {
   secret: String?
   @range(pay, 0..1000)
   @unique(code)
-  @unique(secret)
+  @unique(secret, state)
 }
 node Log {
   text: String
@@ -356,6 +356,14 @@ def test_rejects_contain_nothing_hidden(graph, tmp_path):
     text = out.read_text()
     assert not any(canary in text for canary in ("xx", "777", "hidden-edge", "sealed-s"))
     assert all(one["record"] == records[one["line"] - 1] for one in found)
+
+
+def test_rejects_name_no_hidden_property(graph):
+    graph.mutate('update Note set { secret: "sa", state: "shut" } where name = "b"')
+    rejects: list[Reject] = []
+    load(graph, [note("b", state="open")], WriteGuard(SEES), rejects=rejects)
+    [reject] = rejects
+    assert (reject.reason, reject.property, reject.rule) == ("@unique violation on Note", None, "unique")
 
 
 def test_a_denied_record_ends_a_load_with_rejects(graph):

@@ -275,7 +275,7 @@ def test_violations_of_hidden_source_rows_are_hidden(graph):
 def test_values_of_a_resolution_tell_nothing_about_hidden_source_rows(graph, name):
     conflicting(graph, "a")
     on_work(graph, f'insert Note {{ name: "{name}", tenant: "xx", code: "T" }}')
-    refused(graph, MergeConflict, resolve={"node:Note:a": {"code": "T"}})
+    refused(graph, MergeConflict, resolve={"node:Note:a": {"code": "T", "state": "s"}})
 
 
 def test_cardinalities_of_hidden_nodes_are_not_named(graph):
@@ -391,3 +391,16 @@ def test_row_check_belongs_to_rules_that_allow_merges():
         with pytest.raises(PolicyInvalid) as caught:
             parse_policy_text(f"version: 2\nrules:\n  - id: r\n    {body}\n")
         assert "row_check" in str(caught.value.problems)
+
+
+def test_a_hidden_node_that_loses_its_edges_is_not_named(tmp_path):
+    graph = init(tmp_path / "graph", SCHEMA.replace("@card(0..2)", "@card(1..3)"), sync=False, environ={})
+    edges = [cites("xray", "a", weight=weight) for weight in (1, 2)]
+    graph.load([note("a"), note("xray", "xx"), *edges], mode="append")
+    graph.branch_create("work")
+    graph.mutate("delete Cites where weight = 1")
+    on_work(graph, "delete Cites where weight = 2")
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    with pytest.raises(MergeConflict) as caught:
+        opened(tmp_path, "rita").merge("work")
+    assert "xray" not in f"{caught.value.message} {caught.value.conflicts}"
