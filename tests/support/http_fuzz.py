@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,10 +103,12 @@ def fuzz(
     seed: int = 1,
     deterministic: bool = True,
     header_routes: Iterable[str] | None = None,
+    inspect: Callable[[str, Mapping[str, Any], bytes], None] | None = None,
 ) -> Outcome:
     """Run some phases with `examples` per route; only `header_routes` (None: all) get the shared headers.
 
-    A deterministic run makes the same requests every time, apart from the ids that the graph has.
+    A deterministic run makes the same requests every time, apart from the ids that the graph has. `inspect` is called
+    with the route, the headers and the body of every answer.
     """
     document = site.server.get("/openapi.json").json
     if header_routes is not None:
@@ -118,11 +120,21 @@ def fuzz(
     for event in from_schema(schema).execute():
         if isinstance(event, events.ScenarioFinished):
             _record(outcome, event)
+            if inspect is not None:
+                _inspect(event, inspect)
         elif isinstance(event, events.NonFatalError):
             outcome.failures.setdefault((event.label, "error"), repr(event.value))
         elif isinstance(event, events.FatalError):
             raise event.exception
     return outcome
+
+
+def _inspect(event: events.ScenarioFinished, inspect: Callable[[str, Mapping[str, Any], bytes], None]) -> None:
+    recorder = event.recorder
+    for case_id, interaction in recorder.interactions.items():
+        if interaction.response is not None:
+            label = recorder.cases[case_id].value.operation.label
+            inspect(label, interaction.response.headers, interaction.response.content or b"")
 
 
 def _record(outcome: Outcome, event: events.ScenarioFinished) -> None:

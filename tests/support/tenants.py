@@ -121,20 +121,21 @@ def make_graph(path: Path) -> og.Graph:
     graph.load([{"type": "Person", "data": {"name": "pia", "age": 1}}], mode="merge", message="first")
     graph.branch_create("public")
     public = graph.on("public")
-    public.load([_person("pia"), _person("pat"), _edge("pia", "pat")], mode="merge", message="public")
+    public.load([make_person("pia"), make_person("pat"), _edge("pia", "pat")], mode="merge", message="public")
     public.load([{"type": "Person", "data": {"name": "pat", "age": 7}}], mode="merge", message="again")
     public.tag_create("shown")
-    secrets = [_person("hid-1", SECRET), _person(f"{SECRET}-2", SECRET), _edge("hid-1", f"{SECRET}-2")]
+    secrets = [make_person("hid-1", SECRET), make_person(f"{SECRET}-2", SECRET), _edge("hid-1", f"{SECRET}-2")]
     graph.load(secrets, mode="merge", message=f"{SECRET} of main")
     graph.branch_create("hidden")
-    graph.on("hidden").load([_person("hid-3", SECRET)], mode="merge", message=f"{SECRET} of hidden")
+    graph.on("hidden").load([make_person("hid-3", SECRET)], mode="merge", message=f"{SECRET} of hidden")
     graph.on("hidden").tag_create("kept")
     graph.branch_create("spare")
     graph.tag_create("release")
     return graph
 
 
-def _person(name: str, tag: str = "x") -> dict[str, Any]:
+def make_person(name: str, tag: str = "x") -> dict[str, Any]:
+    """Return the record of a person with a value of every property; `tag` is in its texts."""
     data = {
         "name": name,
         "age": 30,
@@ -220,7 +221,7 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "source": "public",
         "target": "public",
         "schema_source": SCHEMA,
-        "data": json.dumps(_person("new")),
+        "data": json.dumps(make_person("new")),
         "action": "read",
         "actor": "ana",
         "algorithm": "degrees",
