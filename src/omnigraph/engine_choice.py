@@ -125,10 +125,12 @@ def load_data(
 
 def _is_guarded(repository: Repository, request: LoadRequest) -> bool:
     """True if rules for rows and properties limit a load."""
+    if request.guard_of is None:
+        return False
     branch = request.options.branch
     if repository.state().find_head(branch) is None and request.from_branch is not None:
         branch = request.from_branch
-    return request.guard_of is not None and request.guard(repository.snapshot(branch)) is not None
+    return request.guard(repository.snapshot(branch)) is not None
 
 
 def _load_guarded(

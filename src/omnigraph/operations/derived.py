@@ -24,7 +24,7 @@ from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.errors import Cancelled, OmniGraphError, QueryTimeout
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.query.plan.ir import Direction
-from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -258,9 +258,17 @@ def build_after_load(context: GraphContext, result: LoadResult, progress: Progre
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
     failed = build_derived(context, snapshot, large, progress, after_load=True)
+    hidden = _properties(context.catalogs.of(snapshot)) - _properties(context.catalog(snapshot))
     notes = [
         f"{one.table_key}: the search structure of '{one.column}' was not built ({one.reason}); "
         "the first query that needs it builds it"
         for one in failed
+        if (one.table_key, one.column) not in hidden
     ]
+    if len(notes) < len(failed):
+        notes.append("search structures that you cannot use were not built")
     return replace(result, notes=(*result.notes, *notes))
+
+
+def _properties(catalog: Catalog) -> set[tuple[str, str]]:
+    return {(type_.table_key, name) for type_ in catalog.tables() for name in type_.properties}

@@ -13,7 +13,10 @@ import omnigraph as og
 from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.search import index_builder, inverted_index
+from omnigraph.graph import Graph
 from omnigraph.pipeline.runner import Progress
+from omnigraph.query.visibility import Visibility
+from omnigraph.query.write_guard import WriteGuard
 from support.writes import edge, new_graph, node, reopened
 
 SCHEMA = """node Doc {
@@ -106,6 +109,22 @@ def test_progress_is_reported(tmp_path):
     graph.load(docs(0, ROWS), mode="append", watch=steps.append)
     found = [(step.done, step.total) for step in steps if step.step == "build search structures"]
     assert found == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_notes_on_structures_name_no_hidden_column(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, SCHEMA)
+
+    def fail(chunks: Any, writer: Any, bytes_max: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(inverted_index, "write_index", fail)
+    hides = WriteGuard(Visibility({}, {("node:Doc", "text"): None}))
+    records = docs(0, ROWS)
+    for record in records:
+        record["data"].pop("text", None)
+    result = Graph(graph._context.with_guard(hides)).load(records, mode="append")
+    assert "search structures that you cannot use were not built" in result.notes
+    assert "text" not in str(result.notes)
 
 
 @pytest.mark.parametrize("failure", ["disk", "cancelled"])
