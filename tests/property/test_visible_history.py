@@ -19,6 +19,7 @@ import pytest
 from omnigraph.errors import ChangeDiffRefused
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
+from omnigraph.graph_open import open as open_graph
 from omnigraph.operations.analytics import Analysis
 from omnigraph.schema.catalog import SYSTEM_FIELDS, Catalog, EdgeType, NodeType, Property
 from omnigraph.storage.lance.staging import TableWrite
@@ -216,6 +217,9 @@ def check(root: Path, seed: int, shape: str, *, pairs: int = 3) -> int:
         points, copies = (one.commit.id, other.commit.id), (one.copies[-1], other.copies[-1])
         expected = diff_of(copy, *copies)
         assert diff_of(seen, *points) == expected, context
+        if not compared:
+            cold = seen_by(open_graph(root / "graph", environ={}), rules)
+            assert diff_of(cold, *points) == expected, context
         assert seen.diff(*points).counts() == copy.diff(*copies).counts(), context
         size = max(2, len(expected) // 4)
         assert pages_of(seen, *points, size) == pages_of(copy, *copies, size), context

@@ -36,6 +36,8 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 _NO_ROWS: RowNumbers = np.zeros(0, np.int64)
 _NO_IDS = pa.array([], pa.utf8())
+_SIDES_MAX = 64
+"""Commits of which the history of a row keeps what is visible; a commit is asked for a few times in a row."""
 
 
 class GraphSight:
@@ -125,6 +127,8 @@ class VisibleRow:
     def _side(self, commit_id: str) -> VisibleSide:
         found = self._sides.get(commit_id)
         if found is None:
+            if len(self._sides) > _SIDES_MAX:
+                self._sides = {self._newest.snapshot.commit_id: self._newest}
             found = self._sides[commit_id] = self._sight.side_at(commit_id)
         return found
 

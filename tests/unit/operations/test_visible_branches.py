@@ -31,6 +31,9 @@ rules:
              when: 'resource.tenant == principal.tenant' }
   - id: drafts
     allow: { actors: { any: true }, actions: [row_read], types: [Customer], branches: ["draft/*"] }
+  - id: trials
+    allow: { actors: { any: true }, actions: [row_read], types: [Customer], branches: ["trial/*"],
+             when: 'resource.number <= 2' }
 """
 DRAFT = "draft/a"
 
@@ -73,6 +76,12 @@ def test_points_are_judged_on_their_branches(whole, ana, tmp_path):
     assert first.next is not None
     assert ops(first) + ops(ana.diff("main", DRAFT, limit=2, after=first.next)) == more
     assert ana.export_diff("main", DRAFT, tmp_path / "out").changes == 3
+
+
+def test_edges_appear_with_their_ends_if_both_branches_have_rules(whole, ana):
+    whole.branch_create("trial/a")
+    assert ops(ana.diff("main", "trial/a")) == [("e2", "insert"), ("2", "insert")]
+    assert ops(ana.diff("trial/a", "main")) == [("e2", "delete"), ("2", "delete")]
 
 
 def test_commit_is_judged_on_its_branch(whole, ana):
