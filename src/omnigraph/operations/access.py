@@ -7,7 +7,8 @@ failure of the evaluation is an error of its own, never a decision.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from omnigraph.errors import Denied
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
-from omnigraph.policy.statements import attributes_key
+from omnigraph.policy.statements import BranchOwners, attributes_key
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 Default = Literal["deny", "allow", "read"]
 """What is allowed without a policy: nothing, everything, or the action `read`."""
+
+OwnerOf = Callable[[str], str | None]
+"""Branch → the actor that created it; None if it is not known."""
 
 DECISIONS_MAX = 10_000
 """Number of decisions that an access keeps; a program can use one for a long time."""
@@ -87,7 +91,7 @@ class Access:
 
     __slots__ = (
         "_attributes", "_default", "_groups", "actor", "attributes", "decisions", "graph", "has_row_rules", "only",
-        "policy",
+        "owner_of", "policy",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +111,8 @@ class Access:
         self.only = only
         self.attributes = attributes or {}
         self.graph = graph
+        self.owner_of: OwnerOf | None = None
+        """Returns the owner of a branch; None if no decision depends on it, or no graph is known yet."""
         self.decisions: list[PolicyDecision] = []
         self._default: Default = default
         self._groups = tuple(sorted(set(groups))) if groups else ()
@@ -114,6 +120,19 @@ class Access:
 
     def __repr__(self) -> str:
         return f"Access(actor={self.actor!r})"
+
+    @property
+    def reads_owners(self) -> bool:
+        """True if a decision can depend on the owner of a branch."""
+        return self.policy is not None and self.policy.reads_owners
+
+    def for_graph(self, owner_of: OwnerOf) -> Access:
+        """Return this access for the branches of a graph; one that is in use on another graph is copied."""
+        if not self.reads_owners:
+            return self
+        bound = self if self.owner_of is None else copy(self)
+        bound.owner_of = owner_of
+        return bound
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -179,14 +198,21 @@ class Access:
     def _judge(self, action: str, branch: str | None, target: str | None, name: str | None = None) -> PolicyDecision:
         """Return the decision of the policy, without the limits of the token."""
         if self.policy is not None:
+            owners = self._owners(self.owner_of, branch, target) if self.owner_of is not None else ()
             return self.policy.decide(
-                self.actor, action, branch, target, groups=self._groups, attributes=self._attributes, name=name
-            )
+                self.actor, action, branch, target, groups=self._groups, attributes=self._attributes, name=name,
+                owners=owners,
+            )  # fmt: skip
         try:
             return _by_default(self._default, self.actor, action, branch, target)
         except TypeError:
             _check_names(branch, target)
             raise
+
+    def _owners(self, owner_of: OwnerOf, *branches: str | None) -> BranchOwners:
+        names = dict.fromkeys(branch.strip() for branch in branches if isinstance(branch, str))
+        found = ((name, owner_of(name)) for name in names)
+        return tuple((name, owner) for name, owner in found if owner is not None)
 
     def _raise(self, decision: PolicyDecision) -> NoReturn:
         hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None

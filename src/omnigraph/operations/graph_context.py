@@ -102,7 +102,11 @@ class GraphContext:
 
     def with_access(self, access: Access) -> GraphContext:
         """Return the context of a handle with an access."""
-        return self._changed(access=access)
+        return self._changed(access=access.for_graph(self._owner_of))
+
+    def _owner_of(self, branch: str) -> str | None:
+        head = self.repository.state().find_head(branch)
+        return head.owner if head is not None else None
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> GraphContext:
         """Return the context of a handle with other metadata."""

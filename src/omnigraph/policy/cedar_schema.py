@@ -4,7 +4,7 @@
 |---|---|
 | `Omnigraph::Actor` in `Group` | `id`, and the declared attributes, all optional |
 | `Omnigraph::Graph` | `id` |
-| `Omnigraph::Branch` in `Graph` | `name`, `protected`, and `matches`: the patterns of the rules that match the name |
+| `Omnigraph::Branch` in `Graph` | `name`, `protected`, `owner` if it is known, and `matches`: the matching patterns |
 | `Omnigraph::StoredQuery` in `Graph` | `name` |
 | `Omnigraph::Interface` | none; a node type is in the interfaces that it implements |
 | `Node::T`, `Edge::T` | `id`; edges also `from` and `to`; each property that has a Cedar type |
@@ -105,7 +105,7 @@ def cedar_schema(kind: PolicyKind, declared: Mapping[str, AttributeType], catalo
         context = _record({})
         actions = {action: _applies(["Server"], context) for action in SERVER_ACTIONS}
         return {NAMESPACE: {"entityTypes": entities, "actions": actions}}
-    branch = {"name": _STRING, "protected": _BOOL, "matches": _STRINGS}
+    branch = {"name": _STRING, "protected": _BOOL, "owner": {**_STRING, "required": False}, "matches": _STRINGS}
     entities |= {
         "Graph": {"shape": _record({"id": _STRING})},
         "Branch": {"memberOfTypes": ["Graph"], "shape": _record(branch)},

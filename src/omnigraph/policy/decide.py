@@ -22,7 +22,7 @@ from omnigraph.policy.rules import (
     branch_name,
     other_kind,
 )
-from omnigraph.policy.statements import Attributes, PolicyStatements, Statement, actions_of
+from omnigraph.policy.statements import Attributes, BranchOwners, PolicyStatements, Statement, actions_of
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ CACHE_MAX = 16_384
 """Number of decisions that a policy keeps."""
 
 Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope", "denies", "condition"]
-Key = tuple[str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None]
+Key = tuple[str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None, BranchOwners]
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,11 @@ class Policy:
         return found
 
     @property
+    def reads_owners(self) -> bool:
+        """True if a decision can depend on the owner of a branch."""
+        return isinstance(self.rules, PolicyStatements) and self.rules.reads_owners
+
+    @property
     def cedar_text(self) -> str:
         """The policy as Cedar text."""
         return self._cedar.text
@@ -165,16 +170,17 @@ class Policy:
         groups: tuple[str, ...] = (),
         attributes: Attributes = (),
         name: str | None = None,
+        owners: BranchOwners = (),
     ) -> PolicyDecision:
         """Return the decision on a request. `groups` are added to those in which the policy lists the actor.
 
-        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query. Version 1
-        reads neither. Without an actor, every request is denied. An unknown action and a blank branch name are an
-        `InputError`.
+        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query, and
+        `owners` are those of the branches. Version 1 reads none of them. Without an actor, every request is denied. An
+        unknown action and a blank branch name are an `InputError`.
         """
         if isinstance(self.rules, PolicyRules):
-            attributes, name = (), None
-        key = (actor, action, branch, target_branch, groups, attributes, name)
+            attributes, name, owners = (), None, ()
+        key = (actor, action, branch, target_branch, groups, attributes, name, owners)
         try:
             found = self._decisions.get(key)
         except TypeError:
@@ -224,13 +230,14 @@ class Policy:
         groups: tuple[str, ...],
         attributes: Attributes,
         name: str | None,
+        owners: BranchOwners,
     ) -> PolicyDecision:
         action = action_name(action)
         branch = branch_name(branch) if branch is not None else None
         target = branch_name(target_branch) if target_branch is not None else None
         groups = self._groups(actor, groups)
         if isinstance(self.rules, PolicyStatements):
-            return self._decide_statements(self.rules, actor, action, branch, target, groups, attributes, name)
+            return self._decide_statements(self.rules, actor, action, branch, target, groups, attributes, name, owners)
         assert isinstance(self._cedar, CedarPolicies)
         # An actor without groups can match no permit; Cedar has no entity for it.
         undecidable = action in WITHOUT_EFFECT or other_kind(action, self.rules.kind) is not None
@@ -259,6 +266,7 @@ class Policy:
         groups: tuple[str, ...],
         attributes: Attributes,
         name: str | None,
+        owners: BranchOwners,
     ) -> PolicyDecision:
         """Return the decision of a policy of version 2."""
         from omnigraph.policy.statements_cedar import CedarStatements  # noqa: PLC0415 (imported with the policy)
@@ -271,7 +279,7 @@ class Policy:
             message = f"{request} is denied: {reason}"
             return replace(decision, message=message, reasons=(reason or "",))
         held = statements.attributes_of(actor, attributes)
-        found = self._cedar.judge(actor, groups, held, action, branch, target, name)
+        found = self._cedar.judge(actor, groups, held, action, branch, target, name, owners)
         if found.allowed:
             known = (statements.rule_by_id.get(rule) for rule in found.allowing)
             skipping = [rule.id for rule in known if rule is not None and rule.row_check == "skip"]

@@ -27,6 +27,7 @@ from omnigraph.policy.statements_cedar import (
     branch_condition,
     graph_policies,
     policy_set,
+    reads_resource,
     rule_condition,
     statement_policy,
     validate,
@@ -117,6 +118,9 @@ class _Compiler:
         if rule.role is not None and actions and all(grant.branches.is_any for grant in rule.grants):
             optional = {"principal": self._statements.declared}
             condition = rule_condition(rule, optional, ProblemLog(self._statements.source, "policy"))
+            if reads_resource(condition):
+                # The condition is about the branch; the role grants nothing on rows.
+                return
             self._add(f"{rule.id}:rows", rule.id, statement_policy(rule, actions, {"op": "All"}, condition))
 
     def _statement(self, rule: Statement, table: RowTable, log: ProblemLog) -> CedarJson:

@@ -35,6 +35,12 @@ Attributes = tuple[tuple[str, AttributeValue], ...]
 """The attributes of an actor by name; hashable."""
 
 ATTRIBUTE_TYPES: tuple[AttributeType, ...] = ("String", "Long", "Bool", "Datetime", "Set<String>", "Set<Long>")
+BranchOwners = tuple[tuple[str, str], ...]
+"""Branch → the actor that created it; hashable."""
+
+BRANCH_ATTRIBUTES = frozenset({"name", "protected", "owner"})
+"""The attributes of a branch that a condition of a rule for branches can read."""
+
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 FAMILIES: Mapping[str, Family] = {
@@ -217,6 +223,12 @@ class PolicyStatements:
         return tuple(sorted(found.items()))
 
     @cached_property
+    def reads_owners(self) -> bool:
+        """True if a decision can depend on the owner of a branch."""
+        written = (rule.when for rule in self.rules if rule.family == "graph" and rule.when is not None)
+        return any("owner" in text for text in written) or _names_owner(list(self.cedar_policies.values()))
+
+    @cached_property
     def has_row_rules(self) -> bool:
         """True if the policy limits rows or properties."""
         if self.rows_default == "deny" or any(rule.family != "graph" for rule in self.rules):
@@ -307,6 +319,13 @@ def limits_rows(policy: Mapping[str, Any]) -> bool:
     resource = _resource_type(policy)
     of_rows = resource == "Omnigraph::Interface" or not resource.startswith("Omnigraph::")
     return policy["effect"] == "forbid" and of_rows
+
+
+def _names_owner(node: Any) -> bool:
+    """Return True if Cedar policies read or test an attribute `owner`."""
+    if isinstance(node, Mapping):
+        return node.get("attr") == "owner" or any(map(_names_owner, node.values()))
+    return isinstance(node, list) and any(map(_names_owner, node))
 
 
 def _groups_in(node: Any) -> Iterator[str]:

@@ -18,7 +18,9 @@ from omnigraph.policy.cedar_files import parse_condition
 from omnigraph.policy.cedar_schema import NAMESPACE, cedar_schema, uid
 from omnigraph.policy.rules import KNOWN_ACTIONS, PROPERTY_ACTIONS, ROW_ACTIONS, WITHOUT_EFFECT
 from omnigraph.policy.statements import (
+    BRANCH_ATTRIBUTES,
     Attributes,
+    BranchOwners,
     BranchSelector,
     PolicyStatements,
     Statement,
@@ -31,6 +33,8 @@ CedarJson = dict[str, Any]
 
 _ALL: CedarJson = {"op": "All"}
 _IN_RULES = frozenset({*ROW_ACTIONS, *PROPERTY_ACTIONS})
+_LATER_ATTRIBUTES = frozenset({"changes", "definer"})
+"""Attributes of stored queries that no request contains yet."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,11 @@ class CedarStatements:
         branch: str | None,
         target: str | None,
         name: str | None,
+        owners: BranchOwners = (),
     ) -> Judgement:
         """Return the decision on a request. A failure of the evaluation raises `policy_failed` and allows nothing."""
         statements = self._statements
-        resource, context, entities = self._request(action, branch, target, name)
+        resource, context, entities = self._request(action, branch, target, name, dict(owners))
         entities += actor_entities(statements, actor, groups, attributes)
         request = {
             "principal": uid("Actor", actor),
@@ -91,7 +96,7 @@ class CedarStatements:
         return judge(request, self._subset(action), entities, self.schema, self._rule_of)
 
     def _request(
-        self, action: str, branch: str | None, target: str | None, name: str | None
+        self, action: str, branch: str | None, target: str | None, name: str | None, owners: Mapping[str, str]
     ) -> tuple[dict[str, str], CedarJson, list[CedarJson]]:
         """Return the resource, the context and the entities of a request, without the actor."""
         if self._statements.kind == "server":
@@ -108,18 +113,20 @@ class CedarStatements:
         if scope is None:
             return graph, context, entities
         for found in dict.fromkeys(one for one in (judged, other) if one is not None):
-            entities.append(self._branch(found, graph))
+            entities.append(self._branch(found, graph, owners.get(found)))
         if other is not None:
             context["source"] = {"__entity": uid("Branch", other)}
         return (uid("Branch", judged) if judged is not None else graph), context, entities
 
-    def _branch(self, name: str, graph: dict[str, str]) -> CedarJson:
+    def _branch(self, name: str, graph: dict[str, str], owner: str | None) -> CedarJson:
         found = self._statements
         attributes = {
             "name": name,
             "protected": found.is_protected(name),
             "matches": found.matching_patterns(name),
         }
+        if owner is not None:
+            attributes["owner"] = owner
         return {"uid": uid("Branch", name), "attrs": attributes, "parents": [graph]}
 
     def _subset(self, action: str) -> Any:
@@ -160,15 +167,16 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
     policies: dict[str, CedarJson] = {}
     rule_of: dict[str, str] = {}
     for rule in statements.rules:
-        condition = rule_condition(rule, {"principal": statements.declared}, log)
+        condition = rule_condition(rule, {"principal": statements.declared, "resource": ("owner",)}, log)
         if rule.family != "graph":
             continue
+        of_branch = reads_resource(condition)
         for number, grant in enumerate(rule.grants, 1):
             actions = [a for a in grant.actions if a not in WITHOUT_EFFECT and a not in _IN_RULES]
             if not actions:
                 continue
             policy_id = rule.id if len(rule.grants) == 1 else f"{rule.id}:{number}"
-            resource, conditions = _graph_scope(rule, grant.branches)
+            resource, conditions = _graph_scope(rule, grant.branches, of_branch=of_branch)
             if statements.kind == "server":
                 resource = {"op": "==", "entity": uid("Server", "root")}
             policies[policy_id] = statement_policy(rule, actions, resource, [*conditions, *condition])
@@ -176,13 +184,19 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
     return policies, rule_of
 
 
-def _graph_scope(rule: Statement, branches: BranchSelector) -> tuple[CedarJson, list[CedarJson]]:
+def reads_resource(condition: list[CedarJson]) -> bool:
+    """Return True if a condition reads the resource of a request."""
+    return any(variable == "resource" for variable, _, _ in accesses(condition))
+
+
+def _graph_scope(rule: Statement, branches: BranchSelector, *, of_branch: bool) -> tuple[CedarJson, list[CedarJson]]:
     if rule.queries:
         tests = [_like(attribute("resource", "name"), pattern) for pattern in rule.queries]
         return {"op": "is", "entity_type": f"{NAMESPACE}::StoredQuery"}, [any_of(tests)]
-    if branches.is_any:
+    if branches.is_any and not of_branch:
         return _ALL, []
-    return {"op": "is", "entity_type": f"{NAMESPACE}::Branch"}, [branch_condition("resource", branches)]
+    conditions = [] if branches.is_any else [branch_condition("resource", branches)]
+    return {"op": "is", "entity_type": f"{NAMESPACE}::Branch"}, conditions
 
 
 def statement_policy(
@@ -215,8 +229,11 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
         return []
     read = {(variable, name) for variable, name, _ in accesses(body)}
     problem = None
-    if rule.family == "graph" and any(variable == "resource" for variable, _ in read):
-        problem = "'when' of a rule for branches cannot read 'resource'"
+    of_branch = {name for variable, name in read if variable == "resource"} if rule.family == "graph" else set()
+    if of_branch and rule.queries:
+        problem = "'when' of a rule for stored queries cannot read 'resource'"
+    elif of_branch - BRANCH_ATTRIBUTES:
+        problem = "'when' of a rule for branches can read 'owner', 'name' and 'protected' of 'resource' alone"
     elif ("context", "matches") in read:
         problem = "'when' cannot read 'context.matches'"
     if problem is not None:
@@ -327,10 +344,26 @@ def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], sche
     if cedarpy.validate_policies(str(everything), schema).validation_passed:
         return
     for policy_id, policy in policies.items():
+        unsupported = _unsupported(policy)
+        if unsupported is not None:
+            log.add("", f"rule '{rule_of[policy_id]}': {unsupported}", rule=rule_of[policy_id])
+            continue
         found = cedarpy.validate_policies(str(policy_set({policy_id: policy})), schema)
         for error in found.errors:
             message = str(error.error).removeprefix("for policy `policy0`, ")
             log.add("", f"rule '{rule_of[policy_id]}': Cedar rejects it: {message}", rule=rule_of[policy_id])
+
+
+def _unsupported(policy: CedarJson) -> str | None:
+    """Return why a policy cannot be used: it names what requests do not contain. None otherwise."""
+    text = json.dumps(policy)
+    if f'"{NAMESPACE}::Proposal"' in text:
+        return "proposals are not supported by this version"
+    if f'"{NAMESPACE}::StoredQuery"' in text:
+        read = {name for variable, name, _ in accesses(policy["conditions"]) if variable == "resource"}
+        for name in sorted(read & _LATER_ATTRIBUTES):
+            return f"'{name}' of stored queries is not supported by this version"
+    return None
 
 
 def judge(

@@ -178,7 +178,10 @@ def test_check_possible_considers_other_branches():
             "more than one",
         ),
         ("rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'principal.nope'}}]", "Cedar rejects it"),
-        ("rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'resource.name'}}]", "cannot read"),
+        (
+            "rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'resource.tenant == 1'}}]",
+            "'resource' alone",
+        ),
         (
             "rules: [{id: a, deny: {actors: {any: true}, actions: [row_read], types: any, "
             "when: 'context.matches.contains(\"a/*\")'}}]\nrows: { default: allow }",
