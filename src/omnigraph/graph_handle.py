@@ -110,17 +110,13 @@ class GraphHandle:
         return branch_name(branch)
 
     def _options(self, branch: str | None, actor: str | None, message: str | None, **more: Any) -> WriteOptions:
-        """Return the options of a write that applies no rules for rows.
+        """Return the options of a write that concerns all rows of a branch, such as a change of its schema.
 
-        It is refused to a caller that may not see and change everything of the branch, and of the source of a merge.
+        It is refused to a caller that may not see and change everything of the branch.
         """
         options = self._guarded_options(branch, actor, message, **more)
         if self._context.has_row_rules:
-            read, source = self._repository.snapshot, more.get("source")
-            points = [read(options.branch), *([read(source)] if source is not None else [])]
-            # A schema of the source that breaks rules would make them invalid there: the cause is reported.
-            self._context.check_schema_change(points[0], points[-1])
-            self._context.check_whole("a write", *points)
+            self._context.check_whole("a change of the schema", self._repository.snapshot(options.branch))
         return options
 
     def _guarded_options(

@@ -245,7 +245,7 @@ class GraphContext:
         if not self.has_row_rules:
             return
         if not snapshots or any(self.guard_of(snapshot) is not None for snapshot in snapshots):
-            raise Denied(f"{what} applies no rules for rows and properties, and rules limit what you may see")
+            raise Denied(f"{what} concerns all rows, and rules limit the rows that you may see or change")
 
     def schema_check(self) -> SchemaCheck | None:
         """Return the check that a change of the schema breaks no rule of the policy; None if nothing is checked."""
@@ -255,12 +255,6 @@ class GraphContext:
         from omnigraph.policy.breakage import schema_check  # noqa: PLC0415 (only for rules for rows)
 
         return schema_check(policy)
-
-    def check_schema_change(self, before: Snapshot, after: Snapshot) -> None:
-        """Raise `policy_breakage` if the schema of a snapshot breaks rules that that of another does not."""
-        check = self.schema_check() if before.schema_hash != after.schema_hash else None
-        if check is not None:
-            check(self.catalogs.of(before), self.catalogs.of(after))
 
     def _changed(self, **fields: Any) -> GraphContext:
         # A server makes one per request; `dataclasses.replace` takes ten times as long.
