@@ -278,6 +278,12 @@ def test_edges_are_matched_by_visible_edges_and_values(graph):
     assert "r4" not in error.message
 
 
+def test_an_edge_is_not_matched_by_a_hidden_edge(graph):
+    heavy = WriteGuard(Visibility({"edge:Cites": compare(">", "weight", 1, INT)}))
+    error = refused(graph, ConstraintViolation, [cites("c", "b", weight=5)], "Cites.(dst, src)", guard=heavy)
+    assert "'c'" not in error.message
+
+
 # -- append and overwrite ------------------------------------------------------------------------
 
 
@@ -364,6 +370,16 @@ def test_rejects_name_no_hidden_property(graph):
     load(graph, [note("b", state="open")], WriteGuard(SEES), rejects=rejects)
     [reject] = rejects
     assert (reject.reason, reject.property, reject.rule) == ("@unique violation on Note", None, "unique")
+
+
+def test_rejects_of_append_do_not_tell_that_a_hidden_id_exists(graph):
+    rejects: list[Reject] = []
+    load(graph, [note("xray"), note("a"), note("n")], WriteGuard(SEES), "append", rejects=rejects)
+    assert [reject.reason for reject in rejects] == [
+        "@unique violation on Note.name",
+        "Note: the id 'a' exists already",
+    ]
+    assert row(graph, "n")["tenant"] == "acme"
 
 
 def test_a_denied_record_ends_a_load_with_rejects(graph):
