@@ -284,6 +284,16 @@ def test_repeated_reads_of_two_callers_stay_apart(server) -> None:
         assert server.post("/query", {"query": text}, token=BO).json["rows"] == [{"pay": NUMBER}]
 
 
+def test_figures_of_the_server_count_no_rows(server) -> None:
+    """The sums of rows would tell an administrator whom rules limit how many rows others read."""
+    text = "query counted() { match { $n: Note } return { $n.name, $n.tenant, $n.pay } }"
+    assert len(server.post("/query", {"query": text}, token=BO).json["rows"]) > HIDDEN
+    plans = server.get("/status").json["plans"]
+    assert [plan["rows"] for plan in plans if plan["query"] == "counted"] == [0]
+    sums = re.findall(r"omnigraph_query_rows_sum\S* (\S+)", text_of(server.get("/metrics")))
+    assert {float(number) for number in sums} <= {0.0}
+
+
 def test_an_owner_sees_and_does_everything(server, graph) -> None:
     tables = {each["table_key"]: each for each in server.get("/snapshot", token=BO).json["tables"]}
     assert tables["node:Sealed"]["row_count"] == 1

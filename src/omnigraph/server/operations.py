@@ -57,6 +57,8 @@ class Operation:
     """True if the work continues after the answer of its request."""
     observer: RequestObserver | None = field(default=None, repr=False)
     """What the engine does for the request."""
+    counts_rows: bool = True
+    """False if rules limit who may know the number of rows."""
     on_cancel: Callable[[], None] | None = field(default=None, repr=False)
     """Takes a waiting request out of its queue."""
     stopped: OmniGraphError | None = None
@@ -102,7 +104,7 @@ class Operation:
         if observer is not None and observer.is_planned:
             document.query = observer.query_name or UNSET
             document.plan_hash = observer.plan_hash or UNSET
-            document.rows = observer.rows if observer.rows is not None else UNSET
+            document.rows = observer.rows if observer.rows is not None and self.counts_rows else UNSET
 
 
 class Operations:
@@ -131,6 +133,7 @@ class Operations:
             id_, route.name, graph_id, branch, caller.actor, caller.request_id, lane, caller.writes, caller.cancel
         )
         operation.state, operation.observer = "queued", caller.observer
+        operation.counts_rows = caller.served is None or not caller.served.has_row_rules
         self._running[id_] = operation
         return operation
 

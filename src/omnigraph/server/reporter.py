@@ -89,7 +89,8 @@ class Reporter:
         if query is None or plan_hash is None:
             return
         name, seconds = query.observer.query_name, summary.seconds
-        executed = PlanStatistics(summary.graph or "", plan_hash, name or None, 1, seconds, seconds, query.rows or 0)
+        rows = (query.rows or 0) if query.counts_rows else 0
+        executed = PlanStatistics(summary.graph or "", plan_hash, name or None, 1, seconds, seconds, rows)
         self.statistics.add(executed, summary.at)
 
 
@@ -105,4 +106,5 @@ def _query(caller: Caller, body: Any, outcome: Outcome, phases: Mapping[str, flo
         outcome.size,
         seconds * 1000 >= caller.state.settings.slow_ms,
         caller.observer,
+        counts_rows=caller.served is None or not caller.served.has_row_rules,
     )

@@ -94,7 +94,7 @@ class Metrics:
     def _executed(self, query: QuerySummary, graph: str, phases: Mapping[str, float]) -> None:
         if "encode" in phases:
             self.child("query_seconds", query.kind, graph).observe(phases["engine"] + phases["encode"])
-        if query.rows is not None:
+        if query.rows is not None and query.counts_rows:
             self.child("query_rows", query.kind).observe(query.rows)
         if query.is_slow:
             self.child("slow_queries", graph).inc()

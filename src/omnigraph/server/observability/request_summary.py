@@ -29,6 +29,8 @@ class QuerySummary(NamedTuple):
     bytes: int | None
     is_slow: bool
     observer: RequestObserver
+    counts_rows: bool
+    """False if rules limit who may know the number of rows; then the log alone has it."""
 
 
 class RequestSummary(NamedTuple):
