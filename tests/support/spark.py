@@ -22,11 +22,12 @@ FAST = {
     "spark.default.parallelism": "2",
     # Small jobs end before the optimising compiler pays off.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # Compiling the code of a plan takes longer than interpreting it for a few rows. The tests of documents compile it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Workers import functions of the tests.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Compiling the code of a plan takes longer than interpreting it for a few rows. Clusters and Connect servers do."""
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _START_S = 90
 _HERE = Path(__file__).parents[1]
@@ -35,7 +36,7 @@ _HERE = Path(__file__).parents[1]
 @contextmanager
 def local_session() -> Iterator[Any]:
     """A session in this process, with two cores and the retries of a cluster."""
-    with open_session(SessionOptions(master="local[2,4]", config={**FAST, **INTERPRETED})) as spark:
+    with open_session(SessionOptions(master="local[2,4]", config=FAST)) as spark:
         yield spark
 
 

@@ -25,7 +25,7 @@ FRIENDS = """query friends() {
     limit 3
 }"""
 PATHS = """query paths() {
-    match { $a: Person { name: "p1" }  $p: shortest { $a knows{1,4} $b }  $x -> $y in $p }
+    match { $a: Person { name: "p1" }  $p: shortest { $a knows{1,2} $b }  $x -> $y in $p }
     return { $b.name, nodes($p, name) as people, count($x) as steps }
     order { $b.name }
 }"""
