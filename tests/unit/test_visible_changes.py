@@ -214,3 +214,27 @@ def test_update_of_the_row_condition_alone(graph):
     assert ops(seen(graph, rules).diff(first)) == [
         ("edge:Cites", "e1", "insert"), ("node:Note", "x", "insert"), ("node:Note", "y", "insert"),
     ]  # fmt: skip
+
+
+def test_edge_appears_with_its_source(graph):
+    move(graph, "y", "acme")
+    first = graph.commits()[0].id
+    second = move(graph, "x", "acme")
+    assert ops(seen(graph).diff(first, second, kinds=["edge"])) == [
+        ("edge:Cites", "e1", "insert"), ("edge:Cites", "e2", "insert"),
+    ]  # fmt: skip
+    assert [change.op for change in seen(graph).diff(second, first, kinds=["edge"])] == ["delete", "delete"]
+
+
+def test_commits_of_changes_list_visible_types(graph):
+    handle = seen(graph)
+    load = graph.commits()[0]
+    assert "node:Sealed" in load.changed
+    commits = [
+        *(block.commit for block in handle.changes(start="beginning")),
+        handle.commit_changes(load.id).commit,
+        *(change.commit for change in handle.history("Note", "a")),
+        *(one.commit for one in handle.blame("Note", "a")),
+    ]
+    assert {commit.changed for commit in commits} == {(), ("edge:Cites", "node:Note")}
+    assert not any(commit.metadata for commit in commits)
