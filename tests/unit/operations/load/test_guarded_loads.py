@@ -416,6 +416,14 @@ def test_an_input_that_exceeds_the_memory_is_refused(graph, tmp_path, tune):
     refused(graph, Denied, path, "exceeds the memory", "in several calls")
 
 
+def test_records_that_exceed_the_memory_budget_are_refused(graph, tmp_path):
+    small = og.open(tmp_path / "graph", memory="64MiB")
+    rows = 6_000
+    names = [f"n{number}" for number in range(rows)]
+    table = pa.table({"name": names, "tenant": ["acme"] * rows, "state": ["y" * 1000] * rows})
+    refused(small, Denied, {"Note": table}, "exceeds the memory", guard=WriteGuard(SEES), mode="append")
+
+
 def test_a_job_refuses_a_guard_itself(graph, tmp_path):
     request = LoadRequest("merge", guard_of=lambda _: READER)
     with pytest.raises(Denied, match="load as a job"):
