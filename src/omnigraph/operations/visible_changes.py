@@ -35,7 +35,7 @@ from omnigraph.versioning.compare.diff import (
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _NO_ROWS: RowNumbers = np.zeros(0, np.int64)
-_NO_IDS = pa.array([], pa.utf8())
+_NO_IDS = pa.nulls(0, pa.utf8())
 _SIDES_MAX = 64
 """Commits of which the history of a row keeps what is visible; a commit is asked for a few times in a row."""
 
