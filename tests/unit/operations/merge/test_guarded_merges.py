@@ -284,6 +284,27 @@ def test_cardinalities_of_hidden_nodes_are_not_named(graph):
     refused(graph, MergeConflict, "hidden from you")
 
 
+def test_conflicts_of_hidden_types_are_hidden(tmp_path):
+    schema = SCHEMA.replace("edge Holds: Sealed -> Note", "edge Holds: Sealed -> Note @card(0..1)")
+    graph = init(tmp_path / "graph", schema, sync=False, environ={})
+    graph.load([note("a"), note("b"), {"type": "Sealed", "data": {"name": "sealed-s"}}], mode="append")
+    graph.branch_create("work")
+    for branch, target in (("main", "a"), ("work", "b")):
+        graph.load([{"edge": "Holds", "from": "sealed-s", "to": target}], mode="append", branch=branch)
+    error = refused(graph, MergeConflict, "2 conflicts are hidden from you")
+    assert isinstance(error, MergeConflict)
+    assert error.conflicts == ()
+
+
+def test_conflicts_of_schemas_are_hidden(graph):
+    for branch, kind in (("main", "String"), ("work", "I64")):
+        schema = SCHEMA.replace("node Sealed {", f"node Sealed {{\n  extra: {kind}?")
+        graph.apply_schema(schema, branch=branch)
+    error = refused(graph, MergeConflict, "hidden from you")
+    assert isinstance(error, MergeConflict)
+    assert error.conflicts == ()
+
+
 # -- reverts -------------------------------------------------------------------------------------
 
 
