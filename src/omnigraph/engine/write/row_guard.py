@@ -165,6 +165,13 @@ class GuardedWrite:
             if (type_.table_key, name) in self._assigned:
                 self._assigned[type_.table_key, name].update(rows["id"].to_pylist())
 
+    def require_assignable(self, type_: NodeType | EdgeType, names: Iterable[str], rows: pa.Table) -> None:
+        """Raise `Denied` if one of the properties may not be assigned to a row."""
+        wanted = [*names]
+        self.assigned(type_, wanted, rows)
+        for name in wanted:
+            self._require_property(type_, name, rows)
+
     def removed(self, type_: NodeType | EdgeType, ids: pa.Array) -> None:
         """Record that a statement deleted rows."""
         gone = set(ids.to_pylist())

@@ -31,8 +31,12 @@ Resolve = Resolution | Mapping[str, Choice] | None
 class ConflictRules:
     """The given resolutions by table, with a record of those that were used."""
 
-    def __init__(self, resolve: Resolve, catalog: Catalog) -> None:
-        self._types: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
+    def __init__(self, resolve: Resolve, catalog: Catalog, visible: Catalog | None = None) -> None:
+        """`visible` is what the caller may see of the catalog; None is everything."""
+        self._stored: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
+        self._types: dict[str, NodeType | EdgeType] = {
+            type_.table_key: type_ for type_ in (visible or catalog).tables()
+        }
         self._default: Resolution | None = None
         self._by_type: dict[str, Resolution] = {}
         self._by_property: dict[str, dict[str, Side]] = {}
@@ -94,7 +98,10 @@ class ConflictRules:
             )
         resolved: Resolution | Row | None = choice if choice is None else None
         if isinstance(choice, Mapping):
-            resolved = {key: _value(type_, key, value) for key, value in choice.items()}
+            for key in choice:
+                _check_property(type_, key)
+            stored = self._stored[type_.table_key]
+            resolved = {key: _value(stored, key, value) for key, value in choice.items()}
         elif choice is not None:
             resolved = check_resolution(choice)
         self._by_row.setdefault(type_.table_key, {})[row_id] = resolved
@@ -123,7 +130,6 @@ def _check_property(type_: NodeType | EdgeType, name: str) -> None:
 
 def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
     """Check a value and convert it to its form in rows."""
-    _check_property(type_, name)
     if isinstance(type_, NodeType) and name in type_.key:
         raise InputError(f"'{type_.name}.{name}' is a key and cannot be changed")
     property_type = type_.properties[name].type

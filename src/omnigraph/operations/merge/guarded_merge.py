@@ -26,6 +26,7 @@ from omnigraph.versioning.compare.diff import TableChanges, compare
 from omnigraph.versioning.compare.rows import from_dicts
 from omnigraph.versioning.compare.three_way import (
     ConflictDetail,
+    MergeRule,
     Row,
     TableMerge,
     describe_conflict,
@@ -112,6 +113,27 @@ class GuardedMerge:
     @cached_property
     def _tables(self) -> dict[str, MergedTable]:
         return {table.key: table for table in self.schema.merged_tables.values()}
+
+    @cached_property
+    def visible_catalog(self) -> Catalog:
+        """What the caller may see of the merged schema."""
+        return project_catalog(self.schema.catalog, self.write.guard.visibility)
+
+    def check_chosen(self, table: MergedTable, rule: MergeRule) -> None:
+        """Raise `Denied` for a property that the caller sets in `resolve` and may not assign, also with an equal value.
+
+        These are values of the caller, not of the merged changes, so a rule that trusts the merge does not cover them.
+        """
+        type_ = self.schema.type_of(table)
+        for id_, choice in rule.rows.items():
+            names = [
+                name for name in self.write.guarded_properties(type_) if isinstance(choice, dict) and name in choice
+            ]
+            if not names:
+                continue
+            rows = self._read(table.key, pa.array([id_], pa.utf8()), self.write.checked_columns(type_))
+            if self._sees_rows(type_, rows):
+                self.write.require_assignable(type_, names, rows)
 
     def checked_columns(self, table: MergedTable) -> list[str]:
         """Return the columns of changed rows that the check reads."""

@@ -214,7 +214,7 @@ def plan_merge(
         snapshots,
         ours,
         theirs,
-        lambda schema: ConflictRules(resolve, schema.catalog),
+        partial(ConflictRules, resolve),
         _VirtualBases(repository, commits, bases).of,
         run_ranges,
         row_rules,

@@ -25,14 +25,18 @@ from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview,
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge.merge_target import MergeTarget
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
+from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.lance.staging import TableWrite
+from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.compare.three_way import (
+    NO_RULE,
     ConflictDetail,
     ConflictKind,
+    MergeRule,
     Resolution,
     Row,
     TableMerge,
@@ -208,7 +212,7 @@ def plan_snapshots(
     bases: Sequence[Snapshot],
     ours: Snapshot,
     theirs: Snapshot,
-    rules: Callable[[SchemaMerge], ConflictRules],
+    rules: Callable[[Catalog, Catalog | None], ConflictRules],
     virtual: VirtualBases = lambda *_: None,
     run_ranges: RunRanges | None = None,
     row_rules: MergeRowRules | None = None,
@@ -223,7 +227,8 @@ def plan_snapshots(
     plan.shown = guard
     plan.conflicts += plan.schema.conflicts
     if not plan.conflicts:
-        planner = _Planner(plan, plan.schema, bases, ours, theirs, rules(plan.schema), virtual, run_ranges, guard)
+        named = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
+        planner = _Planner(plan, plan.schema, bases, ours, theirs, named, virtual, run_ranges, guard)
         if guard is not None:
             guard.deltas = planner.deltas
         planner.run()
@@ -246,6 +251,9 @@ class _Planner:
     deltas: dict[str, TableDelta] = field(default_factory=dict)
 
     def run(self) -> None:
+        if self.guard is not None:
+            for table in self.schema.merged_tables.values():
+                self.guard.check_chosen(table, self.rules.of(table.key))
         sides = [by_identity(snapshot) for snapshot in (self.bases[0], self.ours, self.theirs)]
         for identity in sorted({**sides[0], **sides[1], **sides[2]}):
             b, t, s = (side.get(identity) for side in sides)
@@ -322,8 +330,10 @@ class _Planner:
         assert yours is not None
         store = ours.store
         job = MergeJob(store.location, t.folder, key, base, mine, yours, nullable_columns(columns), self.rules.of(key))
+        if self.guard is not None and job.rule.rows:
+            job = replace(job, rule=self._nameable(job, store, identity, self.guard))
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
-        if unchanged and not self.rules.of(key).rows:
+        if unchanged and not job.rule.rows:
             # The table is adopted with its rows; only the columns that rules read are kept.
             checked = self._checked_columns(merged_table)
             changes = job.diffs(store)[1].ranges()
@@ -337,6 +347,14 @@ class _Planner:
             self.plan.conflicts += merge.conflicts
             self._check_dropped(key, identity, b)
         self.deltas[key] = TableDelta(merge.put, merge.delete)
+
+    def _nameable(self, job: MergeJob, store: TableStore, identity: Identity, guard: GuardedMerge) -> MergeRule:
+        """Return the rule of a table without the resolutions of hidden conflicts, which the caller cannot name."""
+        parts = decide_table(replace(job, rule=NO_RULE), store, self.virtual(identity, self.schema), self.run_ranges)
+        conflicts = [conflict for part in parts for conflict in part.conflicts]
+        hidden = {conflict.row_id for conflict in conflicts if not guard.visible_conflicts([conflict])[0]}
+        rows = {id_: choice for id_, choice in job.rule.rows.items() if id_ not in hidden}
+        return replace(job.rule, rows=rows)
 
     def _check_dropped(self, key: str, identity: Identity, b: PinnedTable | None) -> None:
         """Report a conflict for each column that one side dropped and the other side changed."""

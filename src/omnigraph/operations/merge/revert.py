@@ -18,7 +18,6 @@ from omnigraph.operations.merge.guarded_merge import MergeRowRules
 from omnigraph.operations.merge.merge import check_merged_schema, conflict_error, publish_schema_copy
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergePreview
-from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.versioning.feed.commit_changes import commit_pair
 from omnigraph.versioning.model.ancestry import reachable
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -133,7 +132,6 @@ def _plan(
 ) -> MergePlan:
     before, after = commit_pair(repository, commit)
 
-    def rules(schema: SchemaMerge) -> ConflictRules:
-        return ConflictRules(resolve, schema.catalog)
-
-    return interruptible(partial(plan_snapshots, "merged", [after], ours, before, rules, row_rules=row_rules))
+    return interruptible(
+        partial(plan_snapshots, "merged", [after], ours, before, partial(ConflictRules, resolve), row_rules=row_rules)
+    )

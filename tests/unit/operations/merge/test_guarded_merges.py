@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,73 @@ def test_hidden_conflicts_are_resolved_only_as_a_whole(graph):
     refused(graph, Denied, "rows that you cannot read would be changed", resolve="theirs")
     assert merge(graph, resolve="ours").outcome == "merged"
     assert note_row(graph, "xray")["state"] == "here"
+
+
+@pytest.mark.parametrize("choice", ["ours", "theirs", "columns", {"state": "s"}, None])
+def test_hidden_conflicts_cannot_be_named(graph, choice):
+    """The id of a hidden row, or of a conflict in masked values alone, is the id of no conflict."""
+    conflicting(graph, "xray")
+    conflicting(graph, "b", pay=(5, 6))
+    errors = []
+    for name in ("xray", "b", "none"):
+        for resolve in ({f"node:Note:{name}": choice}, {f"node:Note:{name}": choice, "*": "ours"}):
+            with pytest.raises(InputError) as caught:
+                merge(graph, resolve=resolve)
+            errors.append(caught.value)
+            assert caught.value.code == "unknown_conflict"
+    assert {error.message for error in errors} == {
+        f"there is no conflict 'node:Note:{n}'" for n in ("xray", "b", "none")
+    }
+
+
+def test_a_resolution_cannot_test_a_guess_of_a_masked_value(graph):
+    """A value that the caller sets is an assignment, also if it is equal to the stored one."""
+    conflicting(graph, "b")
+    guard = WriteGuard(SEES, {}, {("node:Note", "pay"): NAMED_A})
+    errors = set()
+    for guess in (2, 3):
+        for state in ("here", "other"):
+            choice = {"node:Note:b": {"state": state, "pay": guess}}
+            error = refused(graph, Denied, "property_write", guard=guard, resolve=choice)
+            errors.add(error.message)
+    assert len(errors) == 1
+    assert merge(graph, guard, resolve={"node:Note:b": {"state": "other"}}).outcome == "merged"
+
+
+@pytest.mark.parametrize(
+    ("hidden", "unknown"),
+    [
+        ("Sealed", "Absent"),
+        ("Sealed.name", "Absent.name"),
+        ("Note.secret", "Note.absent"),
+        ("node:Sealed:sealed-s", "node:Absent:sealed-s"),
+    ],
+)
+def test_resolutions_know_no_hidden_names(graph, hidden, unknown):
+    conflicting(graph, "a")
+    errors = []
+    for name in (hidden, unknown):
+        with pytest.raises(InputError) as caught:
+            merge(graph, resolve={name: "ours"})
+        word = re.split("[.:]", name)[1 if name.startswith(("Note", "node")) else 0]
+        errors.append((caught.value.code, caught.value.message.replace(word, "…"), caught.value.hint))
+    assert errors[0] == errors[1]
+
+
+def test_hints_of_resolutions_propose_no_hidden_names(graph):
+    conflicting(graph, "a")
+    for name in ("Seald", "Note.secre"):
+        refused(graph, InputError, resolve={name: "ours"})
+
+
+def test_values_of_hidden_properties_are_those_of_unknown_ones(graph):
+    conflicting(graph, "a")
+    errors = []
+    for name in ("secret", "absent"):
+        with pytest.raises(InputError) as caught:
+            merge(graph, resolve={"node:Note:a": {name: "x"}})
+        errors.append((caught.value.code, caught.value.message.replace(name, "…")))
+    assert errors[0] == errors[1]
 
 
 def test_named_visible_conflicts_are_resolved(graph):
