@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Denied, TypeNotFound
+from omnigraph.errors import Denied, InputError, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility
@@ -95,3 +95,15 @@ def test_a_load_embeds_no_text_that_the_actor_cannot_read(graph, condition):
     assert guarded(graph, hides).load([record], mode="merge").embedded_rows == 0
     assert guarded(graph).load([record], mode="merge").embedded_rows == 1
     assert embedded(graph) == {"b"}
+
+
+def test_different_models_of_a_hidden_vector_are_not_named(graph):
+    graph.branch_create("work")
+    insert = 'insert Note {{ slug: "{0}", tenant: "acme", text: "text {0}" }}'
+    graph.mutate(insert.format("m"))
+    og.open(graph.uri, environ={"OMNIGRAPH_EMBED_PROVIDER": "mock"}).mutate(insert.format("w"), branch="work")
+    hides = Visibility({}, {("node:Note", "meaning"): None})
+    for handle, named in ((graph, True), (guarded(graph, hides), False)):
+        with pytest.raises(InputError, match="different models") as caught:
+            handle.merge("work")
+        assert ("meaning" in caught.value.message) is named
