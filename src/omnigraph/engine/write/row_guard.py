@@ -165,11 +165,14 @@ class GuardedWrite:
             if (type_.table_key, name) in self._assigned:
                 self._assigned[type_.table_key, name].update(rows["id"].to_pylist())
 
-    def require_assignable(self, type_: NodeType | EdgeType, names: Iterable[str], rows: pa.Table) -> None:
-        """Raise `Denied` if one of the properties may not be assigned to a row."""
-        wanted = [*names]
-        self.assigned(type_, wanted, rows)
-        for name in wanted:
+    def require_chosen(self, type_: NodeType | EdgeType, rows: pa.Table, names: Iterable[str] | None) -> None:
+        """Raise `Denied` if the properties may not be assigned to the rows; None deletes the rows."""
+        if names is None:
+            self._require("row_delete", type_, rows)
+            return
+        self._require("row_update", type_, rows)
+        self.assigned(type_, names, rows)
+        for name in self.guarded_properties(type_):
             self._require_property(type_, name, rows)
 
     def removed(self, type_: NodeType | EdgeType, ids: pa.Array) -> None:

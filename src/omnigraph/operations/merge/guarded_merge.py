@@ -120,20 +120,18 @@ class GuardedMerge:
         return project_catalog(self.schema.catalog, self.write.guard.visibility)
 
     def check_chosen(self, table: MergedTable, rule: MergeRule) -> None:
-        """Raise `Denied` for a property that the caller sets in `resolve` and may not assign, also with an equal value.
+        """Raise `Denied` for values and deletions in `resolve` that the caller may not make.
 
-        These are values of the caller, not of the merged changes, so a rule that trusts the merge does not cover them.
+        These are changes of the caller, not of the merged branch, so a rule that trusts the merge does not cover them.
+        An equal value is an assignment, too.
         """
         type_ = self.schema.type_of(table)
         for id_, choice in rule.rows.items():
-            names = [
-                name for name in self.write.guarded_properties(type_) if isinstance(choice, dict) and name in choice
-            ]
-            if not names:
+            if isinstance(choice, str):
                 continue
             rows = self._read(table.key, pa.array([id_], pa.utf8()), self.write.checked_columns(type_))
             if self._sees_rows(type_, rows):
-                self.write.require_assignable(type_, names, rows)
+                self.write.require_chosen(type_, rows, choice)
 
     def checked_columns(self, table: MergedTable) -> list[str]:
         """Return the columns of changed rows that the check reads."""

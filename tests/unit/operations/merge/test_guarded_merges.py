@@ -448,6 +448,24 @@ def test_row_check_skip_lands_edges_and_schemas_and_conceals_conflicts(place, gr
     assert "1 conflict is hidden from you" in caught.value.message
 
 
+def test_row_check_skip_does_not_cover_what_a_resolution_writes(place, graph):
+    """The values and deletions of a resolution are changes of the caller, which nobody reviewed."""
+    rules = """  - id: pay
+    allow: { actors: { group: staff }, actions: [property_read, property_write], types: [Note], properties: [pay],
+             otherwise: mask }
+  - id: kept
+    deny: { actors: { group: reviewers }, actions: [row_delete], types: [Note] }
+"""
+    (place / "policy.yaml").write_text(POLICY + rules)
+    conflicting(graph, "a")
+    rita = opened(place, "rita")
+    for choice, action in (({"state": "s", "pay": 1}, "property_write"), (None, "row_delete")):
+        with pytest.raises(Denied, match=f"'{action}' of"):
+            rita.merge("work", resolve={"node:Note:a": choice})
+    assert rita.merge("work", resolve={"node:Note:a": {"state": "s"}}).outcome == "merged"
+    assert note_row(graph, "a")["state"] == "s"
+
+
 def test_row_check_skip_does_not_trust_a_revert(place, graph):
     commit = graph.mutate('update Note set { state: "s" } where name = "xray"').commit_id
     with pytest.raises(Denied, match="rows that you cannot read"):
