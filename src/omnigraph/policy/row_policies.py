@@ -136,15 +136,25 @@ class RowPolicies:
         visibility = self.visibility(actor, branch)
         if visibility is None and not rows and not properties:
             return None
-        limited = [*rows, *(("property_write", key) for key, _ in properties)]
-        rules = {(action, key): self._rules_for(actor, action, key) for action, key in limited}
-        return WriteGuard(visibility or Visibility(), rows, properties, rules)
+        rules: dict[tuple[str, str], tuple[str, ...]] = {
+            (action, key): self._rules_for(actor, action, key) for action, key in rows
+        }
+        of_properties = {(key, name): self._rules_for(actor, "property_write", key, name) for key, name in properties}
+        return WriteGuard(visibility or Visibility(), rows, properties, rules, of_properties)
 
-    def _rules_for(self, actor: PolicyActor, action: str, table_key: str) -> tuple[str, ...]:
-        """Return the rules, without roles, that name an action and a table: those that concern an actor, else all."""
+    def _rules_for(
+        self, actor: PolicyActor, action: str, table_key: str, property_: str | None = None
+    ) -> tuple[str, ...]:
+        """Return the rules, without roles, that name an action, a table and a property.
+
+        These are the rules that concern an actor, or all if there is none.
+        """
         known = self.statements.rule_by_id
         found = [
-            rule for rule in self.compiled.rules_of(action, table_key) if rule not in known or known[rule].role is None
+            rule
+            for rule in self.compiled.rules_of(action, table_key)
+            if rule not in known
+            or (known[rule].role is None and (property_ is None or property_ in known[rule].properties))
         ]
         concerning = [rule for rule in found if rule not in known or known[rule].covers(actor.groups)]
         return tuple(concerning or found)

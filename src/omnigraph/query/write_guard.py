@@ -37,3 +37,5 @@ class WriteGuard:
     """Table key and property → the condition of a row whose property may be assigned; None if there is none."""
     rules: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     """Action and table key → the rules that name them, for messages."""
+    property_rules: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """Table key and property → the rules that let it be assigned, for messages."""

@@ -164,3 +164,31 @@ def test_an_actor_inserts_rows_that_it_cannot_read(place):
     assert graph.mutate('query a() { update Customer set { tenant: "x" } where number = 9 }').affected_nodes == 0
     assert graph.mutate("query a() { delete Customer where number = 9 }").affected_nodes == 0
     assert whole.get("Customer", 9) is not None
+
+
+SCOPED = """
+version: 2
+groups: { staff: [ana], hr: [cleo] }
+rows: { default: allow }
+rules:
+  - id: everyone
+    allow: { actors: { any: true }, role: editor }
+  - id: number-of-secret-clearances
+    allow: { actors: { group: hr }, actions: [property_read, property_write], types: [Customer], properties: [tenant] }
+  - id: pay
+    allow: { actors: { group: hr }, actions: [property_read, property_write], types: [Customer], properties: [level],
+             otherwise: mask }
+"""
+
+
+def test_a_denied_property_names_its_own_rules(tmp_path):
+    """The id of a rule for another property, which can be hidden, is not shown."""
+    schema = "node Customer { number: I64 @key  tenant: String?  level: I64? }"
+    og.init(tmp_path / "g.omni", schema, sync=False).branch_create("work")
+    (tmp_path / "policy.yaml").write_text(SCOPED)
+    graph = opened(tmp_path, "ana").on("work")
+    graph.mutate("query a() { insert Customer { number: 1 } }")
+    with pytest.raises(Denied) as caught:
+        graph.mutate("query a() { update Customer set { level: 2 } where number = 1 }")
+    assert caught.value.rules == ("pay",)
+    assert "clearances" not in caught.value.message

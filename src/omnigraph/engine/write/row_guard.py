@@ -253,7 +253,8 @@ class GuardedWrite:
         allowed = self._holds(self.guard.rows[action, key], rows)
         if not allowed.all():
             row = self._row_name(type_, rows, int(np.argmin(allowed)), is_new=action == "row_insert")
-            raise self._denied(action, key, f"{row} as it {image}" if image else row)
+            what = f"{row} as it {image}" if image else row
+            raise _denied(action, what, self.guard.rules.get((action, key), ()))
 
     def _require_property(self, type_: NodeType | EdgeType, name: str, rows: pa.Table, *, is_new: bool = False) -> None:
         key = type_.table_key
@@ -264,14 +265,10 @@ class GuardedWrite:
         allowed = self._holds(self.guard.properties[key, name], rows)
         if not allowed.all():
             row = self._row_name(type_, rows, int(np.argmin(allowed)), is_new=is_new)
-            what = f"a property of {row}" if self.hides(type_, name) else f"'{name}' of {row}"
-            raise self._denied("property_write", key, what)
-
-    def _denied(self, action: str, key: str, what: str) -> Denied:
-        rules = self.guard.rules.get((action, key), ())
-        named = f" by {', '.join(repr(rule) for rule in rules)}" if rules else ""
-        message = f"'{action}' of {what} is denied{named}; nothing was written"
-        return Denied(message, (f"no rule allows '{action}' of this row, or a rule denies it",), rules=rules)
+            if self.hides(type_, name):
+                # The rules of a hidden property are not named either.
+                raise _denied("property_write", f"a property of {row}", ())
+            raise _denied("property_write", f"'{name}' of {row}", self.guard.property_rules.get((key, name), ()))
 
     def _hidden_loss(self, type_: NodeType | EdgeType, hidden: pa.Table, delta: Delta) -> Denied:
         """Return the error for rows that are deleted and not visible: edges of a deleted node, or rows of a load."""
@@ -441,3 +438,9 @@ def _row_name(type_: NodeType | EdgeType, rows: pa.Table, place: int, *, is_new:
         ends = f"'{row['src']}' → '{row['dst']}'"
         return f"a new edge {type_.name} {ends}" if is_new else f"edge {type_.name} '{row['id']}'"
     return f"a new {type_.name}" if is_new and not type_.key else f"{type_.name} '{row['id']}'"
+
+
+def _denied(action: str, what: str, rules: tuple[str, ...]) -> Denied:
+    named = f" by {', '.join(repr(rule) for rule in rules)}" if rules else ""
+    message = f"'{action}' of {what} is denied{named}; nothing was written"
+    return Denied(message, (f"no rule allows '{action}' of this row, or a rule denies it",), rules=rules)

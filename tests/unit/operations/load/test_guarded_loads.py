@@ -86,7 +86,8 @@ EDITOR = WriteGuard(
         ("row_delete", "edge:Cites"): compare(">", "weight", 1, INT),
     },
     {("node:Note", "pay"): NAMED_A, ("node:Note", "code"): None},
-    {("row_update", "node:Note"): ("open-notes",), ("property_write", "node:Note"): ("pay-of-a",)},
+    {("row_update", "node:Note"): ("open-notes",)},
+    {("node:Note", "pay"): ("pay-of-a",)},
 )
 CANARIES = ("xx", "xray", "777", "XCODE", "secret", "canary", "Sealed", "Holds", "sealed-s", "hidden-edge")
 """Parts of hidden rows, values and names; no error may contain one."""
