@@ -22,12 +22,11 @@ FAST = {
     "spark.default.parallelism": "2",
     # Small jobs end before the optimising compiler pays off.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    # Compiling the code of a plan takes longer than interpreting it for a few rows. The tests of documents compile it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Workers import functions of the tests.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Interpret plans: compiling takes longer for a few rows. The sessions on a cluster and on Connect compile them."""
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _START_S = 90
 _HERE = Path(__file__).parents[1]
@@ -36,7 +35,7 @@ _HERE = Path(__file__).parents[1]
 @contextmanager
 def local_session() -> Iterator[Any]:
     """A session in this process, with two cores and the retries of a cluster."""
-    with open_session(SessionOptions(master="local[2,4]", config=FAST)) as spark:
+    with open_session(SessionOptions(master="local[2,4]", config={**FAST, **INTERPRETED})) as spark:
         yield spark
 
 
