@@ -332,6 +332,11 @@ class AsyncGraph:
     ingest = _write(Graph.ingest, "job_id")
     embed = _write(Graph.embed, "idempotency_key")
 
+    queries = _read(Graph.queries)
+    store_query = _write(Graph.store_query, "idempotency_key")
+    delete_query = _write(Graph.delete_query, "idempotency_key")
+    invoke = _write(Graph.invoke, "idempotency_key")
+
     export = _iterator_or_count(Graph.export)
     get = _read(Graph.get)
     blob = _blob(Graph.blob)

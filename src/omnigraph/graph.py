@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
-from omnigraph.graph_branches import GraphBranches
 from omnigraph.graph_queries import executor_of
+from omnigraph.graph_stored_queries import GraphStoredQueries
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
 from omnigraph.operations.stoppable import stoppable, stoppable_items
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import At
 
 
-class Graph(GraphBranches):
+class Graph(GraphStoredQueries):
     """A graph in a folder or bucket, bound to one branch."""
 
     def __enter__(self) -> Self:
@@ -121,6 +121,7 @@ class Graph(GraphBranches):
         *,
         allow_data_loss: bool = False,
         allow_policy_breakage: bool = False,
+        allow_query_breakage: bool = False,
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -129,7 +130,8 @@ class Graph(GraphBranches):
     ) -> SchemaApplyResult:
         """Replace the branch's schema and migrate its tables as one commit.
 
-        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`.
+        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and
+        one that would make stored queries invalid, unless `allow_query_breakage`.
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
         from omnigraph.operations.migrate import apply_change, read_schema
@@ -138,7 +140,15 @@ class Graph(GraphBranches):
         options = self._options(branch, actor, message, action="schema_apply", **expected)
         source, name = read_schema(text)
         check = None if allow_policy_breakage else self._context.schema_check()
-        return apply_change(self._repository, source, options, name=name, allow_data_loss=allow_data_loss, check=check)
+        return apply_change(
+            self._repository,
+            source,
+            options,
+            name=name,
+            allow_data_loss=allow_data_loss,
+            check=check,
+            allow_query_breakage=allow_query_breakage,
+        )
 
     def query(
         self,

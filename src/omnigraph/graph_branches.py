@@ -109,6 +109,7 @@ class GraphBranches(GraphChanges):
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        allow_query_breakage: bool = False,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         engine: str = "memory",
@@ -120,7 +121,8 @@ class GraphBranches(GraphChanges):
 
         `MergeConflict` lists all conflicts. `resolve` resolves row conflicts: "ours", "theirs" or "columns" for all, or
         a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
-        a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row.
+        a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row. A merge that
+        would make stored queries invalid is refused, unless `allow_query_breakage`.
         With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
         `if_commit`, the head of `into`, and `idempotency_key` are as in `mutate`, `cancel` and `timeout` as in `load`.
         """
@@ -131,7 +133,13 @@ class GraphBranches(GraphChanges):
             self._context.check("branch_delete", None, source)
         with stoppable("merge", cancel, timeout, writes=True):
             return self._history.merge(
-                source, options, resolve, delete_branch=delete_branch, engine=engine, spark=spark
+                source,
+                options,
+                resolve,
+                delete_branch=delete_branch,
+                allow_query_breakage=allow_query_breakage,
+                engine=engine,
+                spark=spark,
             )
 
     def merge_preview(

@@ -135,13 +135,23 @@ class GraphHistory:
     # -- merge and revert ------------------------------------------------------------------------
 
     def merge(
-        self, source: str, options: WriteOptions, resolve: Resolve, *, delete_branch: bool, engine: str, spark: Any
+        self,
+        source: str,
+        options: WriteOptions,
+        resolve: Resolve,
+        *,
+        delete_branch: bool,
+        allow_query_breakage: bool,
+        engine: str,
+        spark: Any,
     ) -> MergeResult:
         """Merge a branch into the branch of `options` as one commit."""
         rules = self._row_rules(trusted=self._context.skips_row_check(source, options.branch))
         with _open_range_runner(engine, spark) as run_ranges:
             check = self._context.schema_check()
-            request = MergeRequest(source, options, resolve, delete_branch, rules, run_ranges, check)
+            request = MergeRequest(
+                source, options, resolve, delete_branch, rules, run_ranges, check, allow_query_breakage
+            )
             return merge_branch(self._repository, request)
 
     def _row_rules(self, *, trusted: bool = False, preview: bool = False) -> MergeRowRules | None:

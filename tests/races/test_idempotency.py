@@ -7,6 +7,7 @@ from support.racing import race
 
 ORDER = [
     *("branch_create", "tag_create", "mutate", "ingest", "merge", "revert", "apply_schema", "analyze", "embed"),
+    *("store_query", "delete_query", "invoke"),
     *("branch_update", "tag_delete", "branch_delete"),
 ]
 """Maintenance is left out: it yields to a concurrent writer of a table and then makes no commit."""

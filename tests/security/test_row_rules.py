@@ -31,6 +31,8 @@ BO = "token-of-bo"
 APPLIES = {
     "read", "query", "explain", "profile", "lint", "change", "changeIfGraphCommit", "mutate", "mutateIfGraphCommit",
     "getSchema", "getSnapshot", "getEntity", "readTable", "export", "getBlob", "listCommits", "getCommit",
+    "listQueries", "getQuery", "storeQueries", "storeQuery", "deleteQueries", "deleteQuery", "invokeQuery",
+    "invokeQueryIfGraphCommit",
     "getBranch", "listBranches", "createBranch", "updateBranch", "deleteBranch", "listTags", "createTag", "deleteTag",
     "analyze", "ingest", "load", "loadNdjson", "loadArrow", "loadFiles", "embed", "mergeBranches", "previewMerge",
     "getEntityHistory", "getEntityBlame", "getCommitChanges", "revertCommit", "previewRevert", "diff", "pollChanges",
@@ -71,6 +73,8 @@ rules:
     allow: { actors: { group: staff }, role: maintainer }
   - id: staff-changes
     allow: { actors: { group: staff }, actions: [change, schema_apply, branch_create, branch_delete, admin] }
+  - id: staff-queries
+    allow: { actors: { group: staff }, actions: [query_store, invoke_query] }
   - id: owners
     allow: { actors: { group: owners }, role: owner }
   - id: own-tenant
@@ -123,6 +127,7 @@ def make_graph(path: Path) -> og.Graph:
     graph.branch_create("mine")
     graph.on("mine").load([{"type": "Note", "data": {"name": "m", "tenant": "acme"}}], mode="append")
     graph.tag_create("v1")
+    graph.store_query(READ, READ.replace("notes", "all_notes"))
     return graph
 
 
@@ -179,6 +184,9 @@ def values(graph: og.Graph) -> dict[str, Any]:
         "mutate.query": 'insert Note { name: "c2", tenant: "acme" }', "operation_id": "x", "explain.name": None,
         "changeIfGraphCommit.query": 'insert Note { name: "c3", tenant: "acme" }', "changeIfGraphCommit.name": None,
         "mutateIfGraphCommit.query": 'insert Note { name: "c4", tenant: "acme" }', "mutateIfGraphCommit.name": None,
+        **{f"{route}.name": "notes" for route in ("getQuery", "invokeQuery", "invokeQueryIfGraphCommit")},
+        **{f"{route}.source": READ.replace("notes", "made") for route in ("storeQueries", "storeQuery")},
+        "deleteQueries.name": "all_notes",
         "profile.name": None, "start": "beginning", "data": json.dumps(new), "snapshot": None,
         "loadNdjson.type": None, "mergeBranches.source": "mine",
         "types": None, "type_names": None, "keep": 5, "actor": "ana", "action": "read",
@@ -326,6 +334,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "head": lambda graph: graph.head("spare"),
     "branches": lambda graph: "spare" in graph.branches(),
     "tags": lambda graph: [tag for tag in graph.tags() if tag.name == "v1"],
+    "queries": lambda graph: [query.name for query in graph.queries()][-1],
+    "invoke": lambda graph: graph.invoke("notes").to_pylist(),
     "plan_schema": lambda graph: graph.plan_schema(SCHEMA),
     "diff": lambda graph: [change.to_json() for change in graph.diff(1, "spare")],
     "history": lambda graph: [change.to_json() for change in graph.history("Note", "a", branch="spare")],
@@ -362,7 +372,7 @@ def test_rules_that_no_longer_fit_show_nothing(tmp_path: Path) -> None:
     graph = make_graph(tmp_path / "people.omni")
     with guarded(graph, POLICY) as server:
         assert server.get("/snapshot").status == 200
-        graph.apply_schema(SCHEMA.replace("    tenant: String\n", ""), allow_data_loss=True)
+        graph.apply_schema(SCHEMA.replace("    tenant: String\n", ""), allow_data_loss=True, allow_query_breakage=True)
         reply = server.get("/snapshot")
         assert reply.status == 403
         assert "tenant" not in text_of(reply)

@@ -107,6 +107,17 @@ token create --actor ana --name ci tokens.json --json
 token list tokens.json --json
 token revoke --actor ana tokens.json --json
 token revoke --actor ana tokens.json --json
+queries push q.gq g.omni --json -m 'stored queries'
+queries push q.gq g.omni --json
+queries list g.omni --json
+queries show adults g.omni --json
+queries show adult g.omni --json
+queries validate g.omni --json
+queries validate --schema photos.pg g.omni --json
+read adults -p least=18 g.omni --json
+read birthday g.omni --json
+change birthday -p name=Bo -p age=19 g.omni --json
+queries delete one birthday g.omni --json
 """
 FILES = {
     "bad.jsonl": jsonl(

@@ -77,11 +77,11 @@ class Variants:
 
 
 @contextmanager
-def variants_of(make: Callable[[Path], object], folder: Path) -> Iterator[Variants]:
-    """Make a graph at a path, and open a copy of it in each form."""
+def variants_of(make: Callable[[Path], object], folder: Path, rules: str = POLICY) -> Iterator[Variants]:
+    """Make a graph at a path, and open a copy of it in each form, with a policy."""
     make(folder / "origin.omni")
     policy = folder / "policy.yaml"
-    policy.write_text(POLICY, encoding="utf-8")
+    policy.write_text(rules, encoding="utf-8")
     uris = {form: str(shutil.copytree(folder / "origin.omni", folder / f"{form}.omni")) for form in FORMS}
     config = folder / "omnigraph.yaml"
     served = {"remote": uris["remote"], "async": uris["async_remote"]}

@@ -16,6 +16,8 @@ edge Cites: Doc -> Doc
 WIDER = SCHEMA.replace("rank: F64?", "rank: F64?  year: I32?")
 NARROWER = SCHEMA.replace("text: String?  rank: F64?", "text: String?")
 ENVIRON = {"OMNIGRAPH_EMBED_PROVIDER": "mock", "OMNIGRAPH_EMBED_MODEL": "m-1"}
+ADD = "query add($key: String) { insert Doc { key: $key } as $d return { $d.key as key } }"
+ALL = "query all_docs() { match { $d: Doc } return { $d.key as key } }"
 INSERT = 'insert Doc { key: "new" }'
 
 
@@ -25,6 +27,7 @@ def new_graph(uri: Path) -> Graph:
     docs = [{"type": "Doc", "data": {"key": key, "text": f"about {key}"}} for key in "abc"]
     cites = [{"edge": "Cites", "from": "a", "to": key} for key in "bc"]
     graph.load([*docs, *cites], mode="append", embed=False)
+    graph.store_query(ADD, ALL)
     graph.branch_create("side")
     graph.mutate('insert Doc { key: "s" }', branch="side")
     graph.branch_create("idle")
@@ -42,6 +45,11 @@ Write = Callable[..., Any]
 
 WRITES: dict[str, Write] = {
     "mutate": lambda graph, key, **more: graph.mutate(INSERT, idempotency_key=key, **more),
+    "store_query": lambda graph, key, **more: graph.store_query(
+        ALL.replace("all_docs", "docs"), idempotency_key=key, **more
+    ),
+    "delete_query": lambda graph, key, **more: graph.delete_query("all_docs", idempotency_key=key, **more),
+    "invoke": lambda graph, key, **more: graph.invoke("add", {"key": "called"}, idempotency_key=key, **more),
     "load": lambda graph, key, **more: graph.load(
         [{"type": "Doc", "data": {"key": "new"}}], mode="append", job_id=key, **more
     ),
@@ -87,5 +95,6 @@ def state_of(graph: Graph) -> tuple[Any, ...]:
         graph.newest_version,
         [(branch, [commit.id for commit in graph.commits(branch)]) for branch in branches],
         [(tag.name, tag.commit_id) for tag in graph.tags()],
+        [(query.name, query.source) for branch in branches for query in graph.queries(branch)],
         [sorted(map(repr, graph.export(branch=branch))) for branch in branches],
     )

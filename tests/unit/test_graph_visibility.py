@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.exec import context
-from omnigraph.errors import CompileError, Denied, InputError, NotFound, PageCursorRejected, TypeNotFound
+from omnigraph.errors import (
+    CompileError,
+    Denied,
+    InputError,
+    NotFound,
+    OmniGraphError,
+    PageCursorRejected,
+    TypeNotFound,
+)
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
 from omnigraph.operations import export
@@ -244,7 +252,7 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
     "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate",
-    "load", "ingest", "merge", "revert", "embed",
+    "load", "ingest", "merge", "revert", "embed", "queries", "store_query", "delete_query", "invoke",
     "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
     "merge_preview", "revert_preview", "analyze", "export_diff",
@@ -267,6 +275,20 @@ def test_all_other_methods_refuse(graph):
         handle.query("match { $n: Note } return { $n.name }", engine="spark")
     with pytest.raises(Denied, match="rules"):
         handle.analyze("degrees", engine="spark", spark=object())
+
+
+def test_stored_queries_show_visible_rows(graph):
+    text = "query notes() { match { $n: Note } return { $n.name as name } order { $n.name } }"
+    graph.store_query(text, text.replace("notes", "sealed").replace("Note", "Sealed"))
+    handle = seen(graph)
+    assert handle.invoke("notes").to_pylist() == handle.query(text).to_pylist() != graph.query(text).to_pylist()
+    with pytest.raises(OmniGraphError, match="Sealed"):
+        handle.invoke("sealed")
+    with pytest.raises(OmniGraphError) as hidden:
+        handle.store_query(text.replace("notes", "other").replace("Note", "Sealed"))
+    with pytest.raises(OmniGraphError) as unknown:
+        handle.store_query(text.replace("notes", "other").replace("Note", "Nothing"))
+    assert hidden.value.code == unknown.value.code
 
 
 def test_snapshots_count_visible_rows(graph):

@@ -79,6 +79,7 @@ COMMANDS = (
     Command("tag", REVIEW, "review.tag"),
     Command("changes", REVIEW, "review.changes"),
     Command("schema", MODEL, "model.schema"),
+    Command("queries", MODEL, "model.queries"),
     Command("policy", OPERATE, "admin.policy"),
     Command("token", OPERATE, "admin.token"),
     Command("audit", OPERATE, "admin.audit"),

@@ -257,6 +257,11 @@ class RemoteGraph:
     ingest = _run(RemoteCalls.ingest)
     embed = _run(RemoteCalls.embed)
 
+    queries = _run(RemoteCalls.queries)
+    store_query = _run(RemoteCalls.store_query)
+    delete_query = _run(RemoteCalls.delete_query)
+    invoke = _run(RemoteCalls.invoke)
+
     get = _run(RemoteCalls.get)
     entity_at = _run(RemoteCalls.entity_at)
     blob = _blob(RemoteCalls.blob)

@@ -139,6 +139,10 @@ class Access:
         """The groups that the caller brings, in addition to those of the policy."""
         return self._groups
 
+    def as_actor(self, actor: str) -> Access:
+        """Return the rights of another actor by the same policy, without the groups and limits of the token."""
+        return Access(self.policy, actor, default=self._default, graph=self.graph)
+
     def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
         """Return the rows and values of a branch that the caller may see; None if it sees everything."""
         rules = self.policy.row_policies(catalog) if self.policy is not None else None

@@ -9,7 +9,11 @@ from typing import Any
 from omnigraph.errors import InputError
 from omnigraph.scalar_types.readers import is_unicode
 
-RESERVED = ("affected", "returned", "rows", "rejected", "embedded_rows", "pending_embeddings", "job", "reverts")
+DEFINER = "definer"
+"""The actor whose rights a stored query used."""
+RESERVED = (
+    "affected", "returned", "rows", "rejected", "embedded_rows", "pending_embeddings", "job", "reverts", DEFINER,
+)  # fmt: skip
 """Entries that the engine itself writes."""
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict, Hint, SchemaChangeError
 from omnigraph.operations.create import schema_record, table_specs
+from omnigraph.operations.stored_queries import check_queries, queries_of
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import compile_schema
@@ -106,11 +107,13 @@ def apply_change(
     name: str = "<schema>",
     allow_data_loss: bool = False,
     check: SchemaCheck | None = None,
+    allow_query_breakage: bool = False,
 ) -> SchemaApplyResult:
     """Make `text` the schema of a branch, as one commit. Without changes there is no commit.
 
-    `check` refuses schemas that the policy does not permit. A repetition with the same idempotency key returns the
-    result of the first call. A call without changes is evaluated again.
+    `check` refuses schemas that the policy does not permit. A schema that breaks stored queries is refused, unless that
+    is allowed. A repetition with the same idempotency key returns the result of the first call. A call without changes
+    is evaluated again.
     """
     options = replace(options, request_hash=hash_request("schema_apply", options.branch, text, allow_data_loss))
     plan: SchemaPlan | None = None
@@ -132,6 +135,9 @@ def apply_change(
             raise refused(plan)
         if plan.steps and check is not None:
             check(catalog_of(plan.accepted), catalog_of(plan.desired))
+        if plan.steps and before.queries_hash and not allow_query_breakage:
+            accepted, desired = catalog_of(plan.accepted), catalog_of(plan.desired)
+            check_queries(before, accepted, queries_of(before), desired, what="the schema change")
         if plan.steps:
             _apply(transaction, plan, text, first)
         transaction.options = replace(transaction.options, result={"losses": list(plan.losses)})

@@ -46,6 +46,7 @@ def audit_record(route: Route, caller: Caller, status: int, commit: str | None, 
         commit=commit,
         rows=caller.audit.get("rows"),
         query_hash=_query_hash(caller),
+        definer=caller.audit.get("definer"),
         status=status,
         ms=round(ms, 3),
     )

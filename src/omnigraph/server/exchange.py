@@ -161,6 +161,7 @@ class Exchange:
                 self._gate(path)
             self._check_memory()
             await self._wait_for_commit()
+            await self._decide_write(path)
             return await self._admit(path)
         finally:
             if caller.body is not None:
@@ -324,6 +325,13 @@ class Exchange:
                 )
             await asyncio.sleep(_MIN_COMMIT_POLL_S)
 
+    async def _decide_write(self, path: Mapping[str, str]) -> None:
+        """Find out whether a request writes, if only the graph tells."""
+        decide = self._route.writes_when
+        if decide is not None:
+            work = partial(decide, self._caller, self._input, path)
+            self._caller.writes = await self._server.execution.call("streams", work)
+
     async def _admit(self, path: Mapping[str, str]) -> AnyResponse:
         route, caller, server = self._route, self._caller, self._server
         if route.lane is None:
@@ -335,7 +343,8 @@ class Exchange:
             server.loop_turns.spend(time.perf_counter() - started)
             if answered is not None:
                 return answered
-        response = await self._run_in_lane(route.lane, path)
+        lane: LaneName = "writes" if route.writes_when is not None and caller.writes else route.lane
+        response = await self._run_in_lane(lane, path)
         if key is not None and isinstance(response, Response):
             seconds = self._timing.get("engine", 1.0) + self._timing.get("encode", 1.0)
             server.inline_reads.learn(key, self._commit, seconds, len(response.body))

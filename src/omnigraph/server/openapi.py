@@ -65,6 +65,7 @@ _PATH_PARAMETERS = {
     "commit_id": "The id of a commit.",
     "graph_id": "The id of a graph.",
     "id": "The id of a node or edge.",
+    "name": "The name of a stored query.",
     "operation_id": "The id of an operation.",
     "tag": "The name of a tag.",
     "type": "The name of a node or edge type.",

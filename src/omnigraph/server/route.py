@@ -5,15 +5,18 @@ A route function takes a `Caller`, the decoded input and the path parameters, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.server.answers import Reply
 from omnigraph.server.content_negotiation import Form
 from omnigraph.server.execution import LaneName
 from omnigraph.wire.document import Document
 from omnigraph.wire.requests.request import Request
+
+if TYPE_CHECKING:
+    from omnigraph.server.caller import Caller
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Scope = Literal["graph", "server", "public"]
@@ -74,6 +77,8 @@ class Route:
     writes: bool = False
     writes_if: str | None = None
     """The member of the input whose presence makes a request a write."""
+    writes_when: Callable[[Caller, Any, Mapping[str, str]], bool] | None = None
+    """Decides by the graph whether a request is a write; it runs in a thread. A write uses the lane of writes."""
     conditional: bool = False
     """True if the route requires `Omnigraph-If-Graph-Commit`."""
     etag: bool = False
@@ -87,4 +92,4 @@ class Route:
     @property
     def may_write(self) -> bool:
         """True if requests of the route can write."""
-        return self.writes or self.writes_if is not None
+        return self.writes or self.writes_if is not None or self.writes_when is not None

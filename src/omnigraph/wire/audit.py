@@ -35,6 +35,8 @@ class AuditRecord(Document, kw_only=True):
     commit: str | None = None
     rows: int | None = None
     query_hash: str | None = None
+    definer: str | None = None
+    """The actor whose rights a stored query used."""
     status: int
     ms: float
     prev: str = ""

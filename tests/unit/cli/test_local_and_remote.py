@@ -178,6 +178,20 @@ blame Person Ana
 tag create one -m 'first tag'
 tag list
 tag delete one
+queries push q.gq
+queries push q.gq
+queries list
+queries show adults
+queries show adult
+queries validate
+queries validate --schema photos.pg
+read adults -p least=1
+query adults -p least=1 -f csv
+read one -p name=29
+read birthday
+change birthday -p name=Bo -p age=20 -b review
+mutate adults
+queries delete adults one birthday
 revert main --preview
 revert main
 changes poll --start beginning

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from omnigraph.cli.addresses import Address, GivenAddress
@@ -140,24 +139,18 @@ def test_server_without_stored_queries(logged_in: ServerUnderTest, cli: Cli):
     assert failure["error"] == f"the server at {logged_in.url}/graphs/g has no stored query 'open_loans'"
 
 
-def test_stored_query_of_a_server(server: ServerUnderTest, cli: Cli, monkeypatch: pytest.MonkeyPatch):
-    """No release of the server has stored queries yet, so a loopback server answers as specified."""
-    table = pa.table({"name": ["x"]}, metadata=None)
-    told = {"query_name": "open_loans", "graph_commit_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "row_count": "1"}
-    table = table.replace_schema_metadata(told)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    with answering(200, sink.getvalue().to_pybytes(), "application/vnd.apache.arrow.stream") as (url, received):
-        (Path("home") / "config.yaml").write_text(OPERATOR.format(url=url))
-        assert cli("alias", "stored", "2026-05-01", "-f", "csv") == (0, "name\nx\n", "")
-    ((path, body),) = received
-    assert path == "/graphs/g/queries/open_loans"
-    assert json.loads(body) == {
-        "params": {"limit": 20, "since": "2026-05-01"},
-        "branch": "main",
-        "expect_mutation": False,
-    }
+def test_stored_query_of_a_server(graph: Path, cli: Cli, clean_environment: None, monkeypatch: pytest.MonkeyPatch):
+    home = graph.parent / "home"
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(home))
+    home.mkdir()
+    (graph.parent / "omnigraph.yaml").unlink()
+    assert cli("init", "--no-scaffold", "s.pg", "h.omni")[0] == 0
+    text = "query open_loans($since: Date, $limit: I64) { match { $p: Person } return { $since as name } limit 1 }"
+    (graph.parent / "loans.gq").write_text(text)
+    assert cli("queries", "push", "loans.gq", str(graph))[0] == 0
+    with serving(graph, graph.parent / "h.omni") as running:
+        (home / "config.yaml").write_text(OPERATOR.format(url=running.url))
+        assert cli("alias", "stored", "2026-05-01", "-f", "csv") == (0, "name\n2026-05-01\n", "")
 
 
 def test_answers_of_other_programs(server: ServerUnderTest, cli: Cli):

@@ -81,6 +81,12 @@ from omnigraph.wire.schemas import (
     SchemaDocument,
     SchemaPlanDocument,
 )
+from omnigraph.wire.stored_queries import (
+    QueryChangeDocument,
+    QueryValidationDocument,
+    StoredQueryDocument,
+    StoredQueryListDocument,
+)
 from omnigraph.wire.tokens import TokenCreatedDocument, TokenListDocument, TokensRevokedDocument
 
 SESSION = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
@@ -123,6 +129,11 @@ DOCUMENTS: dict[str, type[Document]] = {
     "schema plan": SchemaPlanDocument,
     "schema apply": SchemaAppliedDocument,
     "lint": LintDocument,
+    "queries push": QueryChangeDocument,
+    "queries list": StoredQueryListDocument,
+    "queries show": StoredQueryDocument,
+    "queries validate": QueryValidationDocument,
+    "queries delete": QueryChangeDocument,
     "optimize": OptimizeDocument,
     "cleanup": CleanupDocument,
     "recover": RecoverDocument,
@@ -136,7 +147,8 @@ LOCAL = {"init", "blob"}
 
 def kind_of(command: str) -> str:
     words = command.split()
-    name = " ".join(words[:2]) if words[0] in ("branch", "tag", "commit", "changes", "schema", "token") else words[0]
+    groups = ("branch", "tag", "commit", "changes", "schema", "token", "queries")
+    name = " ".join(words[:2]) if words[0] in groups else words[0]
     options = [option for option in ("--preview", "--stat") if option in words]
     return " ".join([name, *options])
 

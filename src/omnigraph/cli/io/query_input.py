@@ -13,7 +13,7 @@ import typer
 from omnigraph.cli import completion
 from omnigraph.cli.addresses import Address
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.invocation import Invocation, is_address
 from omnigraph.cli.io.files import STDIN, read_text
 from omnigraph.cli.io.output import remark
 from omnigraph.cli.io.params import gather
@@ -56,9 +56,15 @@ Assignments = Annotated[
 SchemaFile = Annotated[
     str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
 ]
+QueryBreakage = Annotated[
+    bool, typer.Option("--allow-query-breakage", help="Continue even if stored queries become invalid.")
+]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="URI|ARG", help="The graph; with --alias, the arguments of the alias."),
+    typer.Argument(
+        metavar="NAME|URI|ARG",
+        help="A stored query, if no other query is given, and the graph; with --alias, the arguments of the alias.",
+    ),
 ]
 
 
@@ -96,11 +102,48 @@ class QueryRequest:
         return self.alias.format if self.alias is not None else None
 
 
+@dataclass(frozen=True)
+class StoredRequest:
+    """A stored query, its parameters and the address of its graph."""
+
+    name: str
+    params: dict[str, Any]
+    address: Address
+    alias: None = None
+    format: None = None
+
+
+def find_request(
+    run: Invocation, options: QueryOptions, words: list[str] | None, *, changes: bool
+) -> QueryRequest | StoredRequest:
+    """Resolve the options of a command to a query, or to a stored query if no query is given; opens no graph."""
+    if options.file is None and options.text is None and options.alias is None:
+        stored = _stored_request(run, options, list(words or ()))
+        if stored is not None:
+            return stored
+    return find_query(run, options, words, changes=changes)
+
+
+def _stored_request(run: Invocation, options: QueryOptions, words: list[str]) -> StoredRequest | None:
+    """Return the request of the stored query that `--name` or the first argument names."""
+    name = options.name
+    if name is None and words and not is_address(words[0]) and not _is_assignment(words[0]):
+        name = words.pop(0)
+    if name is None:
+        return None
+    _take_address(run, words, None)
+    # The types are those of the stored query: numbers keep their text until they are known.
+    given = gather(
+        {}, params=options.params, params_file=options.params_file, assignments=options.assignments or (), bare=True
+    )
+    return StoredRequest(name, given, run.address())
+
+
 def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, *, changes: bool) -> QueryRequest:
     """Resolve the options of a command to a query request; opens no graph."""
     words = list(words or ())
     if sum(given is not None for given in (options.file, options.text, options.alias)) != 1:
-        raise UsageFault("give exactly one of --query FILE, -e TEXT and --alias NAME")
+        raise UsageFault("give the NAME of a stored query, or exactly one of --query FILE, -e TEXT and --alias NAME")
     alias = _alias(run, options.alias, changes)
     _take_address(run, words, alias)
     file, name = (alias.query, alias.query_name or options.name) if alias else (options.file, options.name)

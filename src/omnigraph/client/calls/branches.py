@@ -162,6 +162,7 @@ class BranchCalls(CallHandle):
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        allow_query_breakage: bool = False,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         engine: str = "memory",
@@ -182,6 +183,7 @@ class BranchCalls(CallHandle):
             resolve=_resolve(resolve),
             message=message,
             delete_branch=delete_branch,
+            allow_query_breakage=allow_query_breakage,
         )
         request = self._write(
             *("branches", "merge"),

@@ -77,10 +77,7 @@ class MutationCalls(CallHandle):
             media_type=TYPED_JSON,
             accept=TYPED_JSON,
         )
-        document = (yield from answered(request, query)).document(ChangeDocument)
-        commit_id = document.commit.graph_commit_id if document.commit is not None else None
-        rows = _returned_rows(document, commit_id)
-        return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows)
+        return mutation_result_of((yield from answered(request, query)).document(ChangeDocument))
 
     def analyze(
         self,
@@ -157,6 +154,13 @@ class MutationCalls(CallHandle):
         request = self._write("maintenance", "embed", input=input, key=idempotency_key, if_commit=if_commit, wait=True)
         document = (yield request).document(EmbedDocument)
         return FillResult(document.branch, tuple(document.types.items()), document.commit_id)
+
+
+def mutation_result_of(document: ChangeDocument) -> MutationResult:
+    """Return the result of a mutation."""
+    commit_id = document.commit.graph_commit_id if document.commit is not None else None
+    rows = _returned_rows(document, commit_id)
+    return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows)
 
 
 def _check_timeout(timeout: float | None) -> None:

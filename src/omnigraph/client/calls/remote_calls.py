@@ -14,6 +14,7 @@ from omnigraph.client.calls.maintenance import MaintenanceCalls
 from omnigraph.client.calls.mutations import MutationCalls
 from omnigraph.client.calls.queries import QueryCalls
 from omnigraph.client.calls.schemas import SchemaCalls
+from omnigraph.client.calls.stored_queries import StoredQueryCalls
 from omnigraph.client.calls.tables import TableCalls
 from omnigraph.client.calls.tags import TagCalls
 from omnigraph.client.messages import Request
@@ -25,6 +26,7 @@ from omnigraph.wire.server_state import MeDocument
 class RemoteCalls(
     QueryCalls,
     MutationCalls,
+    StoredQueryCalls,
     TableCalls,
     LoadCalls,
     SchemaCalls,

@@ -77,6 +77,7 @@ class SchemaCalls(CallHandle):
         *,
         allow_data_loss: bool = False,
         allow_policy_breakage: bool = False,
+        allow_query_breakage: bool = False,
         branch: str | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -85,7 +86,8 @@ class SchemaCalls(CallHandle):
     ) -> Call[SchemaApplyResult]:
         """Replace the branch's schema and migrate its tables as one commit.
 
-        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`.
+        A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and
+        one that would make stored queries invalid, unless `allow_query_breakage`.
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
         self._check_actor("apply_schema", actor)
@@ -95,6 +97,7 @@ class SchemaCalls(CallHandle):
             branch=self._branch(branch),
             allow_data_loss=allow_data_loss,
             allow_policy_breakage=allow_policy_breakage,
+            allow_query_breakage=allow_query_breakage,
             message=message,
         )
         with _errors_name(name):

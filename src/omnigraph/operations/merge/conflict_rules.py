@@ -5,7 +5,8 @@
      "Person.age": "ours",                            a property of a type, where both sides have the row
      "node:Person:ana": "ours",                       one conflict, by its id
      "node:Person:bo": {"age": 31},                   … by new values of properties
-     "node:Person:cleo": None}                        … by deleting the row
+     "node:Person:cleo": None,                        … by deleting the row
+     "query:adults": "theirs"}                        a stored query
 
 The most specific resolution wins. A resolution of an unknown type, property or conflict is an error.
 """
@@ -24,6 +25,7 @@ from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
 from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, Side
 
+_QUERY = "query:"
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None
 
@@ -41,6 +43,7 @@ class ConflictRules:
         self._by_type: dict[str, Resolution] = {}
         self._by_property: dict[str, dict[str, Side]] = {}
         self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
+        self._by_query: dict[str, Side] = {}
         self.unused: set[str] = set()
         """Ids of conflicts that were named but not found so far."""
         if isinstance(resolve, Mapping):
@@ -55,6 +58,12 @@ class ConflictRules:
         return MergeRule(
             self._by_type.get(name, self._default), self._by_property.get(name, {}), self._by_row.get(key, {})
         )
+
+    def of_query(self, name: str) -> Side | None:
+        """The side that is chosen for a stored query; None if none is."""
+        self.unused.discard(f"{_QUERY}{name}")
+        default: Side | None = "ours" if self._default == "ours" else "theirs" if self._default == "theirs" else None
+        return self._by_query.get(name, default)
 
     def used(self, key: str, row_ids: Iterable[str]) -> None:
         """Mark the resolutions of some rows as used."""
@@ -73,6 +82,11 @@ class ConflictRules:
     def _read(self, name: str, choice: Choice) -> None:
         if name == "*":
             self._default = check_resolution(choice)
+        elif name.startswith(_QUERY):
+            if choice not in ("ours", "theirs"):
+                raise InputError(f"the resolution of a stored query must be 'ours' or 'theirs' (got {choice!r})")
+            self._by_query[name.removeprefix(_QUERY)] = "ours" if choice == "ours" else "theirs"
+            self.unused.add(name)
         elif ":" in name:
             self._read_row(name, choice)
         elif "." in name:
@@ -94,7 +108,7 @@ class ConflictRules:
         if type_ is None:
             raise InputError(
                 f"'{name}' is not the id of a conflict",
-                hint="an id is node:Type:row or edge:Type:row, as a preview shows",
+                hint="an id is node:Type:row, edge:Type:row or query:name, as a preview shows",
             )
         resolved: Resolution | Row | None = choice if choice is None else None
         if isinstance(choice, Mapping):

@@ -23,6 +23,7 @@ from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview
 from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.operations.merge.merge_tasks import RunRanges
+from omnigraph.operations.stored_queries import check_queries
 from omnigraph.schema.identity import catalog_of
 from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
@@ -96,6 +97,8 @@ class MergeRequest:
     """Distributes large tables over other processes. Without it, this process decides all ranges."""
     check_schema: SchemaCheck | None = None
     """Refuses changes of the target's schema that the policy does not permit."""
+    allow_query_breakage: bool = False
+    """Permits that stored queries do not fit the merged schema."""
 
     @property
     def keyed_options(self) -> WriteOptions:
@@ -137,6 +140,8 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
         if plan.has_conflicts:
             raise conflict_error(plan, f"'{source}' cannot be merged into '{options.branch}'")
         check_merged_schema(plan, transaction.snapshot, request.check_schema)
+        if not request.allow_query_breakage:
+            check_merged_queries(plan, transaction.snapshot)
         if plan.outcome != "already_up_to_date":
             plan.stage(transaction, theirs)
         named = plan.schema is not None and not plan.guarded
@@ -161,6 +166,13 @@ def check_merged_schema(plan: MergePlan, ours: Snapshot, check: SchemaCheck | No
     """Refuse a plan whose change of the target's schema the policy does not permit."""
     if check is not None and plan.schema is not None and plan.schema.record is not None:
         check(catalog_of(document(ours.schema)), plan.schema.catalog)
+
+
+def check_merged_queries(plan: MergePlan, ours: Snapshot) -> None:
+    """Refuse a plan that breaks stored queries, by its schema or because they do not fit it."""
+    schema = plan.schema
+    if schema is not None and (schema.record is not None or plan.queries.hash != ours.queries_hash):
+        check_queries(ours, catalog_of(document(ours.schema)), plan.queries, schema.catalog, what="the merge")
 
 
 def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) -> MergeResult:

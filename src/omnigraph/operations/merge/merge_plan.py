@@ -22,9 +22,12 @@ from omnigraph.operations.merge.column_mapping import document, names_in
 from omnigraph.operations.merge.conflict_rules import ConflictRules
 from omnigraph.operations.merge.guarded_merge import GuardedMerge, MergeRowRules
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable
+from omnigraph.operations.merge.merge_queries import decide_queries
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge.merge_target import MergeTarget
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
+from omnigraph.operations.stored_queries import record_of
+from omnigraph.query.stored_queries import QuerySet
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_store import TableStore
@@ -96,6 +99,8 @@ class MergePlan:
     """The conflicts that the caller may see."""
     hidden_conflicts: int = 0
     """The number of the other conflicts."""
+    queries: QuerySet = field(default_factory=QuerySet)
+    """The stored queries of the merged graph."""
     shown: GuardedMerge | None = None
     """Decides what the caller may see; None if everything."""
 
@@ -186,6 +191,8 @@ class MergePlan:
             transaction.rename_table(old, new)
         if self.schema.record is not None:
             transaction.take_schema(self.schema.record)
+        if self.queries.hash != transaction.snapshot.queries_hash:
+            transaction.set_queries(record_of(self.queries))
 
 
 def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot, *, named: bool) -> None:
@@ -227,8 +234,10 @@ def plan_snapshots(
     plan.shown = guard
     plan.conflicts += plan.schema.conflicts
     if not plan.conflicts:
-        named = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
-        planner = _Planner(plan, plan.schema, bases, ours, theirs, named, virtual, run_ranges, guard)
+        chosen = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
+        plan.queries, clashes = decide_queries(bases, ours, theirs, chosen)
+        plan.conflicts += clashes
+        planner = _Planner(plan, plan.schema, bases, ours, theirs, chosen, virtual, run_ranges, guard)
         if guard is not None:
             guard.deltas = planner.deltas
         planner.run()

@@ -15,7 +15,12 @@ from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.guarded_merge import MergeRowRules
-from omnigraph.operations.merge.merge import check_merged_schema, conflict_error, publish_schema_copy
+from omnigraph.operations.merge.merge import (
+    check_merged_queries,
+    check_merged_schema,
+    conflict_error,
+    publish_schema_copy,
+)
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.versioning.feed.commit_changes import commit_pair
@@ -84,6 +89,7 @@ def _revert(
         if plan.has_conflicts:
             raise conflict_error(plan, f"commit {commit.id} cannot be reverted")
         check_merged_schema(plan, transaction.snapshot, check_schema)
+        check_merged_queries(plan, transaction.snapshot)
         plan.stage(transaction, repository.snapshot(at=commit.parent_id))
 
     message = options.message or f"revert {commit.message or commit.id}"

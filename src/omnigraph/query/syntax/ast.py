@@ -22,6 +22,7 @@ CompareOp = OneOf[
     "=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "ends_with",
     "icontains", "istarts_with", "iends_with", "matches", "in", "not in",
 ]  # fmt: skip
+CheckExpect = OneOf["empty", "some", "unchanged", "at_most", "no_more_than_before"]
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 
 ANONYMOUS = "_"
@@ -451,11 +452,20 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryCheck:
+    """`@check(empty)`: what the result of a query must be; `count` is the number of `at_most`."""
+
+    expect: CheckExpect
+    count: int | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Meta:
-    """`@description("…")` or `@instruction("…")`."""
+    """An annotation of a query, such as `@description("…")` or `@rows_max(100)`; `@definer` has no value."""
 
     name: str
-    text: str
+    value: str | int | bool | QueryCheck | None
     text_span: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
 

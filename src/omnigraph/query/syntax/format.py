@@ -41,6 +41,7 @@ from omnigraph.query.syntax.ast import (
     Param,
     PathClause,
     PropertyExpr,
+    QueryCheck,
     QueryDefinition,
     QueryFile,
     Read,
@@ -132,7 +133,15 @@ class _QueryFormatter:
         return f"${param.name}: {type_}{'?' if param.nullable else ''}"
 
     def meta(self, meta: Meta) -> str:
-        return f"@{meta.name}({self.printer.literal(meta.text_span, quote(meta.text))})"
+        value = meta.value
+        if value is None:
+            return f"@{meta.name}"
+        if isinstance(value, QueryCheck):
+            count = f" {value.count}" if value.count is not None else ""
+            return f"@{meta.name}({value.expect}{count}{', required' if value.required else ''})"
+        if isinstance(value, str):
+            return f"@{meta.name}({self.printer.literal(meta.text_span, quote(value))})"
+        return f"@{meta.name}({str(value).lower()})"
 
     # -- reads -----------------------------------------------------------------------------------
 

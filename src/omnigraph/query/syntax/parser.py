@@ -30,7 +30,6 @@ from omnigraph.query.syntax.ast import (
     HopClause,
     IsNullExpr,
     LogicExpr,
-    Meta,
     NotClause,
     NotExpr,
     OptionalClause,
@@ -46,6 +45,7 @@ from omnigraph.query.syntax.ast import (
     WordExpr,
 )
 from omnigraph.query.syntax.dialect_hints import about_part, about_start
+from omnigraph.query.syntax.parse_annotations import parse_annotations
 from omnigraph.query.syntax.parse_expressions import (
     CLAUSE,
     NO_ARROWS,
@@ -117,7 +117,7 @@ class _QueryParser(WriteParser):
                 raise cursor.fault("',' or ')' behind a parameter")
             cursor.expect(")", " to close the parameters")
         params_span = cursor.since(params_start)
-        metas = self.metas()
+        metas = parse_annotations(cursor)
         opened = cursor.expect("{", " to open the query").start
         body = self.read() if cursor.at("match") else self.write()
         cursor.expect("}", " to close the query")
@@ -154,26 +154,6 @@ class _QueryParser(WriteParser):
             raise cursor.fault("',' or ')' behind a parameter", hint=f"a list is written [{type_name}]")
         nullable = cursor.accept("?")
         return Param(name, type_name, is_list, dim, nullable, cursor.since(mark))
-
-    def metas(self) -> tuple[Meta, ...]:
-        cursor = self.cursor
-        metas: list[Meta] = []
-        while cursor.at("@"):
-            mark = cursor.mark
-            cursor.take()
-            word = cursor.expect_lower("'description' or 'instruction'")
-            at = cursor.since(mark)
-            if word.text not in ("description", "instruction"):
-                hint = did_you_mean(word.text, ("description", "instruction"))
-                raise Fault(f"a query has no '@{word.text}', only '@description' and '@instruction'", at, hint=hint)
-            if any(meta.name == word.text for meta in metas):
-                raise Fault(f"'@{word.text}' is written twice", at)
-            cursor.expect("(", " and the text")
-            text_span = cursor.here
-            text = cursor.expect_string("a text in double quotes")
-            cursor.expect(")")
-            metas.append(Meta(word.text, text, text_span, cursor.since(mark)))
-        return tuple(metas)
 
     # -- reads -----------------------------------------------------------------------------------
 

@@ -19,12 +19,14 @@ from omnigraph.server.route_table import (
     mutate_routes,
     query_routes,
     schema_routes,
+    stored_query_routes,
     table_routes,
 )
 
 ROUTES: tuple[Route, ...] = (
     *query_routes.ROUTES,
     *mutate_routes.ROUTES,
+    *stored_query_routes.ROUTES,
     *load_routes.ROUTES,
     *schema_routes.ROUTES,
     *table_routes.ROUTES,

@@ -106,6 +106,7 @@ def merge_branches(caller: Caller, body: BranchMergeRequest) -> Answer:
         message=body.message,
         resolve=body.resolve,
         delete_branch=body.delete_branch,
+        allow_query_breakage=body.allow_query_breakage,
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
         cancel=caller.cancel,

@@ -48,6 +48,7 @@ def apply(caller: Caller, body: SchemaApplyRequest) -> Answer:
         source_text(body.schema_source),
         allow_data_loss=body.allow_data_loss,
         allow_policy_breakage=body.allow_policy_breakage,
+        allow_query_breakage=body.allow_query_breakage,
         branch=body.branch,
         message=body.message,
         if_commit=caller.if_commit,

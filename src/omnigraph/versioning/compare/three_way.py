@@ -37,6 +37,7 @@ ConflictKind = Literal[
     "cardinality_violation",
     "value_constraint_violation",
     "schema_conflict",
+    "query_conflict",
 ]
 Row = dict[str, Any]
 

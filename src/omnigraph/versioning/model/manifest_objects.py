@@ -126,6 +126,14 @@ class SchemaRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class QueriesRecord:
+    """The stored queries of a graph as stored in the manifest; opaque to this package."""
+
+    hash: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One commit of the history."""
 
@@ -145,6 +153,8 @@ class Commit:
     """The manifest version in which its branch was created; a branch name can be reused."""
     fork_commit_id: str | None = None
     """The commit from which its branch was forked."""
+    queries_hash: str = ""
+    """The stored queries at the commit; empty if there are none."""
 
     @property
     def created_at(self) -> datetime:
@@ -193,9 +203,14 @@ class Head:
     description: str | None = None
     expires_us: int | None = None
     """The time after which a cleanup deletes the branch, in microseconds since 1970; None if it does not expire."""
+    queries_hash: str = ""
+    """The stored queries; empty if there are none."""
 
     def __repr__(self) -> str:
-        hidden = ("incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins")
+        hidden = (
+            "incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins",
+            "queries_hash",
+        )  # fmt: skip
         unset = tuple(name for name in ("description", "expires_us") if getattr(self, name) is None)
         return brief_repr(self, (*hidden, *unset))
 

@@ -19,6 +19,7 @@ from omnigraph.versioning.model.manifest_objects import (
     EmbeddingSpace,
     Head,
     Pin,
+    QueriesRecord,
     Reclaim,
     SchemaRecord,
     TableRow,
@@ -57,6 +58,11 @@ def tag_object_id(name: str) -> str:
 def schema_object_id(hash_: str) -> str:
     """Return the row id of a schema."""
     return f"schema:{hash_}"
+
+
+def queries_object_id(hash_: str) -> str:
+    """Return the row id of a set of stored queries."""
+    return f"queries:{hash_}"
 
 
 def idempotency_object_id(key: str, actor: str | None) -> str:
@@ -123,6 +129,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "schema_hash": commit.schema_hash,
         "since": commit.since,
         "fork_commit_id": commit.fork_commit_id,
+        **_queries_to_json(commit.queries_hash),
         **_pins_to_json(pins),
     }
     return to_row(
@@ -173,6 +180,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "since": head.since,
         "owner": head.owner,
         **{name: value for name, value in attributes.items() if value is not None},
+        **_queries_to_json(head.queries_hash),
         **_pins_to_json(head.pins),
     }
 
@@ -200,6 +208,17 @@ def schema_to_row(schema: SchemaRecord) -> Row:
         "schema",
         metadata=_json({"hash": schema.hash, "source": schema.source, "ir": schema.ir}),
     )
+
+
+def queries_to_row(queries: QueriesRecord) -> Row:
+    """Return the `queries` row."""
+    metadata = _json({"hash": queries.hash, "document": queries.document})
+    return to_row(queries_object_id(queries.hash), "queries", metadata=metadata)
+
+
+def _queries_to_json(hash_: str) -> dict[str, str]:
+    # Formats before 1004 have no such key.
+    return {"queries_hash": hash_} if hash_ else {}
 
 
 IDENTITY_OBJECT_ID = "graph_identity"
@@ -346,6 +365,7 @@ def head_from_json(branch: str, data: Mapping[str, Any]) -> Head:
         pins=_pins(data),
         description=_text_or_none(data.get("description")),
         expires_us=int(data["expires_at"]) if data.get("expires_at") is not None else None,
+        queries_hash=_text(data.get("queries_hash", "")),
     )
 
 
@@ -416,8 +436,18 @@ def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
             schema_hash=_text(data["schema_hash"]),
             since=int(data["since"]),
             fork_commit_id=_text_or_none(data["fork_commit_id"]),
+            queries_hash=_text(data.get("queries_hash", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_queries(row: Row) -> QueriesRecord:
+    """Read a `queries` row."""
+    data = read_metadata(row)
+    try:
+        return QueriesRecord(_text(data["hash"]), _text(data["document"]))
+    except (KeyError, TypeError) as error:
         raise damaged_row(row, str(error)) from error
 
 

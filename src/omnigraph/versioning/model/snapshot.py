@@ -10,7 +10,7 @@ from omnigraph.errors import Damaged, TypeNotFound
 from omnigraph.storage.lance.tables import Table
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Pin, QueriesRecord, SchemaRecord
 from omnigraph.versioning.model.snapshot_view import PinnedTable, SnapshotView
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ class Snapshot(SnapshotView):
         version: int,
         schema_hash: str,
         tables: Mapping[str, PinnedTable],
+        queries_hash: str = "",
     ) -> None:
-        super().__init__(branch, commit_id, version, schema_hash, tables)
+        super().__init__(branch, commit_id, version, schema_hash, tables, queries_hash)
         self._repository = repository
 
     @cached_property
@@ -41,6 +42,11 @@ class Snapshot(SnapshotView):
     def schema(self) -> SchemaRecord:
         """The schema at the commit."""
         return self._repository.schema(self.schema_hash)
+
+    @property
+    def queries(self) -> QueriesRecord | None:
+        """The stored queries at the commit; None if there are none."""
+        return self._repository.queries(self.queries_hash) if self.queries_hash else None
 
     def table(self, key: str) -> Table:
         """Open a table by its key, `node:Name` or `edge:Name`."""

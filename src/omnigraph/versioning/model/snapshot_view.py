@@ -28,13 +28,21 @@ class SnapshotView(ABC):
     """The commit, the schema and the tables of a snapshot."""
 
     def __init__(
-        self, branch: str, commit_id: str, version: int, schema_hash: str, tables: Mapping[str, PinnedTable]
+        self,
+        branch: str,
+        commit_id: str,
+        version: int,
+        schema_hash: str,
+        tables: Mapping[str, PinnedTable],
+        queries_hash: str = "",
     ) -> None:
         self.branch = branch
         self.commit_id = commit_id
         self.version = version
         """The manifest version in which the commit was published."""
         self.schema_hash = schema_hash
+        self.queries_hash = queries_hash
+        """The stored queries; empty if there are none."""
         self.tables = dict(sorted(tables.items()))
 
     def __repr__(self) -> str:

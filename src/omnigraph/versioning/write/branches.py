@@ -119,6 +119,7 @@ class _NewBranch:
                 created_us=now,
                 fork_branch=start.branch,
                 pins=tuple(table.pin for table in start.tables.values()),
+                queries_hash=start.queries_hash,
             )
         if self.if_commit not in (None, head.commit_id):
             raise PreconditionFailed(self.name, expected=self.if_commit, actual=head.commit_id)

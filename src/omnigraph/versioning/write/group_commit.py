@@ -165,7 +165,7 @@ class GroupTransaction(Transaction):
                 complete = {key for key in member.touched if published[key] == in_all[key]}
                 pins, rows = self._pins_after(head, member, written, published, complete, version)
                 changed = sorted(member.touched)
-                commit = new_commit(member.commit_id, now, options, head, version, changed, head.schema_hash)
+                commit = new_commit(member.commit_id, now, options, head, version, changed)
                 head = moved_head(head, commit, pins)
                 rows.append(commit_to_row(commit, pins))
                 if request is not None:

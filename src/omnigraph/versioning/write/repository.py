@@ -43,18 +43,20 @@ from omnigraph.storage.manifest.manifest_schema import HistoryFilter, Row
 from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConflict
 from omnigraph.storage.manifest.manifest_version import Change, ManifestVersion
 from omnigraph.storage.parallel import request
-from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_NEWEST, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.model.ancestry import newest_first
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, QueriesRecord, SchemaRecord
 from omnigraph.versioning.model.manifest_rows import (
     commit_of_pins,
     head_to_row,
+    queries_object_id,
     read_metadata,
     row_to_commit,
     row_to_commit_and_pins,
     row_to_head,
+    row_to_queries,
     row_to_schema,
     schema_object_id,
 )
@@ -73,6 +75,7 @@ _COMMITS_AT_ONCE = 256
 """Manifest versions whose commits are read first when few commits are listed."""
 _COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
 _PINS_MAX = 1_024
+_QUERIES_MAX = 64
 _PINS_AT_ONCE = 512
 _CONTENDED_US = 10_000_000
 """Time after a lost race during which a branch is considered contended."""
@@ -101,6 +104,7 @@ class Repository:
         """The age up to which a read may use an earlier look at the heads. Writes of this process are always seen."""
         self._looked_at = float("-inf")
         self._schemas: dict[str, SchemaRecord] = {}
+        self._queries: dict[str, QueriesRecord] = {}
         self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
         self._pins: OrderedDict[str, tuple[Pin, ...]] = OrderedDict()
@@ -210,7 +214,7 @@ class Repository:
         """Drop everything that was derived from a replaced history."""
         self.tables.reset()
         self._commits = {}, 0
-        self._schemas = {}
+        self._schemas, self._queries = {}, {}
         self._pins = OrderedDict()
         self._snapshots_of, self._snapshots = None, {}
         self.__dict__.pop("genesis_id", None)
@@ -223,11 +227,19 @@ class Repository:
                 hint=Hint("open it without read_only", cli="omit --read-only"),
             )
 
-    def publish(self, decide: Decide, *, commit_id: str | None = None, known: State | None = None) -> State:
+    def publish(
+        self,
+        decide: Decide,
+        *,
+        commit_id: str | None = None,
+        known: State | None = None,
+        storage_format: int = FORMAT,
+    ) -> State:
         """Apply the change that `decide` returns for the newest version, or raise what `decide` raises.
 
         `commit_id` is the commit that the change makes. If a response is lost, looking it up determines the outcome.
         On an object store the first attempt assumes that `known` is still the newest state, which saves a request.
+        A graph of an earlier format than `storage_format` is upgraded to it first.
         """
         self.check_writable()
         failure: OmniGraphError | None = None
@@ -241,10 +253,9 @@ class Repository:
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
                 try:
-                    if state.manifest.stamp != str(FORMAT):
-                        # A later release may have upgraded the graph since it was opened.
-                        check_stamp(state.manifest, self.location)
-                        state = self._remember(self.manifest.raise_stamp(state.manifest, str(FORMAT)))
+                    # A later release may have upgraded the graph since it was opened.
+                    if check_stamp(state.manifest, self.location) < storage_format:
+                        state = self._remember(self.manifest.raise_stamp(state.manifest, str(storage_format)))
                     publication = decide(state)
                     if publication is None:
                         return state
@@ -416,6 +427,23 @@ class Repository:
             self._schemas[hash_] = record
         return record
 
+    def queries(self, hash_: str) -> QueriesRecord:
+        """Return the stored queries with this hash."""
+        with self._lock:
+            known = self._queries.get(hash_)
+        if known is not None:
+            return known
+        state = self._state or self.state()
+        rows = self.manifest.find(state.manifest, queries_object_id(hash_))
+        if not rows:
+            raise Damaged(f"the manifest has no stored queries {hash_}", code="damaged_manifest")
+        record = row_to_queries(rows[0])
+        with self._lock:
+            while len(self._queries) >= _QUERIES_MAX:
+                del self._queries[next(iter(self._queries))]
+            self._queries[hash_] = record
+        return record
+
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
@@ -475,7 +503,9 @@ class Repository:
             return known
         head = state.get_head(branch)
         tables = self._pinned(state, head.commit_id, head.pins)
-        made = Snapshot(self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables)
+        made = Snapshot(
+            self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables, head.queries_hash
+        )
         if head.commit_id != head.fork_commit_id:
             made.made_on = branch
         with self._lock:
@@ -485,7 +515,8 @@ class Repository:
 
     def _snapshot_of(self, state: State, branch: str, commit: Commit, pins: Iterable[Pin]) -> Snapshot:
         tables = self._pinned(state, commit.id, pins)
-        return Snapshot(self, branch, commit.id, commit.manifest_version, commit.schema_hash, tables)
+        version, schema, queries = commit.manifest_version, commit.schema_hash, commit.queries_hash
+        return Snapshot(self, branch, commit.id, version, schema, tables, queries)
 
     def _pinned(self, state: State, commit_id: str, pins: Iterable[Pin]) -> dict[str, PinnedTable]:
         tables: dict[str, PinnedTable] = {}
@@ -540,26 +571,28 @@ def _locate_graph(uri: str | os.PathLike[str], environ: Mapping[str, str] | None
     return locate(uri, environ)
 
 
-def check_stamp(version: ManifestVersion, location: Location) -> None:
-    """Refuse a graph of another storage format; the error contains what to do."""
+def check_stamp(version: ManifestVersion, location: Location) -> int:
+    """Return the storage format of a graph; refuse one that this release does not read, with what to do."""
     stamp = version.stamp
     if stamp is None:
         raise IncompatibleFormat(f"'{location.uri}' has no format stamp; it was not opened, and nothing was written")
     if not stamp.isdecimal():
         raise IncompatibleFormat(f"'{location.uri}' has an unreadable format stamp: '{stamp[:40]}'")
     found = int(stamp)
-    if found > FORMAT:
+    known = f"this release reads {STORAGE_FORMAT_OLDEST} to {STORAGE_FORMAT_NEWEST}"
+    if found > STORAGE_FORMAT_NEWEST:
         raise IncompatibleFormat(
-            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
+            f"'{location.uri}' has storage format {found}; {known}",
             hint="upgrade omnigraph before opening this graph",
         )
     if found < STORAGE_FORMAT_OLDEST:
         raise IncompatibleFormat(
-            f"'{location.uri}' has storage format {found}; this release reads {STORAGE_FORMAT_OLDEST} to {FORMAT}",
+            f"'{location.uri}' has storage format {found}; {known}",
             hint="with the release that wrote it: omnigraph export GRAPH > graph.jsonl; with this one: omnigraph init "
             "--schema schema.pg NEW, then omnigraph load --mode overwrite --data graph.jsonl NEW "
             "(data, vectors and blobs survive, history and branches do not)",
         )
+    return found
 
 
 def read_snapshot_id(text: str) -> tuple[str, int]:

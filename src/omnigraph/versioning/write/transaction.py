@@ -44,6 +44,7 @@ from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.storage.parallel import each_request, each_table
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_NEWEST
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
@@ -51,6 +52,7 @@ from omnigraph.versioning.model.manifest_objects import (
     EmbeddingSpace,
     Head,
     Pin,
+    QueriesRecord,
     SchemaRecord,
     TableRow,
     TableSpec,
@@ -59,6 +61,8 @@ from omnigraph.versioning.model.manifest_rows import (
     commit_to_row,
     head_to_log_row,
     identity_to_row,
+    queries_object_id,
+    queries_to_row,
     schema_object_id,
     schema_to_row,
     table_to_row,
@@ -203,6 +207,7 @@ class Transaction:
         self._renamed: dict[str, str] = {}
         self._embeddings: dict[str, dict[str, EmbeddingSpace]] = {}
         self._schema: SchemaRecord | None = None
+        self._queries: QueriesRecord | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
         self.earlier: Earlier | None = None
@@ -227,7 +232,7 @@ class Transaction:
     def is_simple(self) -> bool:
         """True if the transaction has no changes other than those of `record`."""
         others = (self._versions, self._created, self._adopted, self._dropped, self._renamed, self._embeddings)
-        return self.recorded is not None and self._schema is None and not self._jobs and not any(others)
+        return self.recorded is not None and not (self._schema or self._queries or self._jobs or any(others))
 
     def set_version(self, key: str, table: Table) -> None:
         """Pin a table version that was made elsewhere: by compaction, by indexing or on another branch."""
@@ -290,6 +295,10 @@ class Transaction:
         """Adopt the schema of another branch; its identity numbers were drawn there."""
         self._schema = schema
 
+    def set_queries(self, queries: QueriesRecord) -> None:
+        """Set the stored queries of the branch."""
+        self._queries = queries
+
     # -- commit ----------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
@@ -308,9 +317,8 @@ class Transaction:
             started = time.perf_counter()
             staged = self._staged(commit_id)
             _report_phase("stage", started)
-            structural = bool(
-                self._adopted or self._created or self._dropped or self._renamed or self._schema or self._versions
-            )
+            others = (self._adopted, self._created, self._dropped, self._renamed, self._versions)
+            structural = any(others) or self._schema is not None or self._queries is not None
             if not staged and not structural and not options.always_commit and options.merged_parent is None:
                 return None
             started = time.perf_counter()
@@ -427,8 +435,11 @@ class Transaction:
             manifest_version = state.version + 1
             pins, rows = self._pins(head, written, created, manifest_version)
             changed = sorted([*written, *(row.key for row, _ in created), *self._dropped])
-            schema_hash = self._schema.hash if self._schema else head.schema_hash
-            commit = new_commit(commit_id, now, options, head, manifest_version, changed, schema_hash)
+            commit = new_commit(commit_id, now, options, head, manifest_version, changed)
+            if self._schema is not None:
+                commit = replace(commit, schema_hash=self._schema.hash)
+            if self._queries is not None:
+                commit = replace(commit, queries_hash=self._queries.hash)
             new_head = moved_head(head, commit, pins)
             rows.append(commit_to_row(commit, pins))
             if request is not None:
@@ -440,11 +451,18 @@ class Transaction:
                 tables.append(schema_to_row(self._schema))
             if self._identities is not None:
                 tables.append(identity_to_row(self._identities[1]))
+            if (
+                self._queries is not None
+                and self._queries.hash
+                and not self.repository.manifest.find(state.manifest, queries_object_id(self._queries.hash))
+            ):
+                rows.append(queries_to_row(self._queries))
             tables += [table_to_row(row) for row in self._renamed_rows(state)]
             made = commit
             return Change(put=(head_to_log_row(new_head), *tables), add=tuple(rows))
 
-        self.repository.publish(decide, commit_id=commit_id, known=self.state)
+        storage_format = STORAGE_FORMAT if self._queries is None else STORAGE_FORMAT_NEWEST
+        self.repository.publish(decide, commit_id=commit_id, known=self.state, storage_format=storage_format)
         ignore_cancellation()
         assert made is not None
         return made
@@ -585,9 +603,8 @@ def new_commit(
     head: Head,
     manifest_version: int,
     changed: Sequence[str],
-    schema_hash: str,
 ) -> Commit:
-    """Return the commit that a write makes on a head."""
+    """Return the commit that a write of rows makes on a head; it keeps the schema and the stored queries."""
     return Commit(
         id=commit_id,
         branch=options.branch,
@@ -600,9 +617,10 @@ def new_commit(
         metadata=options.metadata,
         kind=options.kind,
         changed=tuple(changed),
-        schema_hash=schema_hash,
+        schema_hash=head.schema_hash,
         since=head.since,
         fork_commit_id=head.fork_commit_id,
+        queries_hash=head.queries_hash,
     )
 
 
@@ -614,6 +632,7 @@ def moved_head(head: Head, commit: Commit, pins: tuple[Pin, ...]) -> Head:
         parent_commit_id=head.commit_id,
         manifest_version=commit.manifest_version,
         schema_hash=commit.schema_hash,
+        queries_hash=commit.queries_hash,
         pins=pins,
     )
 

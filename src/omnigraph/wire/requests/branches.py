@@ -93,6 +93,7 @@ class BranchMergeRequest(BranchMergePreviewRequest, kw_only=True):
 
     message: Message | None = None
     delete_branch: Annotated[bool, Meta(description="Delete the source after the merge.")] = False
+    allow_query_breakage: Annotated[bool, Meta(description="Merge even if stored queries become invalid.")] = False
 
 
 class RevertPreviewRequest(Request, kw_only=True):

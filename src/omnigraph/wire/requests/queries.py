@@ -110,14 +110,6 @@ class ReadRequest(ProfileRequest, kw_only=True):
     after: After | None = None
 
 
-class InvokeRequest(Request, kw_only=True):
-    """A call of a stored query."""
-
-    params: Parameters | None = None
-    branch: Branch | None = None
-    expect_mutation: Annotated[bool, Meta(description="True for a change; a query of the other kind is refused.")]
-
-
 class LintRequest(QueryText, kw_only=True):
     """A text of queries to check."""
 

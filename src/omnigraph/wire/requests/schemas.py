@@ -38,3 +38,6 @@ class SchemaApplyRequest(SchemaPlanRequest, kw_only=True):
     allow_policy_breakage: Annotated[
         bool, Meta(description="Apply the schema even if rules for rows of the policy become invalid.")
     ] = False
+    allow_query_breakage: Annotated[
+        bool, Meta(description="Apply the schema even if stored queries become invalid.")
+    ] = False

@@ -29,6 +29,7 @@ from omnigraph.query.syntax.ast import (
     Param,
     PropertyExpr,
     PropertyMatch,
+    QueryCheck,
     Read,
     ReturnItem,
     SortItem,
@@ -37,6 +38,7 @@ from omnigraph.query.syntax.ast import (
     WordExpr,
     Write,
 )
+from omnigraph.query.syntax.format import format_queries
 from omnigraph.query.syntax.parser import parse_queries
 
 
@@ -329,6 +331,22 @@ def test_annotations_in_either_order():
     assert not query.is_mutation
 
 
+def test_annotations_of_stored_queries():
+    text = (
+        'query q() @tool_name("ask_q") @expose(false) @timeout_ms(500) @rows_max(10) @definer '
+        "@check(at_most 3, required) { match { $x: A } return { 1 } }"
+    )
+    assert [(meta.name, meta.value) for meta in parse_one(text).metas] == [
+        ("tool_name", "ask_q"),
+        ("expose", False),
+        ("timeout_ms", 500),
+        ("rows_max", 10),
+        ("definer", None),
+        ("check", QueryCheck("at_most", 3, required=True)),
+    ]
+    assert format_queries(text).split() == text.split()
+
+
 def test_a_file_contains_any_number_of_queries_including_duplicate_names():
     body = "{ match { $x: A } return { 1 } }"
     assert parse_queries("").queries == ()
@@ -393,6 +411,9 @@ def fault(text):
     return text.encode()[first.start : first.end].decode(), first.message, first.hint
 
 
+ANNOTATIONS = (
+    "'@check', '@definer', '@description', '@expose', '@instruction', '@rows_max', '@timeout_ms', '@tool_name'"
+)
 OR_CLAUSE = "a clause ('$x: Type', '$a edge $b', a comparison, 'not { … }' or 'search(…)')"
 COMPARISON = "a comparison (=, !=, <, <=, >, >=, contains, in, is null, …)"
 DOLLAR = "variables are written with a dollar sign: "
@@ -689,13 +710,23 @@ BAD_QUERIES = {
     "query q($a: String!) { }": ("!", "expected ')' to close the parameters, found '!'", None),
     'query q() @description("a") @description("b") { }': ("@description", "'@description' is written twice", None),
     'query q() @desc("a") { }': (
-        "@desc", "a query has no '@desc', only '@description' and '@instruction'", None,
+        "@desc", f"a query has no '@desc', only {ANNOTATIONS}", None,
     ),
     'query q() @descriptoin("a") { }': (
-        "@descriptoin", "a query has no '@descriptoin', only '@description' and '@instruction'",
+        "@descriptoin", f"a query has no '@descriptoin', only {ANNOTATIONS}",
         "did you mean 'description'?",
     ),
-    "query q() @description { }": ("{", "expected '(' and the text, found '{'", None),
+    "query q() @description { }": ("{", "expected '(' and the value, found '{'", None),
+    "query q() @expose(yes) { }": ("yes", "expected one of 'false', 'true', found 'yes'", None),
+    "query q() @rows_max(0) { }": ("0", "the number must be from 1 to 2147483647", None),
+    "query q() @timeout_ms(x) { }": ("x", "expected a positive number, found 'x'", None),
+    "query q() @check(none) { }": (
+        "none",
+        "expected one of 'at_most', 'empty', 'no_more_than_before', 'some', 'unchanged', found 'none'",
+        None,
+    ),
+    "query q() @check(at_most) { }": (")", "expected the number of rows, found ')'", None),
+    "query q() @check(empty, always) { }": ("always", "expected one of 'required', found 'always'", None),
     "query q() @description(a) { }": ("a", "expected a text in double quotes, found 'a'", None),
     "query q() { }": ("}", "expected 'match', 'insert', 'update' or 'delete', found '}'", None),
     "query q() { mtach { $x: A } }": (

@@ -11,7 +11,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage.manifest.manifest_schema import STAMP_KEY
-from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_NEWEST, STORAGE_FORMAT_OLDEST
 from support.graphs import files_below
 from support.store import repository_of
 
@@ -103,18 +103,18 @@ def test_a_checkpoint_of_an_upgraded_graph_loses_nothing(previous):
 def test_a_handle_does_not_write_a_graph_that_a_later_release_upgraded(previous):
     graph, reader = og.open(previous), og.open(previous, read_only=True)
     graph.mutate('insert Person { name: "new" }')
-    lance.dataset(previous / "__manifest").update_schema_metadata({STAMP_KEY: str(STORAGE_FORMAT + 1)})
+    lance.dataset(previous / "__manifest").update_schema_metadata({STAMP_KEY: str(STORAGE_FORMAT_NEWEST + 1)})
     repository_of(graph).manifest.read()
     with pytest.raises(IncompatibleFormat):
         og.open(previous)
     with pytest.raises(IncompatibleFormat):
         graph.mutate('insert Person { name: "newer" }')
-    assert stamp(previous) == STORAGE_FORMAT + 1
+    assert stamp(previous) == STORAGE_FORMAT_NEWEST + 1
     assert len(reader.commits()) == 3
 
 
-@pytest.mark.parametrize("found", [STORAGE_FORMAT_OLDEST - 1, STORAGE_FORMAT + 1])
+@pytest.mark.parametrize("found", [STORAGE_FORMAT_OLDEST - 1, STORAGE_FORMAT_NEWEST + 1])
 def test_other_formats_are_refused(previous, found):
     lance.dataset(previous / "__manifest").update_schema_metadata({STAMP_KEY: str(found)})
-    with pytest.raises(IncompatibleFormat, match=f"has storage format {found}; this release reads 1001 to 1003"):
+    with pytest.raises(IncompatibleFormat, match=f"has storage format {found}; this release reads 1001 to 1004"):
         og.open(previous)

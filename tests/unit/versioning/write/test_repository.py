@@ -27,13 +27,14 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.manifest.checkpoint import CheckpointTable
 from omnigraph.storage.manifest.manifest_schema import STAMP_KEY
 from omnigraph.storage.manifest.manifest_version import Change
+from omnigraph.version import STORAGE_FORMAT_NEWEST
 from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
 from omnigraph.versioning.model.manifest_rows import head_to_row
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
 from omnigraph.versioning.write.branches import create_branch, delete_branch
 from omnigraph.versioning.write.recovery import recover
-from omnigraph.versioning.write.repository import FORMAT, Repository
+from omnigraph.versioning.write.repository import Repository
 from support.graphs import (
     KNOWS,
     PERSON,
@@ -184,9 +185,13 @@ def restamp(root, stamp):
 @pytest.mark.parametrize(
     ("stamp", "words", "hints"),
     [
-        ("4", ["4", str(FORMAT)], ["omnigraph export", "omnigraph init", "omnigraph load"]),
-        ("1000", ["1000", str(FORMAT)], ["history and branches do not"]),
-        (str(FORMAT + 1), [str(FORMAT + 1), str(FORMAT)], ["upgrade omnigraph"]),
+        ("4", ["4", str(STORAGE_FORMAT_NEWEST)], ["omnigraph export", "omnigraph init", "omnigraph load"]),
+        ("1000", ["1000", str(STORAGE_FORMAT_NEWEST)], ["history and branches do not"]),
+        (
+            str(STORAGE_FORMAT_NEWEST + 1),
+            [str(STORAGE_FORMAT_NEWEST + 1), str(STORAGE_FORMAT_NEWEST)],
+            ["upgrade omnigraph"],
+        ),
         ("99999999999999999999", ["99999999999999999999"], ["upgrade omnigraph"]),
         (None, ["no format stamp"], []),
         ("", ["unreadable", "''"], []),

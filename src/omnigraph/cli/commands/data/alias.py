@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -72,11 +72,8 @@ def alias_command(
 
 def _invoke(run: Invocation, address: Address, name: str, values: dict[str, Any], branch: str) -> Result:
     """Run a stored read of a server."""
-    from omnigraph.cli.remote import connection
-    from omnigraph.client.stored_queries import invoke_read
-
     try:
-        return invoke_read(connection(address, run), name, values, branch)
+        return cast("Result", run.open_for_queries(address, branch=branch).invoke(name, values, expect_mutation=False))
     except OmniGraphError as error:
         if error.code not in _UNKNOWN:
             raise

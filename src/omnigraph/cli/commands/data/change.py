@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -20,11 +20,15 @@ from omnigraph.cli.io.query_input import (
     QueryName,
     QueryOptions,
     QueryText,
+    StoredRequest,
     Words,
-    find_query,
+    find_request,
     parameter_hints,
 )
 from omnigraph.cli.io.result_output import Format, Out, choose_format, write_rows
+
+if TYPE_CHECKING:
+    from omnigraph.operations.mutate import MutationResult
 
 
 @takes_graph_by_option
@@ -50,17 +54,24 @@ def change_command(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run a mutation query as one commit and show the rows it returns; 'mutate' is a synonym.
+    """Run a mutation query, or a stored one by its name, as one commit and show its rows; 'mutate' is a synonym.
 
     omnigraph change -q people.gq -n rename -p email=bo@x -p name=Bob ./my.omni
+    omnigraph change rename -p email=bo@x -p name=Bob ./my.omni
     """
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
-    request = find_query(run, options, words, changes=True)
+    request = find_request(run, options, words, changes=True)
     chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
     graph = run.open(request.address, branch=on)
     with parameter_hints():
-        result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
+        if isinstance(request, StoredRequest):
+            found = graph.invoke(
+                request.name, request.params, expect_mutation=True, message=message, if_commit=if_commit
+            )
+            result = cast("MutationResult", found)
+        else:
+            result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
     returns = bool(result.rows.columns)
     if as_json or (returns and chosen == "json"):
         from omnigraph.wire.queries import change_document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,13 +20,17 @@ from omnigraph.cli.io.query_input import (
     QueryName,
     QueryOptions,
     QueryText,
+    StoredRequest,
     Words,
-    find_query,
+    find_request,
     parameter_hints,
 )
 from omnigraph.cli.io.result_output import Format, Out, choose_format, write_rows
 from omnigraph.cli.io.spark_options import Master, Remote, check_engine, spark_options
 from omnigraph.hand_over import SPARK
+
+if TYPE_CHECKING:
+    from omnigraph.engine.result.result import Result
 
 
 @takes_graph_by_option
@@ -60,16 +64,19 @@ def read_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a read query and show its rows; 'query' is a synonym.
+    """Run a read query, or a stored one by its name, and show its rows; 'query' is a synonym.
 
     omnigraph read -q people.gq -n adults -p age=18 ./my.omni
+    omnigraph read adults -p age=18 ./my.omni
     """
     check_branch_or_at(branch, snapshot)
     if after is not None and page is None:
         raise UsageFault("--after requires --page")
     check_engine(engine)
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
-    request = find_query(run, options, words, changes=False)
+    request = find_request(run, options, words, changes=False)
+    if isinstance(request, StoredRequest) and (engine == "spark" or master or remote):
+        raise UsageFault("a stored query runs in memory; omit the options of Spark")
     chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
     session = spark_options(engine, master, remote)
@@ -77,7 +84,16 @@ def read_command(
     may_use_spark = engine == "spark" or session is not None or (engine == "auto" and SPARK in run.environ)
     graph = run.open_for_queries(request.address, branch=None if snapshot else on, spark=may_use_spark)
     with parameter_hints():
-        result = graph.query(request.source, request.name, request.params, at=point(snapshot), timeout=timeout, **where)
+        if isinstance(request, StoredRequest):
+            pages: dict[str, Any] = {"page": page, "after": after}
+            found = graph.invoke(
+                request.name, request.params, at=point(snapshot), expect_mutation=False, timeout=timeout, **pages
+            )
+            result = cast("Result", found)
+        else:
+            result = graph.query(
+                request.source, request.name, request.params, at=point(snapshot), timeout=timeout, **where
+            )
     target = ReadTarget(None, snapshot) if snapshot else ReadTarget(on)
     write_rows(run, result, target, chosen, out)
     if result.next is not None and chosen not in ("json", "jsonl"):

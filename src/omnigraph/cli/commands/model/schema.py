@@ -13,6 +13,7 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
+from omnigraph.cli.io.query_input import QueryBreakage
 
 if TYPE_CHECKING:
     from omnigraph.cli.addresses import Address
@@ -139,12 +140,14 @@ def apply_command(
     branch: Branch = None,
     allow_data_loss: DataLoss = False,
     allow_policy_breakage: PolicyBreakage = False,
+    allow_query_breakage: QueryBreakage = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
     """Migrate a branch to a new schema, as one commit.
 
-    A schema that would make rules of the configured policy invalid is refused without --allow-policy-breakage.
+    A schema that would make rules of the configured policy invalid is refused without --allow-policy-breakage, and one
+    that would make stored queries invalid without --allow-query-breakage.
 
     omnigraph schema apply people.pg ./my.omni
     """
@@ -168,7 +171,11 @@ def apply_command(
         raise breakage_error(broken)
     _remark_on_rules(broken)
     result = graph.apply_schema(
-        text, allow_data_loss=allow_data_loss, allow_policy_breakage=allow_policy_breakage, message=message
+        text,
+        allow_data_loss=allow_data_loss,
+        allow_policy_breakage=allow_policy_breakage,
+        allow_query_breakage=allow_query_breakage,
+        message=message,
     )
     if as_json:
         from omnigraph.wire.schemas import SchemaAppliedDocument

@@ -16,6 +16,7 @@ from omnigraph.cli.io.durations import read_duration
 from omnigraph.cli.io.output import commit_document, print_json, remark
 from omnigraph.cli.io.points import point
 from omnigraph.cli.io.progress import progress_bar
+from omnigraph.cli.io.query_input import QueryBreakage
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -166,6 +167,7 @@ def merge_command(
     into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch to merge into.")] = None,
     resolve: Resolve = None,
     delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE after the merge.")] = False,
+    allow_query_breakage: QueryBreakage = False,
     preview: Preview = False,
     message: Message = None,
     as_json: Json = False,
@@ -189,7 +191,14 @@ def merge_command(
     run.announce(address)
     graph = run.open(address)
     with progress_bar(f"merging {source}", wanted=not (as_json or run.options.quiet)):
-        result = graph.merge(source, target, message=message, resolve=how, delete_branch=delete_branch)
+        result = graph.merge(
+            source,
+            target,
+            message=message,
+            resolve=how,
+            delete_branch=delete_branch,
+            allow_query_breakage=allow_query_breakage,
+        )
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged but not deleted: {result.branch_delete_error}")
     if as_json:

@@ -1,0 +1,192 @@
+"""`GraphStoredQueries`: the methods of `Graph` that store, list and call stored queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from omnigraph.errors import Denied, Hint, InputError, NotFound
+from omnigraph.graph_branches import GraphBranches
+from omnigraph.operations.commit_metadata import DEFINER
+from omnigraph.operations.requests import MutationRequest, PageRequest, QueryText, ReadRequest, limits_of
+from omnigraph.operations.stoppable import stoppable
+
+if TYPE_CHECKING:
+    from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.engine.exec.context import Limits
+    from omnigraph.engine.result.result import Result
+    from omnigraph.operations.mutate import MutationResult
+    from omnigraph.operations.stored_queries import QueryChange
+    from omnigraph.query.stored_queries import StoredQuery
+    from omnigraph.versioning.write.repository import At
+
+
+class GraphStoredQueries(GraphBranches):
+    """The stored queries of a graph."""
+
+    def queries(self, branch: str | None = None, at: At = None) -> list[StoredQuery]:
+        """Return the stored queries of a branch, or of a point of its history, that the caller may call, by name."""
+        from omnigraph.operations.stored_queries import queries_of
+
+        found = queries_of(self._context.snapshot(branch or self.branch, at)).queries
+        access = self._context.access
+        return [
+            query
+            for name, query in sorted(found.items())
+            if access is None or access.decide("invoke_query", name=name).allowed
+        ]
+
+    def store_query(
+        self,
+        *sources: str | Path,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> QueryChange:
+        """Store the queries of texts or `.gq` files on a branch, as one commit.
+
+        Each query is checked against the schema of the branch. A stored query of the same name is replaced. `if_commit`
+        and `idempotency_key` are as in `mutate`.
+        """
+        from omnigraph.operations.stored_queries import read_files, store_queries
+
+        queries = read_files(sources, actor or self.actor)
+        self._check_actor(actor)
+        self._context.check("query_store")
+        if any(query.runs_as_definer for query in queries):
+            self._context.check("query_define")
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+        return store_queries(self._context, queries, options)
+
+    def delete_query(
+        self,
+        *names: str,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> QueryChange:
+        """Delete stored queries of a branch, as one commit; older commits keep them."""
+        from omnigraph.operations.stored_queries import delete_queries
+
+        if not names:
+            raise InputError("no stored query is named")
+        for name in names:
+            check_query_name(name)
+        self._check_actor(actor)
+        self._context.check("query_store")
+        options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
+        return delete_queries(self._context, names, options)
+
+    def invoke(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        expect_mutation: bool | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        page: int | None = None,
+        after: str | None = None,
+    ) -> Result | MutationResult:
+        """Call a stored query: a read returns its rows, a mutation makes one commit.
+
+        The query is that of the branch, or of `at`. `expect_mutation` refuses a query of the other kind. Limits that
+        the query declares apply as well; the smaller ones hold. The other arguments are as in `query` and `mutate`; a
+        read has no effect that `idempotency_key` could protect.
+        """
+        found = find_stored(self, name, branch, at)
+        bounds = _bounded(limits_of(limits, timeout, cancel), found)
+        if expect_mutation is not None and found.is_mutation is not expect_mutation:
+            raise _wrong_kind(found)
+        handle = self._with_rights_of(found)
+        text = QueryText.of(found.source, name, params)
+        if not found.is_mutation:
+            if if_commit is not None:
+                raise InputError(f"the stored query '{name}' is a read: it takes no condition")
+            request = ReadRequest(text, self._branch(branch), at, bounds, PageRequest.of(page, after), "auto")
+            return handle._queries.read(request)
+        if at is not None or page is not None or after is not None:
+            raise InputError(f"the stored query '{name}' is a mutation: it has no point in time and no pages")
+        from omnigraph.operations.mutate import mutate
+
+        options = handle._guarded_options(
+            branch or self.branch, None, message, if_commit=if_commit, idempotency_key=idempotency_key
+        )
+        if handle is not self:
+            options = replace(options, actor=self.actor, metadata={**options.metadata, DEFINER: found.actor})
+        with stoppable("mutation", bounds.cancellation, bounds.timeout_s, writes=True):
+            return mutate(handle._context, MutationRequest(text, options))
+
+    def _stored(self, name: str, branch: str | None, at: At) -> StoredQuery:
+        """Return a stored query that the caller may call; a denied one does not differ from one that is unknown."""
+        from omnigraph.operations.stored_queries import queries_of
+        from omnigraph.query.stored_queries import unknown_query
+
+        access, on = self._context.access, self._branch(branch)
+        if access is None:
+            return queries_of(self._repository.read_snapshot(on, at)).get(name)
+        try:
+            access.check("invoke_query", name=name)
+        except Denied:
+            raise unknown_query(name) from None
+        try:
+            # The rights of the query decide on the branch, and these can be those of another actor.
+            snapshot = self._repository.read_snapshot(on, at)
+        except (NotFound, InputError):
+            snapshot = self._context.snapshot(on, at)
+        found = queries_of(snapshot).queries.get(name)
+        if found is None:
+            raise unknown_query(name)
+        return found
+
+    def _with_rights_of(self, query: StoredQuery) -> Self:
+        """Return the handle that runs a query: this one, or one with the rights of the actor who stored the query."""
+        access = self._context.access
+        if access is None or not query.runs_as_definer:
+            return self
+        if query.actor is None:
+            raise Denied(f"the stored query '{query.name}' runs as the actor who stored it, and none is recorded")
+        return type(self)(self._context.with_access(access.as_actor(query.actor)), branch=self.branch)
+
+
+def find_stored(graph: GraphStoredQueries, name: str, branch: str | None = None, at: At = None) -> StoredQuery:
+    """Return a stored query that the caller may call; an unknown one and a denied one are the same error."""
+    return graph._stored(check_query_name(name), branch, at)
+
+
+def check_query_name(name: str) -> str:
+    """Return the name of a stored query; `InputError` if it is not a text."""
+    if not isinstance(name, str):
+        raise InputError(f"the name of a stored query is a str, not {type(name).__name__}")
+    return name
+
+
+def _wrong_kind(query: StoredQuery) -> InputError:
+    kind, other, right = ("mutation", "read", "change") if query.is_mutation else ("read", "mutation", "read")
+    return InputError(
+        f"the stored query '{query.name}' is a {kind}, not a {other}",
+        code="wrong_kind_of_query",
+        hint=Hint(
+            f"call it with expect_mutation={query.is_mutation}", cli=f"run it with 'omnigraph {right} {query.name}'"
+        ),
+    )
+
+
+def _bounded(limits: Limits, query: StoredQuery) -> Limits:
+    """Return the smaller of the limits of a call and those that a query declares."""
+    timeout_ms, rows = query.timeout_ms, query.rows_max
+    if timeout_ms is not None and (limits.timeout_s is None or timeout_ms / 1000 < limits.timeout_s):
+        limits = replace(limits, timeout_s=timeout_ms / 1000)
+    return limits if rows is None or rows >= limits.rows_max else replace(limits, rows_max=rows)

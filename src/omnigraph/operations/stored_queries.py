@@ -1,0 +1,157 @@
+"""Stored queries of a branch: store, delete, list and call them, and keep them valid when the schema changes.
+
+The set of a branch is part of its commits, as the schema is. A query is checked against the schema of the branch when
+it is stored. A schema change, or a merge, that would break one is refused unless the caller permits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import Hint, InputError, SchemaChangeError
+from omnigraph.query.stored_queries import BrokenQuery, QuerySet, StoredQuery, changed_queries, read_stored
+from omnigraph.storage.files.input_files import read_source
+from omnigraph.suggestions import listing
+from omnigraph.versioning.model.manifest_objects import QueriesRecord
+from omnigraph.versioning.write.idempotency import hash_request
+from omnigraph.versioning.write.write import write_once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from omnigraph.operations.graph_context import GraphContext
+    from omnigraph.schema.catalog import Catalog
+    from omnigraph.versioning.model.snapshot import Snapshot
+    from omnigraph.versioning.write.transaction import Transaction, WriteOptions
+
+
+@dataclass(frozen=True)
+class QueryChange:
+    """The result of storing or deleting queries; without a change there is no commit."""
+
+    commit_id: str | None
+    stored: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "commit_id": self.commit_id,
+            "stored": list(self.stored),
+            "deleted": list(self.deleted),
+            "unchanged": list(self.unchanged),
+        }
+
+
+def queries_of(snapshot: Snapshot) -> QuerySet:
+    """Return the stored queries of a snapshot."""
+    record = snapshot.queries
+    return QuerySet() if record is None else QuerySet.read(record.document)
+
+
+def read_files(sources: Sequence[str | Path], actor: str | None) -> list[StoredQuery]:
+    """Return the queries of texts and files."""
+    if not sources:
+        raise InputError("no query is given", hint="give texts or .gq files")
+    found: dict[str, StoredQuery] = {}
+    for source in sources:
+        text, name = read_source(source, "<query>")
+        for query in read_stored(text, name, actor=actor):
+            if query.name in found:
+                raise InputError(f"two queries are named '{query.name}'", code="duplicate_query")
+            found[query.name] = query
+    return list(found.values())
+
+
+def store_queries(context: GraphContext, queries: Sequence[StoredQuery], options: WriteOptions) -> QueryChange:
+    """Store queries on a branch as one commit. A query of the same name is replaced."""
+    names = [query.name for query in queries]
+    request = hash_request("query_store", options.branch, *(part for one in queries for part in (one.name, one.source)))
+
+    def change(known: QuerySet, catalog: Catalog) -> QuerySet:
+        for query in queries:
+            query.compile(catalog)
+        return known.with_queries(queries)
+
+    return _changed(context, change, replace(options, kind="query_store", request_hash=request), names)
+
+
+def delete_queries(context: GraphContext, names: Sequence[str], options: WriteOptions) -> QueryChange:
+    """Delete stored queries of a branch as one commit."""
+    request = hash_request("query_delete", options.branch, *names)
+
+    def change(known: QuerySet, _: Catalog) -> QuerySet:
+        return known.without(names)
+
+    return _changed(context, change, replace(options, kind="query_delete", request_hash=request), names)
+
+
+def _changed(
+    context: GraphContext,
+    change: Callable[[QuerySet, Catalog], QuerySet],
+    options: WriteOptions,
+    names: Sequence[str],
+) -> QueryChange:
+    changed: dict[str, str | None] = {}
+
+    def prepare(transaction: Transaction) -> None:
+        snapshot = transaction.snapshot
+        known = queries_of(snapshot)
+        after = change(known, context.catalog(snapshot))
+        changed.clear()
+        changed.update((name, new) for name, _, new in changed_queries(known, after))
+        if changed:
+            transaction.set_queries(record_of(after))
+        transaction.options = replace(transaction.options, result={"queries": dict.fromkeys(changed)})
+
+    written = write_once(context.repository, prepare, options)
+    if written.earlier is not None:
+        done = set(written.earlier.result.get("queries", ()))
+        commit = written.earlier.commit
+        deletes = options.kind == "query_delete"
+        stored = () if deletes else tuple(name for name in names if name in done)
+        return QueryChange(commit.id if commit else None, stored, tuple(names) if deletes else ())
+    return QueryChange(
+        written.commit.id if written.commit else None,
+        tuple(sorted(name for name, new in changed.items() if new is not None)),
+        tuple(sorted(name for name, new in changed.items() if new is None)),
+        tuple(sorted({*names} - changed.keys())),
+    )
+
+
+def record_of(queries: QuerySet) -> QueriesRecord:
+    """Return the stored form of a set."""
+    return QueriesRecord(queries.hash, queries.document)
+
+
+def check_queries(before: Snapshot, catalog: Catalog, queries: QuerySet, changed: Catalog, *, what: str) -> None:
+    """Raise `SchemaChangeError` if a change breaks stored queries; those that were broken before are left out.
+
+    `before` has the schema `catalog`; the change, which `what` names, sets the given queries and the schema `changed`.
+    """
+    broken = queries.broken(changed)
+    if not broken:
+        return
+    known = queries_of(before)
+    earlier = {one.name for one in known.broken(catalog) if known.queries[one.name] == queries.queries[one.name]}
+    broken = [one for one in broken if one.name not in earlier]
+    if broken:
+        raise breaks_queries(broken, what)
+
+
+def breaks_queries(broken: Sequence[BrokenQuery], what: str) -> SchemaChangeError:
+    """Return the error of a change that would break stored queries."""
+    first = broken[0]
+    names = listing(one.name for one in broken)
+    return SchemaChangeError(
+        f"{what} would break the stored {'query' if len(broken) == 1 else 'queries'} {names}: "
+        f"'{first.name}': {first.message}; nothing was changed",
+        code="breaks_stored_queries",
+        hint=Hint(
+            "store queries that fit the new schema, delete these, or pass allow_query_breakage=True",
+            cli="store queries that fit the new schema, delete these, or add --allow-query-breakage",
+        ),
+    )

@@ -1,0 +1,283 @@
+"""Stored queries: they are versioned, branched and merged with the graph, and stay valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import (
+    Denied,
+    InputError,
+    LimitReached,
+    MergeConflict,
+    QueryNotFound,
+    SchemaChangeError,
+    TypeCheckError,
+)
+from omnigraph.operations.access import Access
+from omnigraph.policy.decide import load_policy
+
+SCHEMA = "node Person { name: String @key  age: I64?  town: String? }"
+ADULTS = """// Persons above an age.
+query adults($age: I64) @description("persons above an age") {
+    match { $p: Person $p.age > $age } return { $p.name as name } order { $p.name }
+}"""
+ADD = "query add($name: String) { insert Person { name: $name } }"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    graph = og.init(tmp_path / "g.omni", SCHEMA)
+    people = [("ana", 30), ("bo", 12), ("cleo", 50)]
+    graph.load([{"type": "Person", "data": {"name": name, "age": age}} for name, age in people], mode="append")
+    return graph
+
+
+def names(graph: og.Graph, **given: object) -> list[str]:
+    return [query.name for query in graph.queries(**given)]  # type: ignore[arg-type]
+
+
+def test_store_call_and_delete(graph, tmp_path):
+    done = graph.store_query(ADULTS, ADD, actor="ana", message="two queries")
+    assert (done.stored, done.deleted, done.unchanged) == (("add", "adults"), (), ())
+    assert graph.commits()[0].id == done.commit_id
+    assert graph.commits()[0].kind == "query_store"
+    again = og.open(tmp_path / "g.omni")
+    found = {query.name: query for query in again.queries()}
+    assert found["adults"].source == ADULTS
+    assert (found["adults"].actor, found["adults"].description) == ("ana", "persons above an age")
+    assert again.invoke("adults", {"age": 18}).to_pylist() == [{"name": "ana"}, {"name": "cleo"}]
+    assert again.invoke("add", {"name": "dan"}).affected_nodes == 1
+    assert again.get("Person", "dan") is not None
+    assert graph.delete_query("add").deleted == ("add",)
+    assert names(graph) == ["adults"]
+    assert names(graph, at=done.commit_id) == ["add", "adults"], "time travel sees the queries of its time"
+    assert graph.delete_query("adults").commit_id is not None
+    assert names(og.open(tmp_path / "g.omni")) == []
+    assert og.open(tmp_path / "g.omni").verify() == []
+
+
+def test_equal_texts_make_no_commit(graph):
+    first = graph.store_query(ADULTS)
+    assert first.commit_id is not None
+    second = graph.store_query(ADULTS)
+    assert (second.commit_id, second.stored, second.unchanged) == (None, (), ("adults",))
+
+
+def test_repetition_with_a_key_returns_the_first_result(graph):
+    first = graph.store_query(ADULTS, idempotency_key="k")
+    graph.store_query(ADULTS.replace("above", "over"))
+    assert graph.store_query(ADULTS, idempotency_key="k").commit_id == first.commit_id
+    assert "over" in graph.queries()[0].source
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "part"),
+    [
+        ("query q() { match { $x: Nothing } return { $x.name } }", TypeCheckError, "Nothing"),
+        ("match { $p: Person } return { $p.name }", InputError, "has a name"),
+        (f"{ADD}\n{ADD}", InputError, "two queries 'add'"),
+        ("// nothing", QueryNotFound, "no query"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(graph, text, error, part):
+    before = graph.commits()[0].id
+    with pytest.raises(error, match=part):
+        graph.store_query(ADULTS, text)
+    assert (graph.commits()[0].id, names(graph)) == (before, [])
+
+
+def test_calls_that_do_not_fit(graph):
+    graph.store_query(ADULTS, ADD)
+    with pytest.raises(QueryNotFound, match="no stored query 'adult'") as caught:
+        graph.invoke("adult")
+    assert caught.value.hint == "did you mean 'adults'?"
+    with pytest.raises(InputError, match="is a read, not a mutation"):
+        graph.invoke("adults", {"age": 1}, expect_mutation=True)
+    with pytest.raises(InputError, match="takes no condition"):
+        graph.invoke("adults", {"age": 1}, if_commit=graph.head().commit_id)
+    assert len(graph.invoke("adults", {"age": 1}, idempotency_key="k")) == 3, "a read needs no key and ignores it"
+    with pytest.raises(InputError, match="a str, not int"):
+        graph.invoke(7)
+    with pytest.raises(InputError, match="no point in time"):
+        graph.invoke("add", {"name": "x"}, at=graph.commits()[0].id)
+    with pytest.raises(InputError, match="age"):
+        graph.invoke("adults")
+
+
+def test_limits_of_a_query_apply(graph):
+    graph.store_query(ADULTS.replace("@desc", "@rows_max(1) @desc"))
+    with pytest.raises(LimitReached):
+        graph.invoke("adults", {"age": 1})
+
+
+def test_pages(graph):
+    graph.store_query(ADULTS)
+    first = graph.invoke("adults", {"age": 1}, page=2)
+    assert [row["name"] for row in first.to_pylist()] == ["ana", "bo"]
+    assert [row["name"] for row in graph.invoke("adults", {"age": 1}, page=2, after=first.next).to_pylist()] == ["cleo"]
+
+
+# -- branches ----------------------------------------------------------------------------------------
+
+
+def test_merge_takes_queries_by_name(graph):
+    graph.store_query(ADULTS)
+    graph.branch_create("work")
+    graph.store_query(ADD, branch="work")
+    graph.store_query("query all() { match { $p: Person } return { $p.name as name } }")
+    graph.merge("work")
+    assert names(graph) == ["add", "adults", "all"]
+    graph.branch_create("less")
+    graph.delete_query("add", branch="less")
+    graph.merge("less")
+    assert names(graph) == ["adults", "all"]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_edits_on_both_sides_conflict_and_show_both_texts(graph, deleted):
+    graph.store_query(ADULTS)
+    graph.branch_create("work")
+    graph.store_query(ADULTS.replace("above", "over"), branch="work")
+    if deleted:
+        graph.delete_query("adults")
+    else:
+        graph.store_query(ADULTS.replace("above", "beyond"))
+    with pytest.raises(MergeConflict) as caught:
+        graph.merge("work")
+    (conflict,) = caught.value.conflicts
+    assert (conflict.id, conflict.kind) == ("query:adults", "query_conflict")
+    assert "over an age" in conflict.message
+    assert ("ours: deleted" if deleted else "beyond an age") in conflict.message
+    assert [one.id for one in graph.merge_preview("work").conflicts] == ["query:adults"]
+    graph.branch_create("copy")
+    graph.merge("work", into="copy", resolve={"query:adults": "theirs"})
+    assert "over an age" in graph.queries("copy")[0].source
+    graph.merge("work", resolve="ours")
+    assert [query.source for query in graph.queries()] == ([] if deleted else [ADULTS.replace("above", "beyond")])
+
+
+def test_equal_edits_do_not_conflict(graph):
+    graph.store_query(ADULTS)
+    graph.branch_create("work")
+    for branch in ("work", "main"):
+        graph.store_query(ADULTS.replace("above", "over"), branch=branch)
+    graph.merge("work")
+    assert "over an age" in graph.queries()[0].source
+
+
+def test_an_unknown_query_in_resolve_is_refused(graph):
+    graph.branch_create("work")
+    graph.store_query(ADD, branch="work")
+    with pytest.raises(InputError, match="there is no conflict 'query:none'"):
+        graph.merge("work", resolve={"query:none": "ours"})
+
+
+def test_revert_of_a_stored_query(graph):
+    graph.store_query(ADULTS)
+    changed = graph.store_query(ADULTS.replace("above", "over"), ADD)
+    graph.mutate('insert Person { name: "dan" }')
+    graph.revert(changed.commit_id)
+    assert [(query.name, query.source) for query in graph.queries()] == [("adults", ADULTS)]
+    assert graph.get("Person", "dan") is not None
+
+
+def test_writes_of_rows_keep_the_queries(graph):
+    graph.store_query(ADULTS)
+    graph.mutate('insert Person { name: "dan" }')
+    graph.load([{"type": "Person", "data": {"name": "eve"}}], mode="merge")
+    graph.optimize()
+    graph.tag_create("t")
+    assert names(graph) == names(graph, at="t") == ["adults"]
+
+
+# -- schemas -----------------------------------------------------------------------------------------
+
+
+def test_a_schema_change_that_breaks_a_query_is_refused_and_names_it(graph):
+    graph.store_query(ADULTS, ADD)
+    without_age = SCHEMA.replace("age: I64?", "")
+    with pytest.raises(SchemaChangeError, match="'adults'") as caught:
+        graph.apply_schema(without_age, allow_data_loss=True)
+    assert caught.value.code == "breaks_stored_queries"
+    assert "'add'" not in caught.value.message
+    assert graph.schema == SCHEMA
+    graph.apply_schema(without_age, allow_data_loss=True, allow_query_breakage=True)
+    more = without_age.replace("town", "place: String?  town")
+    assert graph.apply_schema(more).applied, "a query that is broken already does not block other changes"
+
+
+def test_a_merge_that_breaks_a_query_is_refused(graph):
+    graph.branch_create("work")
+    graph.apply_schema(SCHEMA.replace("age: I64?", ""), branch="work", allow_data_loss=True)
+    graph.store_query(ADULTS)
+    with pytest.raises(SchemaChangeError, match="the merge would break the stored query 'adults'"):
+        graph.merge("work")
+    graph.delete_query("adults")
+    graph.merge("work")
+
+
+# -- rights ------------------------------------------------------------------------------------------
+
+POLICY = """
+version: 2
+groups: { staff: [ana], readers: [bo] }
+attributes: { declare: {} }
+rows: { default: allow }
+rules:
+  - id: staff
+    allow: { actors: { group: staff }, role: editor }
+  - id: store
+    allow: { actors: { group: staff }, actions: [query_store, query_define, invoke_query] }
+  - id: reports
+    allow: { actors: { group: readers }, actions: [invoke_query], queries: ["report_*"] }
+  - id: elders
+    allow: { actors: { group: staff }, actions: [row_read, row_insert], types: [Person] }
+"""
+REPORT = "query report_names() @definer { match { $p: Person } return { $p.name as name } order { $p.name } }"
+
+
+def with_policy(graph: og.Graph, tmp_path: Path, actor: str, text: str = POLICY) -> og.Graph:
+    (tmp_path / "policy.yaml").write_text(text)
+    return graph.with_access(Access(load_policy(tmp_path / "policy.yaml"), actor))
+
+
+def test_policy_by_name_and_rights_of_the_definer(graph, tmp_path):
+    ana, bo = (with_policy(graph, tmp_path, actor) for actor in ("ana", "bo"))
+    ana.store_query(REPORT, ADULTS)
+    with pytest.raises(Denied):
+        bo.query("match { $p: Person } return { $p.name }")
+    assert [row["name"] for row in bo.invoke("report_names").to_pylist()] == ["ana", "bo", "cleo"]
+    errors = []
+    for name in ("adults", "unknown"):
+        with pytest.raises(QueryNotFound) as caught:
+            bo.invoke(name, {"age": 1})
+        errors.append((caught.value.message.replace(name, "…"), caught.value.hint))
+    assert errors[0] == errors[1], "a denied query does not differ from one that is unknown"
+    with pytest.raises(Denied):
+        bo.store_query(ADD)
+
+
+def test_a_definer_without_rights_is_denied(graph, tmp_path):
+    with_policy(graph, tmp_path, "ana").store_query(REPORT)
+    gone = with_policy(graph, tmp_path, "bo", POLICY.replace("staff: [ana]", "staff: [someone]"))
+    with pytest.raises(Denied):
+        gone.invoke("report_names")
+
+
+def test_a_commit_of_a_definer_records_both_actors(graph, tmp_path):
+    text = "query report_add($name: String) @definer { insert Person { name: $name } }"
+    with_policy(graph, tmp_path, "ana").store_query(text)
+    with_policy(graph, tmp_path, "bo").invoke("report_add", {"name": "dan"})
+    commit = graph.commits()[0]
+    assert (commit.actor, commit.metadata) == ("bo", {"definer": "ana"})
+
+
+def test_definer_needs_a_right_of_its_own(graph, tmp_path):
+    text = POLICY.replace("[query_store, query_define, invoke_query]", "[query_store, invoke_query]")
+    ana = with_policy(graph, tmp_path, "ana", text)
+    ana.store_query(ADULTS)
+    with pytest.raises(Denied, match="query_define"):
+        ana.store_query(REPORT)

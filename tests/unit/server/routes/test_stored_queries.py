@@ -1,0 +1,153 @@
+"""Stored queries over HTTP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+
+import omnigraph as og
+from support.guarded_server import guarded
+from support.server import ServerUnderTest
+
+NAMES = """query names($least: I64?, $tags: [String]?) @description("All people.") @timeout_ms(5000) {
+    match { $p: Person } return { $p.name as name } order { $p.name }
+}"""
+ADD = "query add($name: String) { insert Person { name: $name } as $p return { $p.name as name } }"
+POLICY = """version: 2
+groups: { staff: [ana], readers: [bo] }
+rules:
+  - id: staff
+    allow: { actors: { group: staff }, role: owner }
+  - id: readers
+    allow: { actors: { group: readers }, actions: [invoke_query], queries: ["open_*"] }
+"""
+
+
+def store(server: ServerUnderTest, *texts: str, **more: object) -> dict[str, object]:
+    reply = server.post("/queries", {"source": "\n".join(texts), **more})
+    assert reply.status == 200, reply.body
+    found: dict[str, object] = reply.json
+    return found
+
+
+def test_queries_are_stored_listed_shown_and_deleted(server: ServerUnderTest, graph: og.Graph) -> None:
+    made = store(server, NAMES, ADD, message="first")
+    assert (made["stored"], made["deleted"], made["unchanged"]) == (["add", "names"], [], [])
+    assert graph.commits()[0].message == "first"
+    listed = server.get("/queries").json["queries"]
+    assert [query["name"] for query in listed] == ["add", "names"]
+    assert "source" not in listed[0]
+    names = listed[1]
+    assert (names["mutation"], names["description"], names["timeout_ms"]) == (False, "All people.", 5000)
+    assert names["params"] == [
+        {"name": "least", "type": "I64?", "kind": "bigint", "nullable": True},
+        {"name": "tags", "type": "[String]?", "kind": "list", "item_kind": "string", "nullable": True},
+    ]
+    assert server.get("/queries/names").json["source"] == NAMES
+    unknown = server.get("/queries/none")
+    assert (unknown.status, unknown.json["reason"]) == (404, "query_not_found")
+    changed = server.request("PUT", "/queries/names", {"source": NAMES.replace("All", "Some")})
+    assert changed.json["stored"] == ["names"]
+    wrong = server.request("PUT", "/queries/names", {"source": ADD})
+    assert (wrong.status, wrong.json["reason"]) == (400, "bad_member")
+    assert server.request("DELETE", "/queries/add").json["deleted"] == ["add"]
+    assert server.request("DELETE", "/queries/add").status == 404
+    assert server.request("DELETE", "/queries", params={"name": ["names"]}).json["deleted"] == ["names"]
+    assert server.get("/queries").json == {"queries": []}
+    first = made["commit"]["graph_commit_id"]  # type: ignore[index]
+    assert len(server.get("/queries", params={"at": first}).json["queries"]) == 2
+
+
+def test_a_stored_read_answers_like_a_query(server: ServerUnderTest) -> None:
+    store(server, NAMES)
+    body = {"query": NAMES, "name": "names"}
+    for accept in ("application/json", "application/x-ndjson", "text/csv"):
+        called = server.post("/queries/names", {}, headers={"Accept": accept})
+        asked = server.post("/query", body, headers={"Accept": accept})
+        assert called.status == 200, called.body
+        if accept == "application/json":
+            assert {**called.json, "elapsed_ms": 0} == {**asked.json, "elapsed_ms": 0}
+        else:
+            assert called.body == asked.body
+    arrow = server.post("/queries/names", {}, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert pa.ipc.open_stream(arrow.body).read_all().column_names == ["name"]
+    assert server.request("POST", "/queries/names").status == 200, "the body is optional"
+    page = server.post("/queries/names", {"page": 1}).json
+    assert server.post("/queries/names", {"page": 1, "after": page["next"]}).status == 200
+
+
+def test_a_stored_mutation_answers_like_a_change(server: ServerUnderTest, graph: og.Graph) -> None:
+    store(server, ADD)
+    head = graph.head().commit_id
+    reply = server.post("/queries/add", {"params": {"name": "new"}, "message": "m"})
+    assert (reply.status, reply.json["affected_nodes"], reply.json["rows"]) == (200, 1, [{"name": "new"}])
+    assert reply.headers["omnigraph-commit"] == graph.head().commit_id == reply.json["commit"]["graph_commit_id"]
+    assert "request_id" in graph.commits()[0].metadata
+    stale = server.post("/queries/add", {"params": {"name": "x"}}, headers={"If-Match": f'"{head}"'})
+    assert stale.status == 412
+    twin = {"Omnigraph-If-Graph-Commit": graph.head().commit_id}
+    assert server.post("/queries/add/if-graph-commit", {"params": {"name": "x"}}, headers=twin).status == 200
+    assert server.post("/queries/add/if-graph-commit", {"params": {"name": "y"}}, headers=twin).status == 412
+    assert server.post("/queries/add/if-graph-commit", {"params": {"name": "y"}}).status == 400
+    key = {"Idempotency-Key": "k"}
+    first, again = (server.post("/queries/add", {"params": {"name": "k"}}, headers=key) for _ in range(2))
+    assert first.json["commit"] == again.json["commit"]
+
+
+def test_calls_that_do_not_fit_are_refused(server: ServerUnderTest, graph: og.Graph) -> None:
+    store(server, NAMES, ADD)
+    head = graph.head().commit_id
+    wrong = server.post("/queries/add", {"params": {"name": "x"}, "expect_mutation": False})
+    assert (wrong.status, wrong.json["reason"]) == (400, "wrong_kind_of_query")
+    assert server.post("/queries/names", {"expect_mutation": True}).json["reason"] == "wrong_kind_of_query"
+    for more in ({"snapshot": head}, {"at": head}, {"page": 1}):
+        reply = server.post("/queries/add", {"params": {"name": "x"}, **more})
+        assert (reply.status, reply.json["reason"]) == (400, "bad_input"), more
+    assert server.post("/queries/names", {"parms": {}}).json["reason"] == "unknown_member"
+    assert server.post("/queries/none", {}).json["reason"] == "query_not_found"
+    assert server.post("/queries", {"source": "query q() { match { $x: None } return { $x } }"}).status == 400
+    assert graph.head().commit_id == head
+
+
+def test_a_schema_and_a_merge_that_break_a_query_are_refused(server: ServerUnderTest, graph: og.Graph) -> None:
+    store(server, ADD)
+    schema = str(graph.schema) + "\nnode Extra { name: String @key }\n"
+    store(server, "query extra() { match { $p: Person } return { $p.name } }", branch="main")
+    assert server.post("/schema/apply", {"schema_source": schema}).status == 200
+    store(server, "query extra() { match { $x: Extra } return { $x.name } }")
+    body = {"schema_source": str(graph.schema).replace("node Extra { name: String @key }", ""), "allow_data_loss": True}
+    refused = server.post("/schema/apply", body)
+    assert (refused.status, refused.json["reason"]) == (400, "breaks_stored_queries")
+    assert "'extra'" in refused.json["error"]
+    assert server.post("/schema/apply", {**body, "allow_query_breakage": True}).status == 200
+
+
+def test_a_denied_query_answers_like_an_unknown_one(graph: og.Graph, tmp_path: Path) -> None:
+    definer = NAMES.replace("names(", "open_names(").replace("@desc", "@definer @desc")
+    with guarded(graph, POLICY, extra="  audit: {dir: audit}") as server:
+        store(server, NAMES, definer)
+        own = {"X-Request-Id": "r"}
+        denied = server.post("/queries/names", {}, token="token-of-bo", headers=own)
+        assert server.request("DELETE", "/queries/names").status == 200
+        unknown = server.post("/queries/names", {}, token="token-of-bo", headers=own)
+        assert denied.status == unknown.status == 404
+        assert denied.body == unknown.body
+        assert denied.headers.keys() == unknown.headers.keys()
+        assert server.post("/query", {"query": NAMES}, token="token-of-bo").status == 403
+        assert server.post("/queries", {"source": ADD}, token="token-of-bo").status == 403
+        assert server.get("/queries", token="token-of-bo").status == 403
+        called = server.post("/queries/open_names", {}, token="token-of-bo")
+        assert called.status == 200, called.body
+        add = "query open_add($name: String) @definer { insert Person { name: $name } }"
+        store(server, add)
+        assert server.post("/queries/open_add", {"params": {"name": "new"}}, token="token-of-bo").status == 200
+    lines = [line for file in tmp_path.rglob("audit/**/*.jsonl") for line in file.read_text().splitlines()]
+    records = [json.loads(line) for line in lines]
+    calls = [record for record in records if record["route"] == "POST /queries/{name}"]
+    assert [(record["actor"], record["decision"], record["definer"]) for record in calls] == [
+        ("bo", "deny", None),
+        ("bo", "deny", None),
+        ("bo", "allow", "ana"),
+    ]
