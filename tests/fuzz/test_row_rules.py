@@ -16,7 +16,7 @@ from support.server import serving
 from support.tenants import READ, SCHEMA, Tenants, make_person, short_event_streams
 
 CANARY = "zebraword"
-NUMBER = 918_273
+NUMBER = 918_273_645
 POLICY = """version: 2
 rows: { default: allow }
 rules:
