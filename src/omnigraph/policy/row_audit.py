@@ -48,7 +48,7 @@ class RowAudit:
         return self.decisions.judge(self.actor, action, table_key, data, self.branch, name).allowed
 
     def _refuse(self, table_key: str, what: str) -> None:
-        # The row stays out of the log: it may hold what nobody may see there.
+        # The row is not logged: it may hold hidden values.
         _log.error(
             "the audit of rows failed: a read of actor '%s' on branch '%s' would return a %s of '%s' that the policy "
             "denies; nothing was returned", self.actor.name, self.branch, what, table_key,

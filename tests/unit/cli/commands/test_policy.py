@@ -441,7 +441,7 @@ def test_validate_with_a_graph(notes, cli):
     (notes / "omnigraph.yaml").write_text(
         "policy: { file: policy.yaml }\ngraphs: { notes: { uri: ./g.omni } }\ncli: { policy: enforce }\n"
     )
-    # The schema is read without the policy, which gives nobody the right to read it.
+    # The schema is read without the policy, which grants no right to read it.
     assert cli("policy", "validate", "--graph", "./g.omni")[:2] == (0, "policy ok: policy.yaml, 2 actors, 4 rules\n")
     assert cli("policy", "validate", "--graph", "notes")[0] == 0
 

@@ -449,7 +449,7 @@ def test_row_check_skip_lands_edges_and_schemas_and_conceals_conflicts(place, gr
 
 
 def test_row_check_skip_does_not_cover_what_a_resolution_writes(place, graph):
-    """The values and deletions of a resolution are changes of the caller, which nobody reviewed."""
+    """The values and deletions of a resolution are changes of the caller, without a review."""
     rules = """  - id: pay
     allow: { actors: { group: staff }, actions: [property_read, property_write], types: [Note], properties: [pay],
              otherwise: mask }
