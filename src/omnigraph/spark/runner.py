@@ -115,10 +115,15 @@ def _attempt() -> int:
 
 
 def prepare_worker() -> None:
-    """Prepare a Python worker for a task; the first statement of everything that runs in a worker."""
-    use_one_thread()
+    """Prepare a Python worker for a task; the first statement of everything that runs in a worker.
+
+    In another process, such as that of a driver, it changes nothing.
+    """
     global _modules_frozen
-    if len(sys.modules) > _modules_frozen and _is_worker():
+    if not _is_worker():
+        return
+    use_one_thread()
+    if len(sys.modules) > _modules_frozen:
         _modules_frozen = len(sys.modules)
         # Spark collects garbage after each task, which visits every object of the loaded modules: 40 ms. Frozen objects
         # are not visited.

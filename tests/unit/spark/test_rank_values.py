@@ -69,8 +69,8 @@ def test_equal_ranks_are_one_property() -> None:
     text = 'match { $a: A } return { $a.name, bm25($a.text, "x") as s } order { bm25($a.text, "x"), $a.name } limit 3'
     separated = separate_ranks(plan_of(text))
     assert len(separated.ranks) == 1
-    assert separated.ranking is not None
-    assert (separated.ranking.var, separated.ranking.columns) == ("a", ("#rank:0",))
+    ranking = separated.rankings[""]
+    assert (ranking.var, ranking.columns) == ("a", ("#rank:0",))
     assert [column.expr for column in separated.plan.columns][1] == ir.Prop("a", "#rank:0", ir.F64)
     assert [key.expr for key in separated.plan.order_by] == [separated.plan.columns[0].expr]
 
@@ -78,9 +78,9 @@ def test_equal_ranks_are_one_property() -> None:
 def test_fusion_reads_the_ranks_of_its_rankers() -> None:
     text = 'match { $a: A } return { $a.name } order { rrf(nearest($a.place, [1, 2]), bm25($a.text, "x")) } limit 3'
     separated = separate_ranks(plan_of(text))
-    assert separated.ranking is not None
-    assert separated.ranking.columns == ("#rank:0", "#rank:1")
-    assert [type(arm) for arm in separated.ranking.arms] == [ir.Nearest, ir.Bm25]
+    ranking = separated.rankings[""]
+    assert ranking.columns == ("#rank:0", "#rank:1")
+    assert [type(arm) for arm in ranking.arms] == [ir.Nearest, ir.Bm25]
     assert not separated.plan.order_by
 
 

@@ -78,6 +78,7 @@ def test_list_document(log, cli):
         "commit": None,
         "rows": None,
         "query_hash": None,
+        "definer": None,
         "status": 200,
         "ms": 1.5,
     }

@@ -307,7 +307,7 @@ def _children(process: int) -> list[int]:
 
 @pytest.mark.parametrize(
     "more",
-    [{"LC_ALL": "C"}, {"PYTHONUTF8": "1"}, {"TZ": "Asia/Tokyo"}, {"OMP_NUM_THREADS": "1"}, {"OMNIGRAPH_DEBUG": "1"}],
+    [{"LC_ALL": "C"}, {"PYTHONUTF8": "1"}, {"TZ": "Asia/Tokyo"}, {"OMP_NUM_THREADS": "3"}, {"OMNIGRAPH_DEBUG": "1"}],
 )
 def test_other_start_variables_run_in_the_process(
     server: Server, folder: Path, runtime: Path, more: dict[str, str]

@@ -44,7 +44,7 @@ def test_a_record_is_one_line_with_the_hash_of_the_line_before(tmp_path):
     assert [record["prev"] for record in found[1:]] == [hashlib.sha256(line).hexdigest() for line in lines[:-1]]
     assert list(found[0]) == [
         *("at", "seq", "request_id", "actor", "token_name", "remote", "route", "graph", "branch", "action"),
-        *("decision", "rules", "commit", "rows", "query_hash", "status", "ms", "prev"),
+        *("decision", "rules", "commit", "rows", "query_hash", "definer", "status", "ms", "prev"),
     ]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", found[0]["at"])
 
