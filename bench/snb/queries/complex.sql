@@ -139,7 +139,8 @@ WITH RECURSIVE
         WHERE k.b NOT IN (SELECT number FROM recurring.reached)
           AND NOT EXISTS (FROM recurring.reached WHERE number = $person2::BIGINT)
         GROUP BY k.b)
-SELECT coalesce((SELECT distance FROM reached WHERE number = $person2::BIGINT), -1) AS length;
+SELECT coalesce((SELECT distance FROM reached WHERE number = $person2::BIGINT), -1) AS length
+FROM person a, person b WHERE a.number = $person1 AND b.number = $person2;
 
 
 -- name: ic14
