@@ -2,7 +2,7 @@
 
 The dialect is RFC 4180 with a choice of delimiter. An empty cell without quotes is null, `""` is the empty text. A
 record may span lines; it is returned with the number of its first line. Input is UTF-8, with or without a byte order
-mark. Lines end in LF, CRLF or CR. Blank lines are skipped.
+mark. Lines end in LF, CRLF or CR. Blank lines are skipped. Other texts of cells without quotes can be null as well.
 """
 
 from __future__ import annotations
@@ -13,26 +13,13 @@ from typing import IO
 
 from omnigraph.engine import tuning
 from omnigraph.errors import InputError, RecordError
-
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+from omnigraph.table_format import DELIMITERS
 
 BOM = b"\xef\xbb\xbf"
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
 _NEEDS_QUOTES = {delimiter: re.compile(rf'[{re.escape(delimiter)}"\r\n]') for delimiter in DELIMITERS}
 
 Cells = list[str | None]
-
-
-def check_delimiter(delimiter: str | None) -> str | None:
-    """Return a supported delimiter, or None for automatic detection; raise `InputError` otherwise."""
-    if delimiter == "\\t":
-        return "\t"
-    if delimiter is not None and delimiter not in DELIMITERS:
-        raise InputError(
-            f"the delimiter must be one of {', '.join(DELIMITERS.values())}",
-            hint=r"write ',' ';' '|' or '\t'",
-        )
-    return delimiter
 
 
 def sniff_delimiter(header: str) -> str:
@@ -46,30 +33,33 @@ def sniff_delimiter(header: str) -> str:
 class CsvReader:
     """Reads the records of a stream; `delimiter` is known once the reader is created."""
 
-    def __init__(self, stream: IO[bytes], source: str, delimiter: str | None = None) -> None:
+    def __init__(self, stream: IO[bytes], source: str, delimiter: str | None = None, nulls: Sequence[str] = ()) -> None:
         self.source = source
+        self._nulls = frozenset(("", *nulls))
         self._lines = _decoded_lines(stream, source)
         self._line = 0
         header = next((line for line in self._next_lines() if line), None)
         self.delimiter = delimiter or sniff_delimiter(header or "")
-        self.header = [cell or "" for cell in self._record(header)] if header is not None else None
+        self.header = [cell or "" for cell in self._record(header, frozenset(("",)))] if header is not None else None
 
     def __iter__(self) -> Iterator[tuple[int, Cells]]:
         """Yield each record with the number of its first line."""
-        delimiter = self.delimiter
+        delimiter, nulls = self.delimiter, self._nulls
         for text in self._next_lines():
             first = self._line
             if '"' in text:
-                yield first, self._record(text)
-            elif text:
+                yield first, self._record(text, nulls)
+            elif text and len(nulls) == 1:
                 yield first, [cell or None for cell in text.split(delimiter)]
+            elif text:
+                yield first, [None if cell in nulls else cell for cell in text.split(delimiter)]
 
     def _next_lines(self) -> Iterator[str]:
         for text, _ in self._lines:
             self._line += 1
             yield text.rstrip("\r\n")
 
-    def _record(self, text: str) -> Cells:
+    def _record(self, text: str, nulls: frozenset[str]) -> Cells:
         """Return the cells of the record that begins with this line; read further lines while a quote is open."""
         cells: Cells = []
         first, size, at = self._line, len(text), 0
@@ -91,7 +81,8 @@ class CsvReader:
             else:
                 end = text.find(self.delimiter, at)
                 end = len(text) if end < 0 else end
-                cells.append(text[at:end] or None)
+                cell = text[at:end]
+                cells.append(None if cell in nulls else cell)
                 at = end
             if at >= len(text):
                 return cells

@@ -8,16 +8,11 @@ is null, numbers and booleans are parsed for properties of these types, lists an
 from __future__ import annotations
 
 import base64
-import gzip
-import json
-import re
-import zlib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count, islice
-from typing import IO, Any, cast
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +20,20 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import fixed_width, one_array
 from omnigraph.checkpoints import checked
-from omnigraph.engine import tuning
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
-from omnigraph.engine.ingest.csv_text import DELIMITERS, Cells, CsvReader
+from omnigraph.engine.ingest.csv_table import csv_columns, read_csv
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
-from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_id, end_types
-from omnigraph.errors import InputError, RecordError, TypeNotFound, ValueFormatError
+from omnigraph.engine.ingest.records import EndTypes, Faults, RecordColumns, Records, RecordSet, end_types
+from omnigraph.engine.ingest.table_columns import columns_of, find_type, table_records, type_of
+from omnigraph.errors import InputError
 from omnigraph.scalar_types.columns import holds_values_of, number_type
 from omnigraph.scalar_types.dates import DAY_MS, format_date, format_datetime
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.files.input_files import DataFile
-from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.table_format import PLAIN, TableFormat
 from omnigraph.types import PropertyType
 
-_WHOLE_FLOAT = re.compile(r"-?[0-9]{1,30}\.0{1,30}")
-_NO_NAME = re.compile(r"[^0-9a-z]+")
-_TEXT = PropertyType("String")
 _AS_THEY_ARE = frozenset(
     {pa.utf8(), pa.bool_(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.date32()}
 )
@@ -96,77 +88,150 @@ def read_table_file(
     `Name.edges.…` is the edge type. At least one batch is returned, even if it is empty, because the file names the
     table.
     """
-    is_edge = file.base.partition(".")[2].startswith("edges.")
-    type_ = (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog, file.name)
-    if _ending(file) == ".csv":
-        for part in _read_csv(file, type_, catalog, faults):
-            yield type_.table_key, part
+    type_ = _type_of_file(file, catalog)
+    if is_csv(file):
+        for records in read_csv(file, type_, catalog, faults):
+            yield type_.table_key, records
         return
     with _opened(file) as table:
-        columns_of = _columns_of(type_, table.names, file.name)
+        found = columns_of(type_, table.names, file.name, file.format)
         ends = end_types(type_, catalog)
-        integers = _integer_columns(type_, ends)
+        integers = _integer_columns(type_, ends, file.format)
         first = split.first if split is not None else 1
         numbers = split.parts if split is not None else range(table.count)
         for number in numbers:
             for batch in checked(table.batches(number)):
                 rows = input_table(type_.name, batch, file.name, integers)
-                yield type_.table_key, _read_rows(type_, rows, columns_of, first, faults, file.name, ends)
+                part = _TablePart(type_, rows, found, first, file.name, ends)
+                yield type_.table_key, _read_rows(part, faults, skip_null_ends=file.format.skip_null_ends)
                 first += batch.num_rows
         if not numbers:
             yield type_.table_key, Records(type_, file.name)
 
 
+def _type_of_file(file: DataFile, catalog: Catalog) -> NodeType | EdgeType:
+    if file.type_name is not None:
+        return find_type(file.type_name, catalog)
+    is_edge = file.base.partition(".")[2].startswith("edges.")
+    return (catalog.find_edge(file.stem) if is_edge else None) or find_type(file.stem, catalog, file.name)
+
+
+def file_columns(file: DataFile) -> list[str]:
+    """Return the names of the columns of a table file."""
+    if is_csv(file):
+        return csv_columns(file)
+    with _opened(file) as table:
+        return list(table.names)
+
+
+def file_batches(file: DataFile) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a Parquet or Arrow file; at least one batch, even if it is empty."""
+    with _opened(file) as table:
+        for part in checked(range(table.count)):
+            yield from table.batches(part)
+        if not table.count:
+            yield from table.schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+
+
+def property_columns(file: DataFile, catalog: Catalog) -> dict[str, str]:
+    """Return property (and `id`, `src`, `dst`) → the column of a table file that contains it."""
+    return columns_of(_type_of_file(file, catalog), file_columns(file), file.name, file.format)
+
+
 def read_arrow(
-    name: str, data: Any, catalog: Catalog, faults: Faults, *, source: str | None = None, first: int = 1
+    name: str,
+    data: Any,
+    catalog: Catalog,
+    faults: Faults,
+    *,
+    source: str | None = None,
+    first: int = 1,
+    format: TableFormat = PLAIN,
 ) -> dict[str, RecordSet]:
     """Return the records of an Arrow table, or of an object that converts to one, numbered from `first`."""
     type_ = find_type(name, catalog)
     ends = end_types(type_, catalog)
-    rows = input_table(name, data, source, _integer_columns(type_, ends))
-    columns_of = _columns_of(type_, rows.table.column_names, source)
-    return {type_.table_key: _read_rows(type_, rows, columns_of, first, faults, source, ends)}
+    rows = input_table(name, data, source, _integer_columns(type_, ends, format))
+    found = columns_of(type_, rows.table.column_names, source, format)
+    part = _TablePart(type_, rows, found, first, source, ends)
+    return {type_.table_key: _read_rows(part, faults, skip_null_ends=format.skip_null_ends)}
 
 
-def table_of(name: str, data: Any, catalog: Catalog | None) -> ArrowInput:
+def table_of(name: str, data: Any, catalog: Catalog | None, format: TableFormat = PLAIN) -> ArrowInput:
     """Return Arrow data or a DataFrame as a table; with a catalog, integral floats of pandas become integers."""
     if catalog is None:
         return input_table(name, data, None, frozenset())
     type_ = find_type(name, catalog)
-    return input_table(name, data, None, _integer_columns(type_, end_types(type_, catalog)))
+    return input_table(name, data, None, _integer_columns(type_, end_types(type_, catalog), format))
 
 
-def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes) -> frozenset[str]:
+def _integer_columns(type_: NodeType | EdgeType, ends: EndTypes, format: TableFormat) -> frozenset[str]:
     """Return the names of the columns that contain integers."""
     found = {name for name, property_ in type_.properties.items() if property_.type.is_integer}
     words = {"src": ("src", "from"), "dst": ("dst", "to")}
     found.update(word for end, key in ends.items() if key.is_integer for word in words[end])
-    return frozenset(name for name in found if name not in type_.properties or not type_.properties[name].type.is_list)
+    prefix = f"{type_.name}:"
+    return frozenset(found | {column.removeprefix(prefix) for column, name in format.columns if name in found})
 
 
-def _read_rows(
-    type_: NodeType | EdgeType,
-    rows: ArrowInput,
-    columns_of: dict[str, str],
-    first: int,
-    faults: Faults,
-    source: str | None,
-    ends: EndTypes,
-) -> RecordSet:
+@dataclass(frozen=True)
+class _TablePart:
+    """Rows of a table, numbered from `first`."""
+
+    type: NodeType | EdgeType
+    rows: ArrowInput
+    columns: Mapping[str, str]
+    """Property → column."""
+    first: int
+    source: str | None
+    ends: EndTypes
+
+
+def _read_rows(part: _TablePart, faults: Faults, *, skip_null_ends: bool) -> RecordSet:
+    type_, rows, ends = part.type, part.rows, part.ends
+    lines: Sequence[int] = range(part.first, part.first + rows.table.num_rows)
+    if skip_null_ends and ends:
+        rows, lines = _with_ends(part, lines)
     table = rows.table
-    columns = _direct_columns(type_, table, columns_of, ends) if not rows.values else None
-    lines = range(first, first + table.num_rows)
+    columns = _direct_columns(type_, table, part.columns, ends) if not rows.values else None
     if columns is not None:
-        return RecordColumns(type_, source, lines, columns)
+        return RecordColumns(type_, part.source, lines, columns)
     values = {
         property_name: rows.values[given]
         if given in rows.values
-        else _json_values(table[given], ends.get(property_name) or _type_of(type_, property_name))
-        for property_name, given in columns_of.items()
+        else _json_values(table[given], ends.get(property_name) or type_of(type_, property_name))
+        for property_name, given in part.columns.items()
     }
-    records = _records(type_, values, list(lines), faults, source, ends)
+    records = table_records(type_, values, list(lines), faults, part.source, ends)
     records.size = sum(map(_value_bytes, table.columns))
     return records
+
+
+def _with_ends(part: _TablePart, lines: Sequence[int]) -> tuple[ArrowInput, Sequence[int]]:
+    """Return the rows that have both ends, and their lines."""
+    rows, kept = part.rows, np.ones(part.rows.table.num_rows, bool)
+    for end in part.ends:
+        given = part.columns[end]
+        if given in rows.values:
+            kept &= np.array([value is not None for value in rows.values[given]], bool)
+        else:
+            kept &= rows.table[given].is_valid().to_numpy()
+    if kept.all():
+        return rows, lines
+    values = {
+        name: [value for value, keep in zip(column, kept, strict=True) if keep] for name, column in rows.values.items()
+    }
+    table = rows.table.cast(pa.schema([field.with_type(_without_views(field.type)) for field in rows.table.schema]))
+    return ArrowInput(table.filter(pa.array(kept)), values), (np.flatnonzero(kept) + part.first).tolist()
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    """Return the type with plain texts in place of views, which Arrow cannot filter."""
+    if pa.types.is_string_view(type_):
+        return pa.large_utf8()
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return pa.large_list(_without_views(type_.value_type))
+    return type_
 
 
 def _value_bytes(column: pa.ChunkedArray) -> int:
@@ -180,19 +245,19 @@ def _value_bytes(column: pa.ChunkedArray) -> int:
 
 
 def _direct_columns(
-    type_: NodeType | EdgeType, table: pa.Table, columns_of: dict[str, str], ends: EndTypes
+    type_: NodeType | EdgeType, table: pa.Table, columns: Mapping[str, str], ends: EndTypes
 ) -> dict[str, pa.Array] | None:
     """Return the columns without conversion if every value fits its property; None if values must be converted."""
     fields: dict[str, pa.Array] = {}
     for name in ("id", *ends, *type_.properties):
-        if name not in columns_of:
+        if name not in columns:
             continue
-        given = table[columns_of[name]]
+        given = table[columns[name]]
         if name in ends and ends[name].is_integer and pa.types.is_integer(given.type):
             key = _direct(given, ends[name])
             column = None if key is None else key.cast(pa.utf8())
         else:
-            column = _direct(given, _type_of(type_, name))
+            column = _direct(given, type_of(type_, name))
         if column is None or (name in ends and column.null_count):
             return None
         fields[name] = column
@@ -277,12 +342,13 @@ class _TableFile:
         self._parquet = file.base.lower().endswith(".parquet")
         if self._parquet:
             self._file = open_parquet(file.open(), file.name)
-            self.names = column_names(self._file.schema_arrow, file.name)
+            self.schema: pa.Schema = self._file.schema_arrow
             self.count: int = self._file.num_row_groups
         else:
             self._file = pa.ipc.open_file(file.open())
-            self.names = column_names(self._file.schema, file.name)
+            self.schema = self._file.schema
             self.count = self._file.num_record_batches
+        self.names = column_names(self.schema, file.name)
 
     def batches(self, part: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part; a row group of Parquet is decoded batch by batch."""
@@ -319,204 +385,13 @@ def _opened(file: DataFile) -> Iterator[_TableFile]:
         raise InputError(f"'{file.name}' cannot be read: {reason}", code="unreadable_file") from None
 
 
+def is_csv(file: DataFile) -> bool:
+    """Return True if a file is CSV or TSV by its name."""
+    return _ending(file) in (".csv", ".tsv")
+
+
 def _ending(file: DataFile) -> str:
     return "." + file.base.lower().removesuffix(".gz").rpartition(".")[2]
-
-
-def _read_csv(file: DataFile, type_: NodeType | EdgeType, catalog: Catalog, faults: Faults) -> Iterator[Records]:
-    source = file.name
-    ends = end_types(type_, catalog)
-    try:
-        with file.open_text() as raw:
-            stream = gzip.GzipFile(fileobj=raw) if file.base.lower().endswith(".gz") else raw
-            reader = CsvReader(cast(IO[bytes], stream), source, file.delimiter)
-            if reader.header is None:
-                raise InputError(
-                    f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns"
-                )
-            if file.delimiter is None and reader.delimiter != ",":
-                faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
-            header = _without_index(reader.header, source, faults)
-            columns_of = _columns_of(type_, [name for name in header if name is not None], source)
-            sources = [
-                (
-                    property_name,
-                    header.index(given),
-                    ends.get(property_name) or _type_of(type_, property_name),
-                    property_name in ends,
-                )
-                for property_name, given in columns_of.items()
-            ]
-            rows = _csv_rows(reader, len(header), type_, faults)
-            for number in checked(count()):
-                chunk = list(_next_batch(rows))
-                if not chunk and number:
-                    return
-                columns = {
-                    property_name: [(_end_value if is_end else _cell_value)(row[at], kind) for _, row in chunk]
-                    for property_name, at, kind, is_end in sources
-                }
-                records = _records(type_, columns, [line for line, _ in chunk], faults, source, ends)
-                records.size = sum(len(cell) for _, cells in chunk for cell in cells if cell is not None)
-                yield records
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"'{source}' cannot be read: {_reason(error)}", code="unreadable_file") from None
-
-
-def _without_index(header: list[str], source: str, faults: Faults) -> list[str | None]:
-    """Return the header without an unnamed first column, which pandas writes for the index of a DataFrame."""
-    if len(header) > 1 and header[0] == "":
-        faults.note(f"{source}: the first column has no name and is ignored")
-        return [None, *header[1:]]
-    return list(header)
-
-
-def _next_batch(rows: Iterator[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
-    """Yield the rows of one batch."""
-    size = 0
-    for number, (line, cells) in enumerate(rows, 1):
-        yield line, cells
-        size += sum(len(cell) for cell in cells if cell is not None)
-        if number >= tuning.current.csv_batch_rows or size >= tuning.current.csv_batch_chars:
-            return
-
-
-def _csv_rows(reader: CsvReader, width: int, type_: NodeType | EdgeType, faults: Faults) -> Iterator[tuple[int, Cells]]:
-    """Yield each row with the right number of cells, with the number of its first line."""
-    for line, row in reader:
-        if len(row) == width:
-            yield line, row
-        else:
-            message = f"a row has {width} cells, this one has {len(row)}"
-            error = RecordError(message, source=reader.source, line=line, type_name=type_.name, rule="csv")
-            error.record = list(row)
-            faults.add(error)
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _records(
-    type_: NodeType | EdgeType,
-    columns: dict[str, list[Any]],
-    lines: list[int],
-    faults: Faults,
-    source: str | None,
-    ends: EndTypes,
-) -> Records:
-    records = Records(type_, source)
-    given = [(columns.pop(end), word, ends[end]) for end, word in (("src", "from"), ("dst", "to")) if end in ends]
-    names = list(columns)
-    rows = zip(*columns.values(), strict=True) if columns else iter([()] * len(lines))
-    for position, (line, row) in enumerate(zip(lines, rows, strict=True)):
-        try:
-            ids = [end_id(values[position], key, type_, word) for values, word, key in given]
-        except ValueFormatError as error:
-            wrong = RecordError(error.message, source=source, line=line, type_name=type_.name, rule="endpoint")
-            ends_given = {word: values[position] for values, word, _ in given}
-            wrong.record = {"edge": type_.name, **ends_given, "data": dict(zip(names, row, strict=True))}
-            faults.add(wrong)
-            continue
-        records.lines.append(line)
-        records.data.append(dict(zip(names, row, strict=True)))
-        if given:
-            records.src.append(ids[0])
-            records.dst.append(ids[1])
-    return records
-
-
-def _cell_value(text: str | None, type_: PropertyType) -> Any:
-    """Convert a cell to a JSON value. A cell that cannot be converted stays text and is refused later with its line."""
-    if text is None:
-        return None
-    if type_.is_list or type_.scalar == "Vector":
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return type_.kind.from_cell(text)
-
-
-def _end_value(text: str | None, key: PropertyType) -> str | None:
-    """Return the id in a cell; an integer key may be written as a float, as pandas does if a value is missing."""
-    if text is not None and key.is_integer and _WHOLE_FLOAT.fullmatch(text):
-        return text.partition(".")[0]
-    return text
-
-
-def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType | EdgeType:
-    """Return the node or edge type with a name, which may come from a file name."""
-    found = catalog.nodes.get(name) or catalog.find_edge(name)
-    if found is None:
-        known = [*catalog.nodes, *catalog.edges]
-        hint = did_you_mean(name, known) or f"the types are {listing(known)}"
-        if file is None:
-            raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
-        raise TypeNotFound(
-            f"'{file}': there is no node or edge type '{name}'",
-            hint=f"the name of a table file, up to the first dot, is the type; rename the file: {hint}",
-        )
-    return found
-
-
-def _columns_of(type_: NodeType | EdgeType, given: list[str], source: str | None) -> dict[str, str]:
-    """Return property (and `id`, `src`, `dst`) → the column that contains it."""
-    found: dict[str, str] = {}
-    ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
-    known = {"id": "id", **ends, **{name: name for name in type_.properties}}
-    normalized = _unique_normalized(known)
-    for name in given:
-        property_name = known.get(name) or normalized.get(_normalized(name))
-        if property_name is None:
-            raise RecordError(
-                f"{type_.kind} type '{type_.name}' has no property '{name}'",
-                source=source,
-                type_name=type_.name,
-                property_name=name,
-                rule="unknown_property",
-                hint=_column_hint(type_, name, given, known),
-            )
-        if property_name in found:
-            message = f"columns '{found[property_name]}' and '{name}' have the same meaning"
-            raise RecordError(message, source=source, type_name=type_.name, rule="columns")
-        found[property_name] = name
-    for end, word in (("src", "from"), ("dst", "to")) if ends else ():
-        if end not in found:
-            message = f"edge {type_.name}: there is no column '{word}'"
-            raise RecordError(message, source=source, type_name=type_.name, rule="endpoint", hint=_ENDS_HINT)
-    return found
-
-
-_ENDS_HINT = "the ends of an edge are the columns 'from' and 'to': rename the columns"
-
-
-def _column_hint(type_: NodeType | EdgeType, name: str, given: list[str], known: Mapping[str, str]) -> str:
-    """Return the hint for a column that is not a property."""
-    meant = did_you_mean(name, type_.properties)
-    if meant is not None:
-        return meant
-    if isinstance(type_, EdgeType):
-        found = {known[column] for column in given if column in known}
-        if not {"src", "dst"} <= found:
-            return _ENDS_HINT
-    properties = f"the properties are {listing(type_.properties)}; " if type_.properties else ""
-    return f"{properties}remove the column, or add the property to the schema"
-
-
-def _normalized(name: str) -> str:
-    """Normalize a column name to the form of a property name: `Sepal Length (cm)` is `sepal_length_cm`."""
-    return _NO_NAME.sub("_", name.lower()).strip("_")
-
-
-def _unique_normalized(known: dict[str, str]) -> dict[str, str]:
-    """Return normalized name → property, for names that are unique when normalized."""
-    folds = Counter(map(_normalized, known))
-    return {_normalized(name): property_name for name, property_name in known.items() if folds[_normalized(name)] == 1}
-
-
-def _type_of(type_: NodeType | EdgeType, property_name: str) -> PropertyType:
-    return type_.properties[property_name].type if property_name in type_.properties else _TEXT
 
 
 def _json_values(column: pa.ChunkedArray, wanted: PropertyType) -> list[Any]:

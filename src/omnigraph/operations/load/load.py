@@ -7,9 +7,9 @@ records makes no commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, assert_never
 
@@ -54,7 +54,7 @@ from omnigraph.versioning.write.branches import create_branch
 from omnigraph.versioning.write.ref_changes import RefRequest
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction
-from omnigraph.versioning.write.write import write_once
+from omnigraph.versioning.write.write import Prepare, write_once
 
 
 def load(
@@ -66,8 +66,11 @@ def load(
     samples: Samples | None = None,
 ) -> LoadResult:
     """Load records onto a branch as one commit. Samples of large tables are added to `samples`."""
-    source = open_source(data, request.environ, request.delimiter, request.input_bytes_max)
-    caching = CachingEmbedder(embedder) if embedder is not None and request.embed else None
+    source = open_source(data, request.environ, request.format, request.input_bytes_max)
+    caching = CachingEmbedder(embedder) if embedder is not None and request.embed and not request.dry_run else None
+    if request.dry_run:
+        trial = _MemoryLoad(repository, catalogs, source, request, None)
+        return tried(repository, request, trial.prepare, lambda: trial.result)
     created = ensure_branch(repository, request)
     run = _MemoryLoad(repository, catalogs, source, request, caching, samples)
 
@@ -77,6 +80,19 @@ def load(
     with on_new_branch(request, created):
         written = write_once(repository, prepare, load_options(request, created=created))
     return finished(run.result, written, request, created=created)
+
+
+def tried(
+    repository: Repository, request: LoadRequest, prepare: Prepare, made: Callable[[], LoadResult | None]
+) -> LoadResult:
+    """Prepare a load on a transaction that is never committed. A branch that does not exist is not created."""
+    options = replace(request.keyed_options, idempotency_key=None, request_hash=None)
+    if request.from_branch is not None and repository.state().find_head(options.branch) is None:
+        options = replace(options, branch=request.from_branch)
+    prepare(Transaction(repository, options))
+    result = made()
+    assert result is not None, "the load was prepared"
+    return replace(result, notes=(*result.notes, "dry run: nothing was written"))
 
 
 @contextmanager

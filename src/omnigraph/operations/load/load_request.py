@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from omnigraph.errors import InputError
+from omnigraph.table_format import PLAIN, TableFormat
 from omnigraph.values import Fetch
 from omnigraph.versioning.write.idempotency import hash_request
 from omnigraph.versioning.write.transaction import WriteOptions
@@ -41,8 +42,10 @@ class LoadRequest:
     """True if vectors are filled from their texts."""
     fetch: Fetch | None = None
     """Resolves references to blobs."""
-    delimiter: str | None = None
-    """Separates the cells of CSV files; None if the header decides."""
+    format: TableFormat = PLAIN
+    """The format of tables: their columns, and the cells of CSV files."""
+    dry_run: bool = False
+    """True if the records are read and validated, and nothing is written."""
     memory: int | None = None
     """Bytes that the buffers of the load may use; None does not limit them."""
     guard_of: GuardOf | None = field(default=None, repr=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from omnigraph.display import html_of
 from omnigraph.errors import RecordError
 from omnigraph.operations.load.load_request import LoadRequest, Mode
 from omnigraph.table_key import TableKey
@@ -28,12 +29,14 @@ class Reject:
     reason: str
     record: Any = None
     """The original record (`operations.load.reject_records`)."""
+    column: str | None = None
+    """The column of a table file that contains the property; None if there is none."""
 
     @classmethod
     def of(cls, error: RecordError) -> Reject:
         """The reject of an error."""
         e = error
-        return cls(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason, e.record)
+        return cls(e.source, e.line, e.type_name, e.property_name, e.rule, e.reason, e.record, e.column)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form, as written to files of rejects."""
@@ -42,6 +45,7 @@ class Reject:
             "line": self.line,
             "type": self.type_name,
             "property": self.property,
+            "column": self.column,
             "rule": self.rule,
             "reason": self.reason,
             "record": self.record,
@@ -68,6 +72,9 @@ class LoadResult:
 
     def __repr__(self) -> str:
         return brief_repr(self, ("rejected",))
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""

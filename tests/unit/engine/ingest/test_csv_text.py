@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.engine.ingest.csv_text import DELIMITERS, CsvReader, check_delimiter, csv_lines, sniff_delimiter
+from omnigraph.engine.ingest.csv_text import CsvReader, csv_lines, sniff_delimiter
 from omnigraph.errors import InputError, RecordError
+from omnigraph.table_format import DELIMITERS, check_delimiter
 
 
 def read(

@@ -35,7 +35,7 @@ def test_a_small_file_with_many_rows_is_not_loaded_in_memory(tmp_path, monkeypat
     pq.write_table(pa.table({"n": pa.array([7] * 20_000, pa.int32())}), tmp_path / "T.parquet")
     assert (tmp_path / "T.parquet").stat().st_size < 10_000
     tune(memory_load_bytes_max=10_000)
-    monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read into memory at once"))
+    monkeypatch.setattr(record_sources, "_read_files", lambda *_: pytest.fail("read into memory at once"))
     graph = og.init(tmp_path / "g", "node T { n: I32? }\n", sync=False, environ={})
     assert graph.load(tmp_path / "T.parquet", mode="append").tables == (("node:T", 20_000),)
 

@@ -18,6 +18,7 @@ from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.errors import InputError, RecordError, TypeNotFound
 from omnigraph.schema.check import compile_schema
 from omnigraph.storage.files.input_files import find_files
+from omnigraph.table_format import TableFormat
 from support.writes import called
 
 SCHEMA = """
@@ -525,7 +526,7 @@ def test_cells_in_the_forms_of_other_tools(tmp_path):
 def test_an_explicit_delimiter(tmp_path):
     path = tmp_path / "T.csv"
     path.write_text("k\tmood\na,b\ta\n")
-    (file,) = find_files([str(path)], {}, bool, delimiter="\t")
+    (file,) = find_files([str(path)], {}, bool, format=TableFormat("\t"))
     faults = Faults()
     assert rows_of(dict(read_table_file(file, CATALOG, faults))) == [{"id": "a,b", "k": "a,b", "mood": "a"}]
     assert faults.notes == []

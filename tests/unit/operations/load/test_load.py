@@ -484,15 +484,15 @@ def test_rejects_have_all_fields(tmp_path):
     result = graph.load([one, two], mode="append", rejects=rejects)
     assert [reject.to_json() for reject in rejects] == [
         {
-            "source": str(two), "line": 1, "type": "Shelf", "property": "code", "rule": "unique",
+            "source": str(two), "line": 1, "type": "Shelf", "property": "code", "column": None, "rule": "unique",
             "reason": "@unique violation on Shelf.code: the key 'a' is written twice", "record": shelf("a"),
         },
         {
-            "source": str(one), "line": 2, "type": None, "property": None, "rule": "record",
+            "source": str(one), "line": 2, "type": None, "property": None, "column": None, "rule": "record",
             "reason": rejects[1].reason, "record": rejects[1].record,
         },
         {
-            "source": str(one), "line": 3, "type": "Shelf", "property": "cap", "rule": "value",
+            "source": str(one), "line": 3, "type": "Shelf", "property": "cap", "column": None, "rule": "value",
             "reason": "Shelf.cap: expected I32?, found the string 'x'", "record": shelf("b", cap="x"),
         },
     ]  # fmt: skip
@@ -641,9 +641,13 @@ def test_missing_file_is_refused(tmp_path, name):
 def test_file_of_unknown_type_is_refused(tmp_path):
     graph = new_graph(tmp_path)
     (tmp_path / "x.txt").write_text("")
+    (tmp_path / "x.csv.zip").write_bytes(b"")
     with pytest.raises(InputError, match="has an unknown file type") as caught:
         graph.load(tmp_path / "x.txt", mode="append")
-    assert caught.value.hint == "load .jsonl, .parquet, .csv or .arrow files"
+    assert caught.value.hint == "load .jsonl, .parquet, .csv, .tsv or .arrow files"
+    with pytest.raises(InputError, match="has an unknown file type") as caught:
+        graph.load(tmp_path / "x.csv.zip", mode="append")
+    assert caught.value.hint == f"unpack the archive: python -m zipfile -e {tmp_path / 'x.csv.zip'} ."
 
 
 def test_errors_name_the_file_if_there_are_several(tmp_path):

@@ -36,6 +36,10 @@ def graph(tmp_path):
     return og.init(tmp_path / "g", SCHEMA, sync=False, environ={})
 
 
+ADD = "or add the property to the schema"
+ENDS = "the ends of an edge are the columns 'from' and 'to': rename the columns, or map them: columns={'NAME': 'from'}"
+
+
 def refused(graph, path: Path, text: str, mode: str = "merge") -> OmniGraphError:
     path.write_text(text)
     with pytest.raises(OmniGraphError) as caught:
@@ -87,18 +91,20 @@ def test_hint_for_edge_ends_under_other_names(graph, tmp_path):
     error = refused(graph, tmp_path / "e.jsonl", '{"edge": "ActedIn", "src": "ana", "dst": 3}\n')
     assert "'from' and 'to'" in error.hint
     error = refused(graph, tmp_path / "ActedIn.csv", "person,film\nana,3\n")
-    assert error.hint == "the ends of an edge are the columns 'from' and 'to': rename the columns"
+    assert error.hint == ENDS
     error = refused(graph, tmp_path / "ActedIn.csv", "part\nhero\n")
-    assert error.hint == "the ends of an edge are the columns 'from' and 'to': rename the columns"
+    assert error.hint == ENDS
     error = refused(graph, tmp_path / "e.jsonl", '{"edge": "ActedIn", "from": "ana", "to": 3, "part": "x"}\n')
     assert error.hint == "properties go inside 'data'"
 
 
 def test_hint_for_an_unknown_column(graph, tmp_path):
     error = refused(graph, tmp_path / "Film.csv", "number,title,director\n1,t,x\n")
-    assert error.hint.endswith("'title'; remove the column, or add the property to the schema")
+    assert error.hint.endswith(
+        "'title'; leave the column out, columns={'director': None}, or add the property to the schema"
+    )
     error = refused(graph, tmp_path / "ActedIn.csv", "from,to,salary\nana,3,9\n")
-    assert error.hint == "the properties are 'part'; remove the column, or add the property to the schema"
+    assert error.hint == f"the properties are 'part'; leave the column out, columns={{'salary': None}}, {ADD}"
     error = refused(graph, tmp_path / "Film.csv", "number,titel\n1,t\n")
     assert error.hint == "did you mean 'title'?"
 
@@ -106,7 +112,9 @@ def test_hint_for_an_unknown_column(graph, tmp_path):
 def test_hint_for_a_file_that_is_not_named_after_a_type(graph, tmp_path):
     error = refused(graph, tmp_path / "Film_idx.csv", "number,title\n1,t\n")
     assert error.message == f"'{tmp_path / 'Film_idx.csv'}': there is no node or edge type 'Film_idx'"
-    assert error.hint.startswith("the name of a table file, up to the first dot, is the type; rename the file: ")
+    assert error.hint.startswith(
+        "the name of a table file, up to the first dot, is the type; give it {'TYPE': 'FILE'}: "
+    )
 
 
 def test_hints_for_a_missing_end_and_for_edges_that_block_an_overwrite(graph, tmp_path):
