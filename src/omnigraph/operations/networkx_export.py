@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.engine.exec.view import View
-from omnigraph.errors import InputError
 from omnigraph.operations.export import export_records
+from omnigraph.optional_packages import get_package
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -46,11 +46,7 @@ def to_networkx(snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | Non
 
 def network_of(catalog: Catalog, nodes: Iterable[dict[str, Any]], edges: Iterable[dict[str, Any]]) -> Any:
     """Return the `MultiDiGraph` of exported records."""
-    try:
-        import networkx  # noqa: PLC0415
-    except ImportError:
-        raise InputError("networkx is not installed", code="missing_library", hint="pip install networkx") from None
-    graph = networkx.MultiDiGraph()
+    graph = get_package("networkx").MultiDiGraph()
     for record in nodes:
         if "type" in record:
             data = dict(record["data"])

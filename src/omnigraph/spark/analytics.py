@@ -1,4 +1,4 @@
-"""The algorithms of `engine.adjacency.algorithms` on DataFrames, for graphs whose edges do not fit one machine.
+"""PageRank, components and degrees of `engine.algorithms` on DataFrames, for graphs whose edges do not fit one machine.
 
 Nodes have the same numbers as in process, so the results are equal. Every round is checkpointed: otherwise the query
 plan grows with each round and soon costs more than the computation.
@@ -6,16 +6,19 @@ plan grows with each round and soon costs more than the computation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnigraph.engine.adjacency.algorithms import Floats, name_components
+from omnigraph.engine.algorithms.components import name_components
+from omnigraph.engine.algorithms.edge_list import Floats
+from omnigraph.engine.algorithms.registry import ALGORITHMS, Outcome, component_outcome, degree_outcome
 from omnigraph.engine.cache.table_cache import Numbers
-from omnigraph.operations.analytics import check_weight, wrong_weights
+from omnigraph.errors import InputError
+from omnigraph.operations.analysis.input_graph import check_weight, wrong_weights
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -101,6 +104,18 @@ class SparkSolver:
         return found
 
     # -- algorithms ------------------------------------------------------------------------------
+
+    def run(self, algorithm: str, parameters: Mapping[str, Any]) -> Outcome:
+        """Run an algorithm; one that has no form for Spark raises `InputError`."""
+        if algorithm == "pagerank":
+            ranks, rounds = self.pagerank(**parameters)
+            return Outcome((ranks,), {"rounds": rounds})
+        if algorithm == "components":
+            return component_outcome(self.components())
+        if algorithm == "degrees":
+            return degree_outcome(*self.degrees())
+        able = ", ".join(name for name, spec in ALGORITHMS.items() if spec.on_spark)
+        raise InputError(f"'{algorithm}' does not run on Spark", hint=f"leave 'engine' out; on Spark run {able}")
 
     def degrees(self) -> tuple[Numbers, Numbers]:
         """Return the in-degree and out-degree of each node."""

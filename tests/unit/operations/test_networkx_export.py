@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.errors import MissingPackage, TypeNotFound
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -56,8 +56,8 @@ def test_old_commit_is_exported(graph):
     assert len(graph.to_networkx(at=past).edges) == 3
 
 
-def test_missing_library_is_reported_with_a_hint(graph, monkeypatch):
+def test_missing_package_is_reported_with_a_hint(graph, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(InputError, match="networkx is not installed") as caught:
+    with pytest.raises(MissingPackage, match="'networkx' is not installed") as caught:
         graph.to_networkx()
-    assert caught.value.hint == "pip install networkx"
+    assert caught.value.hint == "install it: pip install networkx"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from omnigraph.operations.analytics import Analysis
+from omnigraph.operations.analysis.request import Analysis
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import arrow_text
 from omnigraph.wire.json_values import row_value
 from omnigraph.wire.queries import AnalysisDocument
 from omnigraph.wire.requests.queries import AnalyzeRequest
-
-DAMPING = 0.85
 
 
 def analyze(caller: Caller, body: AnalyzeRequest) -> Answer:
@@ -20,7 +18,8 @@ def analyze(caller: Caller, body: AnalyzeRequest) -> Answer:
         nodes=body.nodes,
         edges=body.edges,
         weight=body.weight,
-        damping=DAMPING if body.damping is None else body.damping,
+        damping=body.damping,
+        parameters=body.parameters,
         write=body.write,
         branch=body.branch,
         at=point_of(body.at),

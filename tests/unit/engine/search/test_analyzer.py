@@ -161,3 +161,16 @@ def test_all_within_equals_within(seed):
     for word in (*random.sample(words, 5), "", "abé", "x" * 40):
         for edits in (0, 1, 2, 5, 40):
             assert all_within(words, word, edits).tolist() == [within(known, word, edits) for known in words]
+
+
+def test_an_index_keeps_the_places_of_some_terms_only():
+    words = [f"w{number}" for number in range(3_000)]
+    index = build_index(pa.array(words))
+    for _ in range(2):
+        for row in range(0, 3_000, 2):
+            assert np.flatnonzero(index.matching([words[row]])).tolist() == [row]
+            assert index.best([words[row]], 1)[0].tolist() == [row]
+    assert not index.matching(["absent"]).any()
+    (part,) = index.view.bodies
+    assert 0 < len(index._found) <= 1_024
+    assert 0 < len(part._counts) <= 1_024

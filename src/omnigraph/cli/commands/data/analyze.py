@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,20 @@ from omnigraph.cli.io.progress import progress_bar
 from omnigraph.cli.io.spark_options import Master, Remote, spark_options
 from omnigraph.text_table import TableStyle, table_lines
 
-ALGORITHMS = ("pagerank", "components", "degrees")
+ALGORITHMS = (
+    "pagerank",
+    "components",
+    "degrees",
+    "betweenness",
+    "closeness",
+    "communities",
+    "label_propagation",
+    "cores",
+    "topological_order",
+    "spanning_tree",
+    "similarity",
+    "embeddings",
+)
 
 
 @takes_graph
@@ -35,14 +49,18 @@ def analyze_command(
     ] = None,
     weight: Annotated[
         str | None,
-        typer.Option("--weight", metavar="PROPERTY", help="For pagerank: the property that holds the edge weight."),
+        typer.Option("--weight", metavar="PROPERTY", help="The edge property that holds the weight."),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."),
     ] = None,
     write: Annotated[
         list[str] | None,
         typer.Option(
             "--write",
             metavar="PROPERTY",
-            help="Store the values in this property, as one commit; for degrees, COLUMN=PROPERTY.",
+            help="Store the values in this property, as one commit; with several columns, COLUMN=PROPERTY.",
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="The number of nodes to show per type.")] = 10,
@@ -77,6 +95,7 @@ def analyze_command(
             nodes=nodes,
             edges=edges,
             weight=weight,
+            parameters=_parameters(given or []),
             write=_targets(write or []),
             at=point(at),
             message=message,
@@ -92,13 +111,35 @@ def analyze_command(
         return
     for name in analysis.tables:
         rows = analysis.top(name, top)
-        print(f"{name}: {analysis.tables[name].num_rows} nodes")
+        print(f"{name}: {_counted(analysis.tables[name].num_rows, algorithm)}")
         if rows:
             columns = [[row[column] for row in rows] for column in rows[0]]
             for line in table_lines(list(rows[0]), columns, TableStyle()):
                 print(line)
     if write:
-        print(f"{analysis.rows_written} nodes written, commit {analysis.commit_id or '-'}")
+        print(f"{_counted(analysis.rows_written, algorithm)} written, commit {analysis.commit_id or '-'}")
+
+
+def _counted(count: int, algorithm: str) -> str:
+    """Return the number of rows of a result."""
+    return f"{count} {_SUBJECTS.get(algorithm, 'nodes')}"
+
+
+_SUBJECTS = {"spanning_tree": "edges", "similarity": "pairs"}
+
+
+def _parameters(given: list[str]) -> dict[str, Any]:
+    """Parse --set: values are JSON, or else text."""
+    found: dict[str, Any] = {}
+    for word in given:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise UsageFault(f"'{word}' is not of the form NAME=VALUE")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found
 
 
 def _targets(write: list[str]) -> Any:

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.adjacency.algorithms import EdgeList, components, degrees, pagerank
+from omnigraph.engine.algorithms.components import components
+from omnigraph.engine.algorithms.degrees import degrees
+from omnigraph.engine.algorithms.edge_list import EdgeList
+from omnigraph.engine.algorithms.pagerank import pagerank
 
 SETTINGS = {"damping": 0.85, "tolerance": 1e-12, "rounds_max": 500}
 

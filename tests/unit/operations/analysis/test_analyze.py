@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args, get_type_hints
+
 import pytest
 
+from omnigraph.cli.commands.data.analyze import ALGORITHMS as COMMAND_ALGORITHMS
+from omnigraph.engine.algorithms.registry import ALGORITHMS
 from omnigraph.errors import InputError, OmniGraphError, TypeNotFound
+from omnigraph.wire.requests.queries import AnalyzeRequest
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -96,7 +101,25 @@ REJECTED = [
     ),
     ({"algorithm": "pagerank", "weight": "weight"}, InputError, "'LivesIn' has no property 'weight'"),
     ({"algorithm": "components", "weight": "weight"}, InputError, "takes no weight"),
-    ({"algorithm": "pagerank", "damping": 1.0}, InputError, "not between 0 and 1"),
+    ({"algorithm": "pagerank", "damping": 1.0}, InputError, "'damping' is 1; it must be at least 0 and below 1"),
+    ({"algorithm": "components", "damping": 0.5}, InputError, "takes no parameter 'damping'"),
+    ({"algorithm": "betweenness", "parameters": {"sample": 3}}, InputError, "takes no parameter 'sample'"),
+    ({"algorithm": "betweenness", "parameters": {"samples": 0}}, InputError, "must be at least 1"),
+    ({"algorithm": "betweenness", "parameters": {"samples": 2.5}}, InputError, "must be a whole number"),
+    ({"algorithm": "closeness", "parameters": {"directed": 1}}, InputError, "must be true or false"),
+    ({"algorithm": "similarity", "parameters": {"measure": "dice"}}, InputError, "'measure' cannot be 'dice'"),
+    ({"algorithm": "embeddings", "parameters": {"steps": []}}, InputError, "a list of 1 to 16 numbers"),
+    ({"algorithm": "embeddings", "parameters": {"steps": [1, "x"]}}, InputError, "must be a number, not 'x'"),
+    ({"algorithm": "communities", "parameters": {"resolution": float("nan")}}, InputError, "must be a number"),
+    ({"algorithm": "cores", "write": "rank"}, InputError, "'Person.rank' is of type F64"),
+    ({"algorithm": "embeddings", "write": "rank"}, InputError, r"the values are Vector\(128\)"),
+    ({"algorithm": "similarity", "write": "rank"}, InputError, "pairs of nodes"),
+    ({"algorithm": "spanning_tree", "write": "weight"}, InputError, "'Knows.weight' is of type F64"),
+    (
+        {"algorithm": "topological_order"},
+        InputError,
+        "a cycle, so there is no order: Person 'b' → Person 'a' → Person 'b'",
+    ),
     ({"algorithm": "pagerank", "write": "rang"}, InputError, "'Person' has no property 'rang'"),
     ({"algorithm": "pagerank", "write": "part"}, InputError, "'Person.part' is of type I32"),
     ({"algorithm": "pagerank", "write": "name"}, InputError, "'Person.name' is a key"),
@@ -129,3 +152,63 @@ def test_written_values_are_validated(tmp_path):
     with pytest.raises(OmniGraphError, match="incoming"):
         graph.analyze("degrees", write={"in_degree": "incoming"})
     assert values(graph, "Person", "incoming") == {"a": None, "b": None, "c": None}
+
+
+MORE = """
+node Person { name: String @key  group: I64?  core: I32?  level: I64?  place: I64?  vector: Vector(4)? }
+edge Knows: Person -> Person { weight: F64?  in_tree: Bool? }
+edge Like: Person -> Person { similarity: F64? }
+"""
+
+
+@pytest.fixture
+def wide(tmp_path):
+    pairs = [("a", "b", 1.0), ("b", "c", 3.0), ("a", "c", 2.0), ("d", "e", 1.0)]
+    rows = [node("Person", name=name) for name in "abcde"]
+    return new_graph(tmp_path, MORE, *rows, *(edge("Knows", one, other, weight=size) for one, other, size in pairs))
+
+
+def test_every_algorithm_writes_its_values(wide):
+    written = wide.analyze("communities", edges=["Knows"], write="group")
+    assert (written.rows_written, written.stats["communities"]) == (5, 2)
+    assert values(wide, "Person", "group") == {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1}
+    wide.analyze("cores", edges=["Knows"], write="core")
+    assert values(wide, "Person", "core") == {"a": 2, "b": 2, "c": 2, "d": 1, "e": 1}
+    wide.analyze("topological_order", edges=["Knows"], write={"level": "level", "position": "place"})
+    assert values(wide, "Person", "level") == {"a": 0, "b": 1, "c": 2, "d": 0, "e": 1}
+    assert values(wide, "Person", "place") == {"a": 0, "d": 1, "b": 2, "e": 3, "c": 4}
+    vectors = {"edges": ["Knows"], "parameters": {"dimensions": 4}, "write": "vector"}
+    assert (wide.analyze("embeddings", **vectors).rows_written, wide.analyze("embeddings", **vectors).rows_written) == (
+        5,
+        0,
+    )
+    assert sum(value * value for value in values(wide, "Person", "vector")["a"]) == pytest.approx(1)
+    assert wide.verify() == []
+
+
+def test_a_spanning_tree_marks_edges(wide):
+    found = wide.analyze("spanning_tree", edges=["Knows"], weight="weight", write="in_tree")
+    assert (found.rows_written, found.stats["tree_edges"], found.stats["weight"]) == (4, 3, 4.0)
+    tree = wide.query("query q() { match { $a $k:knows $b } return { $a.name as a, $b.name as b, $k.in_tree as t } }")
+    assert {(row["a"], row["b"]) for row in tree if row["t"]} == {("a", "b"), ("a", "c"), ("d", "e")}
+    assert wide.analyze("spanning_tree", edges=["Knows"], weight="weight", write="in_tree").rows_written == 0
+
+
+def test_similar_nodes_are_loaded_as_edges(wide):
+    found = wide.analyze("similarity", edges=["Knows"], parameters={"direction": "both", "least": 0.3})
+    pairs = found.tables["Person"]
+    assert pairs.column_names == ["from", "to", "similarity"]
+    assert pairs.num_rows == found.stats["pairs"] == 6
+    wide.load({"Like": pairs}, mode="append")
+    assert wide.to_arrow("Like").num_rows == 6
+
+
+def test_algorithms_without_a_form_for_spark_are_refused(wide):
+    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (PySpark is optional)
+
+    with pytest.raises(InputError, match="'cores' does not run on Spark"):
+        SparkSolver.run(object.__new__(SparkSolver), "cores", {})
+
+
+def test_interfaces_list_every_algorithm():
+    assert tuple(ALGORITHMS) == COMMAND_ALGORITHMS == get_args(get_type_hints(AnalyzeRequest)["algorithm"])

@@ -1,0 +1,1 @@
+"""Graph algorithms: `request` describes a run, `input_graph` reads edges, `write_values` stores the values."""
