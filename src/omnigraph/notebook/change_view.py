@@ -15,13 +15,13 @@ _MARKS = {"insert": "+", "update": "~", "delete": "-"}
 @html_of.register
 def change_set_html(view: ChangeSetView) -> str:
     """Return the first changes of a change set as a table."""
-    rows = [(_MARKS[change.op], change.table_key, change.id, _describe(change)) for change in view.changes]
+    rows = [(_MARKS[change.op], change.table_key, change.id, describe(change)) for change in view.changes]
     steps = "".join(f"; schema: {step}" for step in view.schema_steps)
     count = f": {len(view.changes)}" if view.is_complete else f", the first {len(view.changes)}"
     return table(("", "table", "id", "what"), rows, caption=f"{view.title}{count}{steps}")
 
 
-def _describe(change: RowChange) -> str:
+def describe(change: RowChange) -> str:
     """Return the changed properties as text, with the values before and after."""
     before, after = change.before or {}, change.after or {}
     names = [name for name in change.properties if name != "id"]

@@ -27,14 +27,14 @@ def result_html(view: ResultView) -> str:
     columns, graph = view.columns, view.graph
     if not any(_holds_nodes(type_) for type_ in graph.types):
         return table(view.names, zip(*columns, strict=True), caption=caption, right=view.numeric)
-    dots = list(_dots(graph, columns))
+    dots = [dot for dot, _ in dots_of(graph, columns)]
     cells = _cells(graph, columns, colours_of(dots))
     rows = table(view.names, zip(*cells, strict=True), caption=caption, right=view.numeric)
-    return side_by_side(rows, draw(dots, _lines(graph, columns)))
+    return side_by_side(rows, draw(dots, lines_of(graph, columns)))
 
 
-def _dots(graph: ResultGraph, columns: Sequence[Sequence[Any]]) -> Iterator[Dot]:
-    """Yield every node of the rows, row by row."""
+def dots_of(graph: ResultGraph, columns: Sequence[Sequence[Any]]) -> Iterator[tuple[Dot, Mapping[str, Any]]]:
+    """Yield every node of the rows with its value, row by row."""
     for row in zip(*columns, strict=True):
         for type_, value in zip(graph.types, row, strict=True):
             yield from _nodes(type_, value)
@@ -48,7 +48,7 @@ def _cells(graph: ResultGraph, columns: Sequence[Sequence[Any]], colours: Mappin
     ]
 
 
-def _lines(graph: ResultGraph, columns: Sequence[Sequence[Any]]) -> Iterator[Line]:
+def lines_of(graph: ResultGraph, columns: Sequence[Sequence[Any]]) -> Iterator[Line]:
     """Yield the edges of paths and the hops between columns."""
     for row in zip(*columns, strict=True):
         for type_, value in zip(graph.types, row, strict=True):
@@ -64,8 +64,12 @@ def _node(type_: ResultType, value: Any) -> Dot | None:
     if not isinstance(type_, ObjectType) or not _is_node(type_) or value is None:
         return None
     kind = str(value["type"]) if "|" in str(type_.name) else str(type_.name)
-    label = next((value[name] for name in _LABELS if value.get(name)), value["id"])
-    return Dot(f"{kind}:{value['id']}", str(label), kind)
+    return Dot(f"{kind}:{value['id']}", label_of(value), kind)
+
+
+def label_of(row: Mapping[str, Any]) -> str:
+    """Return the words that name a node: a name, title or label, else its id."""
+    return str(next((row[name] for name in _LABELS if row.get(name)), row["id"]))
 
 
 def _is_node(type_: ObjectType) -> bool:
@@ -81,8 +85,8 @@ def _holds_nodes(type_: ResultType) -> bool:
     return False
 
 
-def _nodes(type_: ResultType, value: Any) -> Iterator[Dot]:
-    """Yield the nodes in a value, including those in lists, objects and paths."""
+def _nodes(type_: ResultType, value: Any) -> Iterator[tuple[Dot, Mapping[str, Any]]]:
+    """Yield the nodes in a value with their own values, including those in lists, objects and paths."""
     if value is None:
         return
     if isinstance(type_, ListType):
@@ -91,7 +95,7 @@ def _nodes(type_: ResultType, value: Any) -> Iterator[Dot]:
     elif isinstance(type_, ObjectType):
         node = _node(type_, value)
         if node is not None:
-            yield node
+            yield node, value
             return
         for name, field in type_.fields:
             yield from _nodes(field, value[name])
@@ -106,7 +110,7 @@ def _shown(type_: ResultType, value: Any, colours: Mapping[str, str]) -> Any:
     if not isinstance(type_, ObjectType):
         return value
     if type_.name == _PATH:
-        return Markup(" → ".join(_chip(node, {}, colours) for node in _nodes(type_, value)))
+        return Markup(" → ".join(_chip(node, {}, colours) for node, _ in _nodes(type_, value)))
     node = _node(type_, value)
     if node is not None:
         return _chip(node, value, colours)
@@ -127,7 +131,7 @@ def _path_lines(type_: ResultType, value: Any) -> Iterator[Line]:
         for item in value:
             yield from _path_lines(type_.item, item)
     elif isinstance(type_, ObjectType) and type_.name == _PATH:
-        nodes = list(_nodes(dict(type_.fields)["nodes"], value["nodes"]))
+        nodes = [node for node, _ in _nodes(dict(type_.fields)["nodes"], value["nodes"])]
         ids = [node["id"] for node in value["nodes"]]
         for place, (here, there) in enumerate(pairwise(nodes)):
             edge = value["edges"][place]

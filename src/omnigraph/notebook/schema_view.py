@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
+from typing import Any
 
+from omnigraph.display import save, show
 from omnigraph.lang.tokens import LOWER, STRING, UPPER, lex
 from omnigraph.notebook.picture import Dot, Line, draw
 from omnigraph.notebook.tables import side_by_side
@@ -19,6 +22,14 @@ class SchemaText(str):
     """The text of a schema, with an HTML form."""
 
     __slots__ = ()
+
+    def show(self) -> Any:
+        """Return a widget with the types as a picture and a table for a notebook (extra `notebook`)."""
+        return show(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the types as one HTML file, which loads nothing, and return its path."""
+        return save(self, path)
 
     def _repr_html_(self) -> str:
         source = f'<pre style="margin:0">{"".join(_coloured(self))}</pre>'

@@ -27,14 +27,20 @@ class Preformatted(str):
 
 
 class PlanText(Preformatted):
-    """The plan of a query as text; `plan_hash` is equal for queries that differ only in constants."""
+    """The plan of a query as text; `plan_hash` is equal for queries that differ only in constants.
+
+    `tree` is the plan as nested objects with `op`, `text`, `notes` and `children`, and with `expected`, `rows` and `ms`
+    if they are known.
+    """
 
     plan_hash: str
+    tree: dict[str, Any]
 
-    def __new__(cls, text: str, plan_hash: str) -> PlanText:
-        """Create the text of a plan with its hash."""
+    def __new__(cls, text: str, plan_hash: str, tree: dict[str, Any]) -> PlanText:
+        """Create the text of a plan with its hash and tree."""
         made = super().__new__(cls, text)
         made.plan_hash = plan_hash
+        made.tree = tree
         return made
 
 
