@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.exec.context import Limits
     from omnigraph.engine.result.result import Result
     from omnigraph.operations.mutate import MutationResult
-    from omnigraph.operations.stored_queries import QueryChange
+    from omnigraph.operations.stored_queries import QueryChange, QueryValidation
     from omnigraph.query.stored_queries import StoredQuery
     from omnigraph.versioning.write.repository import At
 
@@ -28,15 +28,30 @@ class GraphStoredQueries(GraphBranches):
 
     def queries(self, branch: str | None = None, at: At = None) -> list[StoredQuery]:
         """Return the stored queries of a branch, or of a point of its history, that the caller may call, by name."""
-        from omnigraph.operations.stored_queries import queries_of
+        from omnigraph.operations.stored_queries import is_visible, queries_of
 
-        found = queries_of(self._context.snapshot(branch or self.branch, at)).queries
-        access = self._context.access
-        return [
-            query
-            for name, query in sorted(found.items())
-            if access is None or access.decide("invoke_query", name=name).allowed
-        ]
+        context = self._context
+        snapshot = context.snapshot(branch or self.branch, at)
+        found = [query for _, query in sorted(queries_of(snapshot).queries.items())]
+        access = context.access
+        if access is not None:
+            found = [query for query in found if access.decide("invoke_query", name=query.name).allowed]
+        return [query for query in found if is_visible(context, snapshot, query)]
+
+    def validate_queries(
+        self, schema: str | Path | None = None, *, branch: str | None = None, at: At = None
+    ) -> QueryValidation:
+        """Check the stored queries that the caller may call against the schema of their point, or against another one.
+
+        `schema` is the text or the file of the other schema. Nothing is written.
+        """
+        from omnigraph.operations.migrate import read_schema
+        from omnigraph.operations.stored_queries import validate_queries
+        from omnigraph.schema.check import compile_schema
+
+        found = self.queries(branch, at)
+        desired = compile_schema(*read_schema(schema)) if schema is not None else None
+        return validate_queries(self._context, self._context.snapshot(branch or self.branch, at), found, desired)
 
     def store_query(
         self,
@@ -131,14 +146,15 @@ class GraphStoredQueries(GraphBranches):
 
     def _stored(self, name: str, branch: str | None, at: At) -> StoredQuery:
         """Return a stored query that the caller may call; a denied one does not differ from one that is unknown."""
-        from omnigraph.operations.stored_queries import queries_of
+        from omnigraph.operations.stored_queries import is_visible, queries_of
         from omnigraph.query.stored_queries import unknown_query
 
         access, on = self._context.access, self._branch(branch)
-        if access is None:
+        if access is None and not self._context.has_row_rules:
             return queries_of(self._repository.read_snapshot(on, at)).get(name)
         try:
-            access.check("invoke_query", name=name)
+            if access is not None:
+                access.check("invoke_query", name=name)
         except Denied:
             raise unknown_query(name) from None
         try:
@@ -147,7 +163,9 @@ class GraphStoredQueries(GraphBranches):
         except (NotFound, InputError):
             snapshot = self._context.snapshot(on, at)
         found = queries_of(snapshot).queries.get(name)
-        if found is None:
+        if found is None or not is_visible(self._context, snapshot, found):
+            # A branch that the caller may not read does not differ from one that does not exist.
+            self._context.snapshot(on, at)
             raise unknown_query(name)
         return found
 
@@ -164,6 +182,12 @@ class GraphStoredQueries(GraphBranches):
 def find_stored(graph: GraphStoredQueries, name: str, branch: str | None = None, at: At = None) -> StoredQuery:
     """Return a stored query that the caller may call; an unknown one and a denied one are the same error."""
     return graph._stored(check_query_name(name), branch, at)
+
+
+def stored_commit(graph: GraphStoredQueries, query: StoredQuery, branch: str | None, at: At) -> str:
+    """Return the commit that a call of a stored query reads, by the rights that the query runs with."""
+    handle = graph._with_rights_of(query)
+    return handle._context.snapshot(handle._branch(branch), at).commit_id
 
 
 def check_query_name(name: str) -> str:

@@ -6,12 +6,20 @@ it is stored. A schema change, or a merge, that would break one is refused unles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import Hint, InputError, SchemaChangeError
-from omnigraph.query.stored_queries import BrokenQuery, QuerySet, StoredQuery, changed_queries, read_stored
+from omnigraph.errors import CompileError, Hint, InputError, SchemaChangeError
+from omnigraph.operations.requests import QueryText
+from omnigraph.query.stored_queries import (
+    BrokenQuery,
+    QuerySet,
+    StoredQuery,
+    changed_queries,
+    read_stored,
+    unknown_query,
+)
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.suggestions import listing
 from omnigraph.versioning.model.manifest_objects import QueriesRecord
@@ -46,10 +54,71 @@ class QueryChange:
         }
 
 
+@dataclass(frozen=True)
+class QueryValidation:
+    """The result of checking stored queries against a schema."""
+
+    queries: int
+    """The number of queries that were checked."""
+    broken: tuple[BrokenQuery, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True if the schema permits every query."""
+        return not self.broken
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        breakages = [{"query": one.name, "message": one.message} for one in self.broken]
+        return {"ok": self.ok, "queries": self.queries, "breakages": breakages, "warnings": list(self.warnings)}
+
+
+def validate_queries(
+    context: GraphContext, snapshot: Snapshot, queries: Sequence[StoredQuery], desired: Catalog | None
+) -> QueryValidation:
+    """Check queries that the caller may call against the schema of a snapshot, or against a desired one."""
+    if desired is not None:
+        broken = QuerySet({query.name: query for query in queries}).broken(desired)
+        return QueryValidation(len(queries), tuple(broken), tuple(_vector_parameters(queries)))
+    # A query that runs with other rights is checked against the whole schema, of which the caller learns no names.
+    definer = {query.name: query for query in queries if query.runs_as_definer}
+    own = QuerySet({query.name: query for query in queries if query.name not in definer})
+    broken = own.broken(context.catalog(snapshot))
+    hides = context.visibility_of(snapshot) is not None
+    for one in QuerySet(definer).broken(context.catalogs.of(snapshot)):
+        broken.append(BrokenQuery(one.name, "it does not fit the schema") if hides else one)
+    broken.sort(key=lambda one: one.name)
+    return QueryValidation(len(queries), tuple(broken), tuple(_vector_parameters(queries)))
+
+
+def _vector_parameters(queries: Sequence[StoredQuery]) -> Iterator[str]:
+    for query in queries:
+        for param in query.definition.params if query.is_exposed else ():
+            if param.dim is not None:
+                yield f"'{query.name}' is exposed as a tool and takes a vector: '${param.name.text}'"
+
+
 def queries_of(snapshot: Snapshot) -> QuerySet:
     """Return the stored queries of a snapshot."""
     record = snapshot.queries
-    return QuerySet() if record is None else QuerySet.read(record.document)
+    return QuerySet() if record is None else QuerySet.read(record.document, record.hash)
+
+
+def is_visible(context: GraphContext, snapshot: Snapshot, query: StoredQuery) -> bool:
+    """Return True if a stored query exists for the caller.
+
+    Under rules for rows, a query that does not fit the visible types and properties does not exist, unless it runs with
+    the rights of another actor.
+    """
+    visibility = context.visibility_of(snapshot)
+    if visibility is None or query.runs_as_definer:
+        return True
+    try:
+        context.plans.get(snapshot, QueryText.of(query.source, query.name, None), visibility)
+    except CompileError:
+        return False
+    return True
 
 
 def read_files(sources: Sequence[str | Path], actor: str | None) -> list[StoredQuery]:
@@ -73,10 +142,48 @@ def store_queries(context: GraphContext, queries: Sequence[StoredQuery], options
 
     def change(known: QuerySet, catalog: Catalog) -> QuerySet:
         for query in queries:
+            _check_annotations(query)
             query.compile(catalog)
-        return known.with_queries(queries)
+        after = known.with_queries(queries)
+        for query in queries:
+            _check_tool_name(context, after, query)
+        return after
 
     return _changed(context, change, replace(options, kind="query_store", request_hash=request), names)
+
+
+RESERVED_NAMES = frozenset({"validate"})
+"""Names that are paths of the HTTP interface."""
+
+
+def _check_annotations(query: StoredQuery) -> None:
+    """Refuse a name that HTTP could not call, and a check that a proposal could not run."""
+    if query.name in RESERVED_NAMES:
+        raise InputError(
+            f"a stored query cannot be named '{query.name}'",
+            code="reserved_query_name",
+            hint=f"POST /queries/{query.name} has another meaning; choose another name",
+        )
+    if query.check is None:
+        return
+    if query.is_mutation:
+        raise InputError(f"'{query.name}' changes the graph; a query with @check is a read", code="bad_check")
+    if query.definition.params:
+        raise InputError(f"'{query.name}' has parameters; a query with @check takes no parameters", code="bad_check")
+
+
+def _check_tool_name(context: GraphContext, queries: QuerySet, query: StoredQuery) -> None:
+    """Refuse two exposed queries with one tool name: a list of tools could show one of them only."""
+    other = queries.find_tool(query)
+    if other is None:
+        return
+    # A caller with a policy may not know the other query.
+    used = "another stored query" if context.access is not None else f"the stored query '{other.name}'"
+    raise InputError(
+        f"'{query.name}' cannot be stored: {used} has the tool name '{query.tool_name}'; nothing was stored",
+        code="duplicate_tool_name",
+        hint='give it another name with @tool_name("…"), or hide it with @expose(false)',
+    )
 
 
 def delete_queries(context: GraphContext, names: Sequence[str], options: WriteOptions) -> QueryChange:
@@ -84,6 +191,11 @@ def delete_queries(context: GraphContext, names: Sequence[str], options: WriteOp
     request = hash_request("query_delete", options.branch, *names)
 
     def change(known: QuerySet, _: Catalog) -> QuerySet:
+        if context.access is not None:
+            # A hint would contain names of queries that the caller may not call.
+            for name in names:
+                if name not in known.queries:
+                    raise unknown_query(name)
         return known.without(names)
 
     return _changed(context, change, replace(options, kind="query_delete", request_hash=request), names)

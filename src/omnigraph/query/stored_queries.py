@@ -150,11 +150,14 @@ class QueryClash:
     base: str | None
     ours: str | None
     theirs: str | None
+    definers: tuple[str | None, str | None] = (None, None)
+    """The actors of both sides if only these differ."""
 
     @property
     def message(self) -> str:
         """Both texts."""
-        sides = (_side("ours", self.ours), _side("theirs", self.theirs))
+        mine, other = self.definers
+        sides = (_side("ours", self.ours, mine), _side("theirs", self.theirs, other))
         return "\n".join([f"stored query '{self.name}' was changed on both sides", *sides])
 
 
@@ -165,9 +168,9 @@ class QuerySet:
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, document: str) -> QuerySet:
-        """Return the set of a stored document."""
-        return _read(document)
+    def read(cls, document: str, digest: str) -> QuerySet:
+        """Return the set of a stored document, whose digest is `hash` of the set."""
+        return _read(_StoredDocument(document, digest))
 
     @cached_property
     def document(self) -> str:
@@ -193,11 +196,14 @@ class QuerySet:
         return found
 
     def with_queries(self, queries: Iterable[StoredQuery]) -> QuerySet:
-        """Return the set with some queries added or replaced; a query with the same text stays as it is."""
+        """Return the set with some queries added or replaced; a query with the same text stays as it is.
+
+        A query that runs with the rights of its actor is replaced if another actor stores it.
+        """
         found = dict(self.queries)
         for query in queries:
             known = found.get(query.name)
-            if known is None or known.source != query.source:
+            if known is None or not (_is_same(known, query) or (query.actor is None and known.source == query.source)):
                 found[query.name] = query
         if len(found) > QUERIES_MAX:
             raise InputError(f"a graph has at most {QUERIES_MAX:,} stored queries", code="too_many_queries")
@@ -207,6 +213,17 @@ class QuerySet:
         """Return the set without some queries, which must exist."""
         gone = {self.get(name).name for name in names}
         return QuerySet({name: query for name, query in self.queries.items() if name not in gone})
+
+    def find_tool(self, query: StoredQuery) -> StoredQuery | None:
+        """Return another exposed query with the tool name of an exposed query; None if there is none."""
+        if not query.is_exposed:
+            return None
+        named = (
+            one
+            for name, one in self.queries.items()
+            if name != query.name and (name == query.tool_name or "tool_name" in one.source)
+        )
+        return next((one for one in named if one.tool_name == query.tool_name and one.is_exposed), None)
 
     def broken(self, catalog: Catalog) -> list[BrokenQuery]:
         """Return the queries that a schema does not permit, with the first line of the error of each."""
@@ -246,24 +263,24 @@ def merge_queries(base: QuerySet, ours: QuerySet, theirs: QuerySet) -> tuple[Que
     merged = dict(ours.queries)
     clashes: list[QueryClash] = []
     for name in sorted({*base.queries, *ours.queries, *theirs.queries}):
-        before, mine, other = (_source(one, name) for one in (base, ours, theirs))
-        if other in (before, mine):
+        before, mine, other = (one.queries.get(name) for one in (base, ours, theirs))
+        if _is_same(other, before) or _is_same(other, mine):
             continue
-        if mine != before:
-            clashes.append(QueryClash(name, before, mine, other))
+        if not _is_same(mine, before):
+            clashes.append(_clash(name, before, mine, other))
         elif other is None:
             del merged[name]
         else:
-            merged[name] = theirs.queries[name]
+            merged[name] = other
     return QuerySet(merged), clashes
 
 
 def changed_queries(before: QuerySet, after: QuerySet) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield the name and both texts of each query that differs; None if there is none."""
     for name in sorted({*before.queries, *after.queries}):
-        old, new = _source(before, name), _source(after, name)
-        if old != new:
-            yield name, old, new
+        old, new = before.queries.get(name), after.queries.get(name)
+        if not _is_same(old, new):
+            yield name, _text_of(old), _text_of(new)
 
 
 def unknown_query(name: str, hint: str | None = None) -> QueryNotFound:
@@ -290,13 +307,28 @@ def _parameter(param: Param) -> dict[str, Any]:
     }
 
 
-def _source(queries: QuerySet, name: str) -> str | None:
-    found = queries.queries.get(name)
-    return None if found is None else found.source
+def _is_same(one: StoredQuery | None, other: StoredQuery | None) -> bool:
+    """Return True if two queries have one text, and run with the rights of one actor if they run as their definer."""
+    if one is None or other is None:
+        return one is other
+    return one.source == other.source and (one.actor == other.actor or not one.runs_as_definer)
 
 
-def _side(side: str, source: str | None) -> str:
-    return f"{side}: deleted" if source is None else f"{side}:\n{source}"
+def _clash(name: str, before: StoredQuery | None, mine: StoredQuery | None, other: StoredQuery | None) -> QueryClash:
+    texts = (_text_of(before), _text_of(mine), _text_of(other))
+    if mine is None or other is None or mine.source != other.source:
+        return QueryClash(name, *texts)
+    return QueryClash(name, *texts, definers=(mine.actor, other.actor))
+
+
+def _text_of(query: StoredQuery | None) -> str | None:
+    return None if query is None else query.source
+
+
+def _side(side: str, source: str | None, definer: str | None) -> str:
+    if source is None:
+        return f"{side}: deleted"
+    return f"{side}:\n{source}" if definer is None else f"{side}, stored by '{definer}':\n{source}"
 
 
 @lru_cache(_PARSED_MAX)
@@ -304,9 +336,25 @@ def _parsed(source: str) -> QueryDefinition:
     return parse_queries(source).queries[0]
 
 
+class _StoredDocument:
+    """A document that is known by its digest: to compare long texts takes as long as a call."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str, digest: str) -> None:
+        self.text = text
+        self.digest = digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _StoredDocument) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
 @lru_cache(64)
-def _read(document: str) -> QuerySet:
-    if not document:
+def _read(document: _StoredDocument) -> QuerySet:
+    if not document.text:
         return QuerySet()
-    stored: Mapping[str, Any] = json.loads(document)["queries"]
+    stored: Mapping[str, Any] = json.loads(document.text)["queries"]
     return QuerySet({name: StoredQuery(name, one["source"], one.get("actor")) for name, one in stored.items()})

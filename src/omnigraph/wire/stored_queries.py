@@ -83,3 +83,5 @@ class QueryValidationDocument(Document):
     ok: bool
     breakages: list[QueryBreakageDocument]
     warnings: list[str]
+    queries: int = 0
+    """The number of queries that were checked."""

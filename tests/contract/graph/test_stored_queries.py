@@ -66,6 +66,7 @@ def stored(graph: Any, folder: Any) -> Any:
     again = one.store_query(OLDER, file)
     nothing = one.store_query(OLDER)
     found = [[query.name, query.source, query.actor, query.to_json()] for query in one.queries()]
+    found += [one.validate_queries(), one.validate_queries("node Other { name: String @key }")]
     before = [query.name for query in graph.queries("q/1", at=first.commit_id)]
     gone = one.delete_query("add_city", "set_born", message="not needed")
     commits = [[commit.kind, commit.message, commit.actor] for commit in one.commits(limit=3)]

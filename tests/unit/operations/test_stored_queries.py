@@ -12,6 +12,7 @@ from omnigraph.errors import (
     InputError,
     LimitReached,
     MergeConflict,
+    PageCursorRejected,
     QueryNotFound,
     SchemaChangeError,
     TypeCheckError,
@@ -275,9 +276,122 @@ def test_a_commit_of_a_definer_records_both_actors(graph, tmp_path):
     assert (commit.actor, commit.metadata) == ("bo", {"definer": "ana"})
 
 
+def test_another_actor_takes_over_a_query_of_a_departed_definer(graph, tmp_path):
+    changed = POLICY.replace("staff: [ana]", "staff: [cleo]")
+    with_policy(graph, tmp_path, "ana").store_query(REPORT, ADULTS)
+    with pytest.raises(Denied):
+        with_policy(graph, tmp_path, "bo", changed).invoke("report_names")
+    taken = with_policy(graph, tmp_path, "cleo", changed).store_query(REPORT, ADULTS)
+    assert (taken.stored, taken.unchanged) == (("report_names",), ("adults",))
+    assert taken.commit_id is not None
+    assert len(with_policy(graph, tmp_path, "bo", changed).invoke("report_names").to_pylist()) == 3
+    assert graph.store_query(REPORT).unchanged == ("report_names",), "a caller without an actor takes nothing over"
+    assert {query.name: query.actor for query in graph.queries()} == {"report_names": "cleo", "adults": "ana"}
+
+
+def test_a_new_definer_is_merged_and_two_of_them_conflict(graph):
+    graph.store_query(REPORT, actor="ana")
+    graph.branch_create("draft")
+    graph.store_query(REPORT, actor="cleo", branch="draft")
+    graph.merge("draft")
+    assert graph.queries()[0].actor == "cleo"
+    graph.store_query(REPORT, actor="dan", branch="draft")
+    graph.store_query(REPORT, actor="eve")
+    with pytest.raises(MergeConflict) as caught:
+        graph.merge("draft")
+    assert "ours, stored by 'eve':" in caught.value.conflicts[0].message
+    assert "theirs, stored by 'dan':" in caught.value.conflicts[0].message
+    graph.merge("draft", resolve={"query:report_names": "theirs"})
+    assert graph.queries()[0].actor == "dan"
+
+
+def test_two_exposed_queries_have_two_tool_names(graph, tmp_path):
+    graph.store_query('query one() @tool_name("find") { match { $p: Person } return { $p.name } }')
+    other = 'query two() @tool_name("find") { match { $p: Person } return { $p.name } }'
+    with pytest.raises(InputError, match="the stored query 'one' has the tool name 'find'") as caught:
+        graph.store_query(other)
+    assert caught.value.code == "duplicate_tool_name"
+    with pytest.raises(InputError, match="another stored query has the tool name 'find'"):
+        with_policy(graph, tmp_path, "ana").store_query("query find() { match { $p: Person } return { $p.name } }")
+    graph.store_query(other.replace("@tool_name", "@expose(false) @tool_name"))
+    graph.store_query("query one() { match { $p: Person } return { $p.name } }", other)
+    assert [query.tool_name for query in graph.queries()] == ["one", "find"]
+
+
 def test_definer_needs_a_right_of_its_own(graph, tmp_path):
     text = POLICY.replace("[query_store, query_define, invoke_query]", "[query_store, invoke_query]")
     ana = with_policy(graph, tmp_path, "ana", text)
     ana.store_query(ADULTS)
     with pytest.raises(Denied, match="query_define"):
         ana.store_query(REPORT)
+
+
+ROWS = """
+version: 2
+groups: { staff: [ana], readers: [bo] }
+rows: { default: allow }
+protected_branches: [secret]
+rules:
+  - { id: staff, allow: { actors: { group: staff }, role: owner } }
+  - { id: readers, allow: { actors: { group: readers }, actions: [read, change], branches: [main] } }
+  - { id: calls, allow: { actors: { group: readers }, actions: [invoke_query, query_store] } }
+  - { id: no-salaries, deny: { actors: { group: readers }, actions: [invoke_query], queries: [salaries] } }
+  - id: young
+    allow: { actors: { group: readers }, actions: [row_read], types: [Person], when: 'resource.age < 40' }
+  - { id: all, allow: { actors: { group: staff }, actions: [row_read, row_insert, row_update], types: [Person] } }
+  - { id: town, allow: { actors: { group: staff }, actions: [property_read], types: [Person], properties: [town] } }
+"""
+OWN = "query own() { match { $p: Person } return { $p.name as name } order { $p.name } }"
+TOWNS = 'query towns() { match { $p: Person { town: "zebraword" } } return { $p.name as name } }'
+
+
+def test_rules_for_rows_hold_in_calls_and_lists(graph, tmp_path):
+    ana, bo = (with_policy(graph, tmp_path, actor, ROWS) for actor in ("ana", "bo"))
+    ana.store_query(OWN, TOWNS, REPORT, OWN.replace("own", "salaries"))
+    assert [row["name"] for row in ana.invoke("own").to_pylist()] == ["ana", "bo", "cleo"]
+    assert [row["name"] for row in bo.invoke("own").to_pylist()] == ["ana", "bo"]
+    assert names(ana) == ["own", "report_names", "salaries", "towns"]
+    assert names(bo) == ["own", "report_names"], "a query of a hidden property does not exist"
+    for name in ("towns", "unknown"):
+        with pytest.raises(QueryNotFound) as caught:
+            bo.invoke(name)
+        assert (caught.value.message, caught.value.hint) == (f"there is no stored query '{name}'", None)
+    assert [row["name"] for row in bo.invoke("report_names").to_pylist()] == ["ana", "bo", "cleo"]
+
+
+def test_pages_of_a_definer_are_those_of_the_definer(graph, tmp_path):
+    ana, bo = (with_policy(graph, tmp_path, actor, ROWS) for actor in ("ana", "bo"))
+    ana.store_query(OWN, REPORT)
+    first = bo.invoke("report_names", page=2)
+    assert [row["name"] for row in bo.invoke("report_names", page=2, after=first.next).to_pylist()] == ["cleo"]
+    own = bo.invoke("own", page=1)
+    with pytest.raises(PageCursorRejected):
+        ana.invoke("own", page=1, after=own.next)
+
+
+def test_calls_tell_nothing_of_branches_and_names(graph, tmp_path):
+    ana, bo = (with_policy(graph, tmp_path, actor, ROWS) for actor in ("ana", "bo"))
+    ana.branch_create("secret")
+    ana.store_query(OWN)
+    for branch in ("secret", "nowhere"):
+        with pytest.raises(Denied, match=f"'{branch}'"):
+            bo.invoke("own", branch=branch)
+    ana.store_query(OWN.replace("own", "salaries"))
+    with pytest.raises(QueryNotFound) as caught:
+        bo.delete_query("salarie")
+    assert caught.value.hint is None
+
+
+def test_a_merge_names_no_broken_query_to_a_limited_caller(graph, tmp_path):
+    rules = [line for line in ROWS.splitlines() if "id: town" not in line]
+    policy = "\n".join(rules).replace("[read, change], branches: [main]", "[read, change, branch_merge]")
+    graph.branch_create("side")
+    graph.store_query(TOWNS, branch="side")
+    for branch in ("main", "side"):
+        schema = SCHEMA.replace("town: String?", "")
+        graph.apply_schema(schema, branch=branch, allow_query_breakage=True)
+    for actor, names_query in (("ana", True), ("bo", False)):
+        with pytest.raises(SchemaChangeError) as caught:
+            with_policy(graph, tmp_path, actor, policy).merge("side")
+        assert caught.value.code == "breaks_stored_queries"
+        assert ("towns" in caught.value.message) is names_query

@@ -17,18 +17,20 @@ from omnigraph.client.rows import result_of
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
 from omnigraph.graph_stored_queries import check_query_name
+from omnigraph.operations.migrate import read_schema
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.operations.requests import PageRequest, QueryText, limits_of
-from omnigraph.operations.stored_queries import QueryChange, read_files
-from omnigraph.query.stored_queries import StoredQuery, unknown_query
+from omnigraph.operations.stored_queries import QueryChange, QueryValidation, read_files
+from omnigraph.query.stored_queries import BrokenQuery, StoredQuery, unknown_query
 from omnigraph.wire.queries import ChangeDocument
 from omnigraph.wire.requests.stored_queries import (
     DeleteQueriesQuery,
     InvokeRequest,
     StoredQueriesQuery,
     StoreQueryRequest,
+    ValidateQueriesRequest,
 )
-from omnigraph.wire.stored_queries import QueryChangeDocument, StoredQueryListDocument
+from omnigraph.wire.stored_queries import QueryChangeDocument, QueryValidationDocument, StoredQueryListDocument
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
@@ -48,6 +50,20 @@ class StoredQueryCalls(CallHandle):
         answer = yield self._get("queries", input=input, accept=TYPED_JSON)
         found = answer.document(StoredQueryListDocument).queries
         return [StoredQuery(each.name, _source(each.source), each.actor_id) for each in found]
+
+    def validate_queries(
+        self, schema: str | Path | None = None, *, branch: str | None = None, at: At = None
+    ) -> Call[QueryValidation]:
+        """Check the stored queries that the caller may call against the schema of their point, or against another one.
+
+        `schema` is the text or the file of the other schema. Nothing is written.
+        """
+        source = read_schema(schema)[0] if schema is not None else None
+        input = ValidateQueriesRequest(branch=self._branch(branch), at=at_text(at), schema_source=source)
+        answer = yield self._post("queries", "validate", input=input, accept=TYPED_JSON)
+        found = answer.document(QueryValidationDocument)
+        broken = tuple(BrokenQuery(one.query, one.message) for one in found.breakages)
+        return QueryValidation(found.queries, broken, tuple(found.warnings))
 
     def store_query(
         self,

@@ -11,10 +11,17 @@ from omnigraph.wire.requests.stored_queries import (
     DeleteQueriesQuery,
     DeleteQueryQuery,
     InvokeRequest,
+    QueryRowsQuery,
     StoredQueriesQuery,
     StoreQueryRequest,
+    ValidateQueriesRequest,
 )
-from omnigraph.wire.stored_queries import QueryChangeDocument, StoredQueryDocument, StoredQueryListDocument
+from omnigraph.wire.stored_queries import (
+    QueryChangeDocument,
+    QueryValidationDocument,
+    StoredQueryDocument,
+    StoredQueryListDocument,
+)
 
 _STORE = (Gate("query_store"), Gate("change", branch="branch"))
 
@@ -51,6 +58,20 @@ ROUTES: tuple[Route, ...] = (
         input=StoredQueriesQuery,
         answer=StoredQueryListDocument,
         gates=(READ,),
+        etag=True,
+        by_rights=True,
+    ),
+    Route(
+        name="validateQueries",
+        method="POST",
+        path="/queries/validate",
+        handler=stored_queries.validate_queries,
+        tag="stored queries",
+        summary="Check the stored queries of a branch against its schema, or against another one.",
+        input=ValidateQueriesRequest,
+        answer=QueryValidationDocument,
+        gates=(READ,),
+        body="json",
     ),
     Route(
         name="storeQueries",
@@ -91,6 +112,23 @@ ROUTES: tuple[Route, ...] = (
         input=StoredQueriesQuery,
         answer=StoredQueryDocument,
         gates=(READ,),
+        etag=True,
+        by_rights=True,
+    ),
+    Route(
+        name="getQueryRows",
+        method="GET",
+        path="/queries/{name}/rows",
+        handler=stored_queries.query_rows,
+        tag="stored queries",
+        summary="Call a stored read by its address; the answer can be cached.",
+        input=QueryRowsQuery,
+        answer=QueryDocument,
+        gates=(Gate("invoke_query", unless=("name",), hides=True),),
+        forms=ROWS,
+        by_rights=True,
+        collects="params",
+        statuses=(304,),
     ),
     Route(
         name="storeQuery",

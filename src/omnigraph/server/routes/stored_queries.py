@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.graph_stored_queries import find_stored
+from omnigraph.graph_stored_queries import find_stored, stored_commit
 from omnigraph.operations.mutate import MutationResult
+from omnigraph.operations.requests import source_text
 from omnigraph.operations.stored_queries import QueryChange
 from omnigraph.query.stored_queries import read_stored, unknown_query
-from omnigraph.server.answers import Answer, Rows
-from omnigraph.server.caller import Caller, point_of, source_text
+from omnigraph.scalar_types.written_value import read_word
+from omnigraph.server.answers import Answer, Content, Rows
+from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import arrow_text
+from omnigraph.server.encoding import etag_of
+from omnigraph.server.request import matches_none
 from omnigraph.server.routes.query import narrowed
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import TargetDocument, change_document
@@ -19,11 +25,14 @@ from omnigraph.wire.requests.stored_queries import (
     DeleteQueriesQuery,
     DeleteQueryQuery,
     InvokeRequest,
+    QueryRowsQuery,
     StoredQueriesQuery,
     StoreQueryRequest,
+    ValidateQueriesRequest,
 )
 from omnigraph.wire.stored_queries import (
     QueryChangeDocument,
+    QueryValidationDocument,
     StoredQueryDocument,
     StoredQueryListDocument,
 )
@@ -43,6 +52,13 @@ def show_query(caller: Caller, body: StoredQueriesQuery, name: str) -> StoredQue
         if query.name == name:
             return StoredQueryDocument.of(query.to_json())
     raise unknown_query(name)
+
+
+def validate_queries(caller: Caller, body: ValidateQueriesRequest) -> QueryValidationDocument:
+    """Check the stored queries that the caller may call against a schema; nothing is written."""
+    schema = source_text(body.schema_source) if body.schema_source is not None else None
+    found = caller.graph.validate_queries(schema, branch=body.branch, at=point_of(body.at))
+    return QueryValidationDocument.of(found.to_json())
 
 
 def store_queries(caller: Caller, body: StoreQueryRequest) -> Answer:
@@ -105,6 +121,38 @@ def invoke_query(caller: Caller, body: InvokeRequest, name: str) -> Rows | Answe
         return _changed(caller, result, branch, name)
     target = TargetDocument(None, body.point) if body.point is not None else TargetDocument(branch, None)
     return Rows(result, target)
+
+
+def query_rows(caller: Caller, body: QueryRowsQuery, name: str) -> Rows | Content:
+    """Call a stored read with the parameters of the query string; 304 if the client has the rows of this commit."""
+    branch, at = body.branch or MAIN, point_of(body.at)
+    found = find_stored(caller.graph, name, branch, at)
+    caller.audit["source"] = found.source
+    if found.runs_as_definer:
+        caller.audit["definer"] = found.actor
+    # A text that may read the clock has other rows at another time.
+    if "if-none-match" in caller.headers and "now" not in found.source and not found.is_mutation:
+        commit = stored_commit(caller.graph, found, branch, at)
+        tag = etag_of(commit, caller.fingerprint)
+        if matches_none(caller.headers, tag):
+            return Content(b"", "", {"ETag": tag}, status=HTTPStatus.NOT_MODIFIED, commit=commit)
+    declared = {param["name"]: param for param in found.to_json(source=False)["params"]}
+    params = {key: _written(key, values, declared.get(key)) for key, values in (body.params or {}).items()}
+    result = caller.graph.invoke(
+        name, params, branch=branch, at=at, expect_mutation=False, limits=narrowed(caller.limits, None)
+    )
+    assert not isinstance(result, MutationResult), "the kind of the query was checked"
+    return Rows(result, TargetDocument(None, body.at) if body.at is not None else TargetDocument(branch, None))
+
+
+def _written(name: str, values: list[str], declared: Mapping[str, Any] | None) -> Any:
+    """Return the value of a parameter that is written in a query string."""
+    type_: str | None = declared["type"].rstrip("?") if declared is not None else None
+    if type_ is not None and type_.startswith("[") and (len(values) > 1 or not values[0].lstrip().startswith("[")):
+        return [read_word(value, type_[1:-1]) for value in values]
+    if len(values) > 1:
+        raise InputError(f"the parameter '{name}' is given {len(values)} times", code="bad_member")
+    return read_word(values[0], type_)
 
 
 def _changed(caller: Caller, result: MutationResult, branch: str, name: str) -> Answer:

@@ -25,6 +25,27 @@ class StoredQueriesQuery(Request, kw_only=True):
     at: Point | None = None
 
 
+class ValidateQueriesRequest(StoredQueriesQuery, kw_only=True):
+    """The stored queries to check, and the schema to check them against; by default that of their point."""
+
+    schema_source: Annotated[str, Meta(description="The text of a schema (.pg).")] | None = None
+
+
+class QueryRowsQuery(StoredQueriesQuery, kw_only=True):
+    """A call of a stored read by its address. All other parameters of the query string are those of the query."""
+
+    params: (
+        Annotated[
+            dict[str, list[str]],
+            Meta(
+                description="The parameters of the query by name, as JSON or as text: `?name=ana&least=30`."
+                " Repeat one for a list."
+            ),
+        ]
+        | None
+    ) = None
+
+
 class StoreQueryRequest(Request, kw_only=True):
     """Queries to store on a branch; a query of the same name is replaced."""
 

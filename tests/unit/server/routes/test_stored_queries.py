@@ -15,6 +15,7 @@ NAMES = """query names($least: I64?, $tags: [String]?) @description("All people.
     match { $p: Person } return { $p.name as name } order { $p.name }
 }"""
 ADD = "query add($name: String) { insert Person { name: $name } as $p return { $p.name as name } }"
+BO = "token-of-bo"
 POLICY = """version: 2
 groups: { staff: [ana], readers: [bo] }
 rules:
@@ -30,6 +31,70 @@ def store(server: ServerUnderTest, *texts: str, **more: object) -> dict[str, obj
     assert reply.status == 200, reply.body
     found: dict[str, object] = reply.json
     return found
+
+
+def test_lists_and_rows_are_cached_by_their_tag(server: ServerUnderTest, graph: og.Graph) -> None:
+    store(server, NAMES, ADD)
+    for path in ("/queries", "/queries/names", "/queries/names/rows"):
+        first = server.get(path)
+        assert first.status == 200, first.body
+        known = {"If-None-Match": first.headers["etag"]}
+        assert server.get(path, headers=known).status == 304, path
+        assert server.get(path, headers=known, params={"branch": "main"}).status == 200, "another request"
+        graph.mutate('insert Person { name: "zed" }') if path.endswith("rows") else store(
+            server, "// new\n" + ADD.replace("add", f"add{len(path)}")
+        )
+        assert server.get(path, headers=known).status == 200, path
+
+
+def test_rows_of_a_stored_read_by_address(server: ServerUnderTest, graph: og.Graph) -> None:
+    text = """query some($name: String, $least: I64?, $tags: [String]?) {
+        match { $p: Person $p.name = $name } return { $p.name as name, $least as least, $tags as tags }
+    }"""
+    store(server, text, ADD)
+    graph.mutate('insert Person { name: "29" }')
+    rows = server.get("/queries/some/rows", params={"name": "29", "least": "3", "tags": ["x", "2"]}).json["rows"]
+    assert rows == [{"name": "29", "least": 3, "tags": ["x", "2"]}]
+    rows = server.get("/queries/some/rows", params={"name": "29", "tags": '["y"]'}).json["rows"]
+    assert rows == [{"name": "29", "least": None, "tags": ["y"]}]
+    graph.mutate('delete Person where name = "29"')
+    earlier = graph.commits()[1].id
+    assert server.get("/queries/some/rows", params={"name": "29"}).json["rows"] == []
+    assert len(server.get("/queries/some/rows", params={"name": "29", "at": earlier}).json["rows"]) == 1
+    wrong = [
+        server.get("/queries/some/rows"),
+        server.get("/queries/some/rows", params={"name": ["a", "b"]}),
+        server.get("/queries/some/rows", params={"name": "a", "least": "many"}),
+        server.get("/queries/add/rows", params={"name": "new"}),
+    ]
+    assert [reply.status for reply in wrong] == [400] * len(wrong), [reply.body for reply in wrong]
+    assert server.get("/queries/none/rows").status == 404
+    assert graph.get("Person", "new") is None
+
+
+def test_stored_queries_are_validated(server: ServerUnderTest, graph: og.Graph) -> None:
+    store(server, NAMES)
+    assert server.post("/queries/validate", {}).json == {"ok": True, "breakages": [], "warnings": [], "queries": 1}
+    found = server.post("/queries/validate", {"schema_source": "node Robot { name: String @key }"}).json
+    assert (found["ok"], [each["query"] for each in found["breakages"]]) == (False, ["names"])
+    assert server.post("/queries/validate", {"schema_source": "node {"}).status == 400
+    refused = server.post("/queries", {"source": NAMES.replace("names", "validate")})
+    assert (refused.status, refused.json["reason"]) == (400, "reserved_query_name")
+    assert len(graph.commits()) == 3
+
+
+def test_a_tag_ends_with_the_rights(graph: og.Graph) -> None:
+    graph.store_query(NAMES.replace("names", "open_names"), NAMES, actor="ana")
+    with guarded(graph, POLICY) as server:
+        path = "/queries/open_names/rows"
+        assert server.get(path, token=BO).status == 403, "the query runs with the rights of the caller"
+        graph.store_query(NAMES.replace("names", "open_names").replace("@desc", "@definer @desc"), actor="ana")
+        first = server.get(path, token=BO)
+        assert first.status == 200, first.body
+        known = {"If-None-Match": first.headers["etag"]}
+        assert server.get(path, token=BO, headers=known).status == 304
+        assert server.get(path, headers=known).status == 200, "another caller"
+        assert server.get("/queries/names/rows", token=BO, headers=known).status == 404
 
 
 def test_queries_are_stored_listed_shown_and_deleted(server: ServerUnderTest, graph: og.Graph) -> None:
