@@ -34,5 +34,5 @@ async def check(graph: og.AsyncGraph) -> None:
     assert_type(await graph.schema(), SchemaText)
     assert_type(await graph.on("side"), og.AsyncGraph)
     assert_type(await og.aopen("g", branch="side"), og.AsyncGraph)
-    await graph.query("q", tiemout=1)  # type: ignore[call-arg]
+    await graph.query("q", tiemout=1)  # type: ignore[call-overload]
     await graph.mutate(5)  # type: ignore[arg-type]

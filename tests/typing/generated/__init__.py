@@ -1,0 +1,1 @@
+"""Golden files of `omnigraph codegen`; tests compare them, mypy checks them."""
