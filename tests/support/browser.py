@@ -22,8 +22,9 @@ FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-
 
 
 def find_browser() -> str | None:
-    """Return the path of a Chromium; None if none is installed."""
-    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    """Return the path of a Chromium, first that of `OMNIGRAPH_CHROMIUM`; None if none is installed."""
+    names = (os.environ.get("OMNIGRAPH_CHROMIUM", ""), *PROGRAMS)
+    return next((found for name in names if name and (found := shutil.which(name))), None)
 
 
 class Browser:
