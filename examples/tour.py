@@ -238,7 +238,8 @@ def main(arguments: list[str]) -> int:
             return 1
         finally:
             os.chdir(here)
-    print(f"\nDone in {time.perf_counter() - started:.1f} s. To continue on your own:\n  .venv/bin/omnigraph demo")
+    print(f"\nDone in {time.perf_counter() - started:.1f} s. To continue on your own, and in the web explorer:")
+    print("  .venv/bin/omnigraph demo\n  cd omnigraph-demo && ../.venv/bin/omnigraph ui station.omni")
     return 0
 
 
