@@ -13,8 +13,11 @@ READS = {
     "engine/exec/row_audit.py": "reads rows that are visible, to judge them again",
     "engine/exec/view.py": "reads stored rows and applies the visibility",
     "graph_tables.py": "reads through View if there is a visibility",
-    "operations/analytics.py": "reads through View if there is a visibility",
+    "operations/analysis/input_graph.py": "reads through View if there is a visibility",
     "operations/export.py": "reads through View if there is a visibility",
+    "operations/projection.py": "reads through View if there is a visibility",
+    "operations/sql/table_source.py": "reads through View if there is a visibility",
+    "operations/rows_by_id.py": "reads through View if there is a visibility",
     "versioning/model/snapshot.py": "opens pinned tables",
 }
 """Modules that reads go through."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.optimizer import optimize
+from omnigraph.engine.optimizer import pattern_optimizer
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError, TypeNotFound
 from omnigraph.graph import Graph
@@ -37,7 +37,7 @@ class Disagreement(AssertionError):
     """A read under rules differs from the projected graph."""
 
 
-def ask(subject: Subject, random: Random, rules: Rules, point: Point) -> str | None:
+def ask(subject: Subject, random: Random, rules: Rules, point: Point, **how: Any) -> str | None:
     """Run a generated read under the rules; return the difference to the oracle on the projected world, or None."""
     world = projected(point.world, rules)
     try:
@@ -49,7 +49,7 @@ def ask(subject: Subject, random: Random, rules: Rules, point: Point) -> str | N
     result: Result | None = None
     code: str | None = None
     try:
-        result = seen_by(subject.graph, rules).query(asked.text, params=asked.params, **point.where)
+        result = seen_by(subject.graph, rules).query(asked.text, params=asked.params, **point.where, **how)
     except InputError as error:
         if error.code not in ("negative_weight", "overflow"):
             raise
@@ -246,7 +246,7 @@ def test_query_sees_the_projected_graph_with_large_table_settings(tmp_path, numb
 def plans_change(tune, monkeypatch):
     """Plan the rest of every match again after each operator, and join a part of it wherever that is possible."""
     tune(replan_rows_min=0, replan_factor=0.0, chain_rows_max=0)
-    monkeypatch.setattr(optimize, "_JOIN_SHARE", float("inf"))
+    monkeypatch.setattr(pattern_optimizer, "_JOIN_SHARE", float("inf"))
 
 
 @pytest.mark.usefixtures("plans_change")

@@ -32,11 +32,15 @@ APPLIES = {
     "read", "query", "explain", "profile", "lint", "change", "changeIfGraphCommit", "mutate", "mutateIfGraphCommit",
     "getSchema", "getSnapshot", "getEntity", "readTable", "export", "getBlob", "listCommits", "getCommit",
     "listQueries", "getQuery", "storeQueries", "storeQuery", "deleteQueries", "deleteQuery", "invokeQuery",
-    "invokeQueryIfGraphCommit",
+    "invokeQueryIfGraphCommit", "getQueryRows", "validateQueries",
     "getBranch", "listBranches", "createBranch", "updateBranch", "deleteBranch", "listTags", "createTag", "deleteTag",
     "analyze", "ingest", "load", "loadNdjson", "loadArrow", "loadFiles", "embed", "mergeBranches", "previewMerge",
     "getEntityHistory", "getEntityBlame", "getCommitChanges", "revertCommit", "previewRevert", "diff", "pollChanges",
-    "streamChanges", "exportBaseline",
+    "streamChanges", "exportBaseline", "search", "getEntityNeighbors", "complete", "hover",
+    "diffSummary", "diffGraph", "mcp", "project",
+    "listProposals", "propose", "streamProposals", "getProposal", "editProposal", "diffProposal", "proposalConflicts",
+    "listComments", "addComment", "editComment", "reviewProposal", "resolveProposal", "checkProposal", "getCheckRows",
+    "reportCheck", "landProposal", "closeProposal", "reopenProposal", "listProposalEvents",
 }  # fmt: skip
 """Routes that show or change what the caller may see or change, and nothing else."""
 REFUSES = {"planSchema", "applySchema"}
@@ -49,13 +53,14 @@ MADE: dict[str, Callable[[og.Graph], object]] = {
     "deleteQuery": lambda graph: graph.store_query(READ.replace("notes", "made")),
 }
 """What a route deletes; the order of the tests is arbitrary."""
-UNSUCCESSFUL = {"revertCommit", "loadArrow", "loadFiles"}
+UNSUCCESSFUL = {"revertCommit", "loadArrow", "loadFiles", "landProposal"}
 """Routes whose request of the tests meets a hidden conflict, or lacks a binary body."""
 MAINTAINS = {"optimize", "buildIndices", "cleanup", "recover", "verify"}
 """Routes that treat the whole graph and need the action `maintain`."""
 WITHOUT_ROWS = {
     "listOperations", "getOperation", "cancelOperation", "listGraphs", "getMe", "getStatus", "getMetrics", "readAudit",
-    "explainPolicy", "testPolicy", "reload", "health", "ready", "version", "openapi", "docs", "errorCodes",
+    "listWebhooks", "getPlan", "explainPolicy", "testPolicy", "reload", "health", "ready", "version", "openapi", "docs",
+    "errorCodes", "protectedResource", "explorer", "explorerAddress", "explorerConfig", "explorerFile", "format",
 }  # fmt: skip
 """Routes whose answers hold no rows and no figures of rows."""
 
@@ -135,7 +140,9 @@ def make_graph(path: Path) -> og.Graph:
     graph.branch_create("mine")
     graph.on("mine").load([{"type": "Note", "data": {"name": "m", "tenant": "acme"}}], mode="append")
     graph.tag_create("v1")
-    graph.store_query(READ, READ.replace("notes", "all_notes"))
+    graph.store_query(READ, READ.replace("notes", "all_notes"), READ.replace("notes()", "proposed() @check(some)"))
+    graph.branch_create("proposed")
+    graph.on("proposed").load([note(f"{CANARY}-new", "other", CANARY), note("p", "acme", "apple")], mode="append")
     return graph
 
 
@@ -184,6 +191,7 @@ def values(graph: og.Graph) -> dict[str, Any]:
     return {
         **{f"{name}.query_source": None for name in writes},
         "query": READ, "query_source": READ, "branch": "main", "type": "Note", "id": "a", "property": "photo",
+        "project.property": "vec",
         "commit_id": first, "from": first, "to": "main", "source": "side", "target": "main", "tag": "v1",
         "name": "made", "createTag.name": "made-tag", "createBranch.from": "main", "deleteBranch.branch": "made",
         "updateBranch.branch": "spare", "getBranch.branch": "main", "algorithm": "degrees", "schema_source": SCHEMA,
@@ -193,11 +201,30 @@ def values(graph: og.Graph) -> dict[str, Any]:
         "changeIfGraphCommit.query": 'insert Note { name: "c3", tenant: "acme" }', "changeIfGraphCommit.name": None,
         "mutateIfGraphCommit.query": 'insert Note { name: "c4", tenant: "acme" }', "mutateIfGraphCommit.name": None,
         **{f"{route}.name": "notes" for route in ("getQuery", "invokeQuery", "invokeQueryIfGraphCommit")},
+        "getQueryRows.name": "notes",
         **{f"{route}.source": READ.replace("notes", "made") for route in ("storeQueries", "storeQuery")},
         "deleteQueries.name": "all_notes",
-        "profile.name": None, "start": "beginning", "data": json.dumps(new), "snapshot": None,
+        "search.text": "apple", "rank_of": None, "search.types": None, "filters": None,
+        **{f"{route}.text": "query q() { match { $s: S } }" for route in ("complete", "hover", "format")},
+        "offset": 25, "profile.name": None, "start": "beginning", "data": json.dumps(new), "snapshot": None,
         "loadNdjson.type": None, "mergeBranches.source": "mine",
         "types": None, "type_names": None, "keep": 5, "actor": "ana", "action": "read",
+        "jsonrpc": "2.0", "mcp.id": 1, "method": "tools/call", "file": "none.js",
+        "mcp.params": {"name": "query", "arguments": {"query": READ}},
+    }  # fmt: skip
+
+
+def proposed(graph: og.Graph) -> dict[str, Any]:
+    """Return the values of a new proposal with visible and hidden rows and comments."""
+    proposal = graph.on("main").propose("proposed", title="New notes")
+    proposal.comment(CANARY, on={"table_key": "node:Note", "row_id": f"{CANARY}-new"})
+    proposal.comment(CANARY, on={"table_key": "node:Note", "row_id": "p", "property": "pay"})
+    comment = proposal.comment("fine", on={"table_key": "node:Note", "row_id": "p"})
+    assert proposal.trial is not None
+    return {
+        "proposal": proposal.id, "comment": comment.id, "resolved": True, "editComment.text": None, "text": "hello",
+        "check": "proposed", "reportCheck.check": "ci", "reportCheck.commit": proposal.trial.commit, "title": "Notes",
+        "reviewProposal.verdict": "request_changes",
     }  # fmt: skip
 
 
@@ -223,6 +250,8 @@ def test_every_route_has_a_row() -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_no_answer_contains_a_hidden_value(server, graph, log_text, route: Route) -> None:
     given = values(graph)
+    if "{proposal}" in route.path:
+        given |= proposed(graph)
     if route.name in MADE:
         MADE[route.name](graph)
     reply = send(server, route, given)
@@ -284,6 +313,24 @@ def test_pages_of_a_branch_without_commits(server) -> None:
     assert server.post("/query", {**body, "after": first["next"]}).status == 200
 
 
+def test_a_catalog_has_no_numbers_whose_gaps_tell_of_hidden_types(server) -> None:
+    note = server.get("/schema", params={"form": "json"}).json["nodes"][0]
+    assert "number" not in note
+    assert all("number" not in each for each in note["properties"])
+    assert "number" in server.get("/schema", params={"form": "json"}, token=BO).json["nodes"][0]
+
+
+def test_a_search_knows_no_hidden_row(server) -> None:
+    hidden, unknown = (
+        server.post("/search", {"text": f"apple {CANARY}", "by": "words", "rank_of": id}).json
+        for id in (f"{CANARY}-1", "no-such-note")
+    )
+    assert hidden["hits"] == unknown["hits"]
+    assert {**hidden["rank_of"][0], "id": "", "message": ""} == {**unknown["rank_of"][0], "id": "", "message": ""}
+    for path in (f"/entities/Note/{CANARY}-1/neighbors", "/entities/Note/no-such-note/neighbors"):
+        assert server.get(path).status == 404
+
+
 def test_tags_of_answers_differ_between_callers(server) -> None:
     for path in ("/snapshot", "/schema", "/entities/Note/a"):
         mine, theirs = server.get(path), server.get(path, token=BO)
@@ -306,10 +353,137 @@ def test_figures_of_the_server_count_no_rows(server) -> None:
     """The sums of rows would tell an administrator whom rules limit how many rows others read."""
     text = "query counted() { match { $n: Note } return { $n.name, $n.tenant, $n.pay } }"
     assert len(server.post("/query", {"query": text}, token=BO).json["rows"]) > HIDDEN
+    assert server.post("/query", {"query": text}).status == 200
     plans = server.get("/status").json["plans"]
     assert [plan["rows"] for plan in plans if plan["query"] == "counted"] == [0]
     sums = re.findall(r"omnigraph_query_rows_sum\S* (\S+)", text_of(server.get("/metrics")))
     assert {float(number) for number in sums} <= {0.0}
+
+
+OF_THE_OWNER = {
+    "constant": f'query of_the_owner() {{ match {{ $n: Note {{ name: "{CANARY}-1" }} }} return {{ $n.name }} }}',
+    "hidden type": "query of_the_owner() { match { $s: Sealed $s holds $n } return { $s.name as s, $n.name as n } }",
+    "mutation": f'query of_the_owner() {{ update Note set {{ text: "{CANARY}" }} where name = "{CANARY}-7" }}',
+}
+
+
+@pytest.mark.parametrize("text", OF_THE_OWNER.values(), ids=OF_THE_OWNER)
+def test_the_plan_of_another_actor_is_not_found(server, text: str) -> None:
+    plan = server.post("/explain", {"query": text}, token=BO).json["plan_hash"]
+    theirs, mine = server.get(f"/plans/{plan}", token=BO), server.get(f"/plans/{plan}")
+    assert theirs.status == 200
+    assert CANARY in text_of(theirs) or "Sealed" in text_of(theirs)
+    assert (mine.status, mine.json["reason"]) == (404, "no_such_plan")
+    own = server.post("/explain", {"query": READ}).json["plan_hash"]
+    assert server.get(f"/plans/{own}").status == 200
+
+
+def test_plans_with_one_hash_show_the_constants_of_those_who_see_the_same(server) -> None:
+    """The hash of a plan does not depend on constants."""
+    text = 'query one() {{ match {{ $n: Note {{ name: "{}" }} }} return {{ $n.text }} }}'
+    mine = server.post("/explain", {"query": text.format("a")}).json["plan_hash"]
+    assert server.post("/explain", {"query": text.format(f"{CANARY}-9")}, token=BO).json["plan_hash"] == mine
+    shown = server.get(f"/plans/{mine}")
+    assert shown.status == 200
+    check_hidden(text_of(shown))
+
+
+def test_the_status_names_no_hidden_type_and_no_plan_of_others(server) -> None:
+    text = "query of_the_owner() { match { $s: Sealed } return { $s.name } }"
+    assert server.post("/query", {"query": text}, token=BO).status == 200
+    status = server.get("/status").json
+    assert {each["table_key"] for each in status["graphs"][0]["tables"]} == {"node:Note", "edge:Cites"}
+    assert "of_the_owner" not in {plan["query"] for plan in status["plans"]}
+
+
+def test_the_outcome_of_an_operation_of_another_actor_is_not_shown(server) -> None:
+    """The result of maintenance names all tables."""
+    started = server.post("/maintenance/optimize", {}, token=BO)
+    assert started.status == 202, started.body
+    path = f"/operations/{started.json['id']}"
+    while (theirs := server.get(path, token=BO).json)["state"] == "running":
+        pass
+    mine = server.get(path).json
+    assert "node:Sealed" in json.dumps(theirs["result"])
+    assert mine["state"] == "done"
+    assert "result" not in mine
+    assert "Sealed" not in text_of(server.get("/operations"))
+
+
+def test_an_owner_gets_decisions_on_rows_explained(server) -> None:
+    def explain(**body: Any) -> dict[str, Any]:
+        reply = server.post("/policy/explain", {"actor": "ana", "type": "Note", **body}, token=BO)
+        assert reply.status == 200, reply.body
+        return reply.json
+
+    mine, other = explain(id="a"), explain(id=f"{CANARY}-1")
+    assert (mine["decision"], mine["rules"], mine["matched_rule"]) == ("allow", ["own-tenant"], "own-tenant")
+    assert (other["decision"], other["condition"]) == ("deny", mine["condition"])
+    assert {each["rule"]: (each["matched"], each["why"]) for each in other["considered"]} == {
+        "own-tenant": (False, "condition"),
+        "owners": (False, "actor_not_in_group"),
+    }
+    assert mine["properties"]["pay"] == "mask"
+    assert explain(data={"tenant": "acme"})["decision"] == "allow"
+    assert explain(data={"tenant": "acme"}, attributes={"tenant": "beta"})["decision"] == "allow", "the file wins"
+    visitor = {"actor": "vic", "attributes": {"tenant": "beta"}}
+    assert explain(**visitor, data={"tenant": "beta"})["decision"] == "deny"
+    assert explain(**visitor, groups=["staff"], data={"tenant": "beta"})["decision"] == "allow"
+    held = explain(id="a", action="row_update")
+    assert (held["decision"], held["readable"]) == ("allow", True)
+
+
+def test_a_limited_caller_learns_decisions_on_itself_and_on_visible_rows(server) -> None:
+    own = server.post("/policy/explain", {"type": "Note", "id": "a", "action": "row_update"}).json
+    assert (own["decision"], own["actor"], own["considered"], own["reasons"]) == ("allow", "ana", [], [])
+    assert "condition" not in own
+    hidden, unknown = (
+        server.post("/policy/explain", {"type": "Note", "id": id}) for id in (f"{CANARY}-1", "no-such-note")
+    )
+    assert hidden.status == unknown.status == 404
+    assert hidden.json["error"].replace(f"{CANARY}-1", "no-such-note") == unknown.json["error"]
+    assert server.post("/policy/explain", {"type": "Sealed", "id": CANARY}).json["reason"] == "type_not_found"
+    for body in (
+        {"type": "Note", "data": {"tenant": "acme"}},
+        {"type": "Note", "id": f"{CANARY}-1", "actor": "bo"},
+        {"type": "Sealed", "data": {"name": "x"}, "actor": "ana"},
+    ):
+        reply = server.post("/policy/explain", body)
+        assert reply.status == 403
+        check_hidden(text_of(reply), json.dumps(body))
+    for wrong in (
+        {"type": "Note", "id": "a", "groups": ["owners"]},
+        {"type": "Note", "id": "a", "data": {}},
+        {"type": "Note", "action": "read"},
+        {"id": "a", "action": "read"},
+        {},
+    ):
+        assert server.post("/policy/explain", wrong).status == 400, wrong
+
+
+def test_cases_on_rows(server) -> None:
+    row = {"actor": "ana", "type": "Note", "data": {"tenant": "acme"}}
+    cases = [
+        {**row, "id": "own", "expect": "allow", "properties": {"pay": "mask", "text": "show"}},
+        {**row, "id": "other", "data": {"tenant": "other"}, "expect": "deny"},
+        {**row, "id": "wrong view", "expect": "allow", "properties": {"pay": "show"}},
+        {
+            **row,
+            "id": "token",
+            "actor": "vic",
+            "groups": ["staff"],
+            "attributes": {"tenant": "acme"},
+            "expect": "allow",
+        },
+        {"id": "call", "actor": "ana", "action": "invoke_query", "query": "notes", "expect": "allow"},
+    ]
+    report = server.post("/policy/test", {"cases": cases}, token=BO).json
+    assert {case["id"]: case["ok"] for case in report["cases"]} == {
+        "own": True, "other": True, "wrong view": False, "token": True, "call": True,
+    }  # fmt: skip
+    assert report["cases"][2]["properties"] == {"pay": "mask"}
+    assert server.post("/policy/test", {"cases": cases}).status == 403
+    assert server.post("/policy/test", {"cases": [{"id": "x", "actor": "a", "expect": "deny"}]}, token=BO).status == 400
 
 
 def test_an_owner_sees_and_does_everything(server, graph) -> None:
@@ -323,6 +497,79 @@ def test_an_owner_sees_and_does_everything(server, graph) -> None:
     plan = {"schema_source": SCHEMA + "node Extra { name: String @key }\n"}
     assert server.post("/schema/plan", plan, token=BO).status == 200
     assert server.post("/schema/plan", plan).status == 403
+
+
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    ("schema", {}),
+    ("schema", {"type": "Sealed"}),
+    ("get", {"type": "Note", "id": "a"}),
+    ("get", {"type": "Note", "id": f"{CANARY}-1"}),
+    ("search", {"text": f"apple {CANARY}"}),
+    ("neighbors", {"type": "Note", "id": "b"}),
+    ("history", {"type": "Note", "id": "a"}),
+    ("history", {"type": "Note", "id": f"{CANARY}-3"}),
+    ("diff", {"from": "1", "to": "main"}),
+    ("diff", {"from": "main...side"}),
+    ("branches", {}),
+    ("commits", {}),
+    ("notes", {}),
+    ("snapshot", {}),
+    ("explain_error", {"query": "match { $s: Seale } return { $s.name }"}),
+    *(("query", {"query": query}) for query in QUERIES),
+    ("change", {"query": 'update Note set { text: "x" } where name = "a" as $n return { $n.pay, $n.text }'}),
+    ("change", {"query": f'insert Note {{ name: "{CANARY}-5", tenant: "acme" }}'}),
+    ("change", {"query": f'insert Cites {{ from: "a", to: "{CANARY}-5" }}'}),
+    ("load", {"records": [{"type": "Note", "data": {"name": f"{CANARY}-6", "tenant": "acme"}}]}),
+    ("load", {"records": [{"type": "Sealed", "data": {"name": "s"}}]}),
+]
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUnderTest]:
+    """A server whose MCP tools may change branches."""
+    graph = make_graph(tmp_path_factory.mktemp("agents") / "people.omni")
+    with guarded(graph, POLICY, extra="  mcp: {write: true}") as running:
+        yield running
+
+
+def message(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+@pytest.mark.parametrize(("tool", "arguments"), TOOLS)
+def test_no_tool_shows_a_hidden_value(agents, log_text, tool: str, arguments: dict[str, Any]) -> None:
+    reply = agents.post("/mcp", message("tools/call", {"name": tool, "arguments": arguments}))
+    assert reply.status == 200
+    assert "result" in reply.json, reply.body
+    check_hidden(text_of(reply), json.dumps(arguments))
+    check_hidden(log_text.getvalue(), json.dumps(arguments))
+
+
+def test_no_resource_shows_a_hidden_type(agents) -> None:
+    for name in ("schema", "queries", "branches", "guide", "schema/Note"):
+        reply = agents.post("/mcp", message("resources/read", {"uri": f"omnigraph://{name}"}))
+        text = text_of(reply)
+        assert "result" in reply.json
+        check_hidden(text)
+        assert "Sealed" not in text
+        assert "Holds" not in text
+    hidden = agents.post("/mcp", message("resources/read", {"uri": "omnigraph://schema/Sealed"})).json["error"]
+    unknown = agents.post("/mcp", message("resources/read", {"uri": "omnigraph://schema/Sealex"})).json["error"]
+    assert hidden["message"].replace("Sealed", "Sealex") == unknown["message"]
+    for prompt, given in (("explore", {}), ("write_query", {"question": "x"}), ("propose_change", {"change": "x"})):
+        reply = agents.post("/mcp", message("prompts/get", {"name": prompt, "arguments": given}))
+        assert "result" in reply.json
+        assert "Sealed" not in text_of(reply)
+    ref = {"type": "ref/resource", "uri": "omnigraph://schema/{type}"}
+    params = {"ref": ref, "argument": {"name": "type", "value": "S"}}
+    reply = agents.post("/mcp", message("completion/complete", params))
+    assert reply.json["result"]["completion"]["values"] == []
+
+
+def test_an_owner_sees_the_values_by_tools(agents) -> None:
+    reply = agents.post("/mcp", message("tools/call", {"name": "query", "arguments": {"query": READ}}), token=BO)
+    assert CANARY in text_of(reply)
+    assert str(NUMBER) in text_of(reply)
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -344,7 +591,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "head": lambda graph: graph.head("spare"),
     "branches": lambda graph: "spare" in graph.branches(),
     "tags": lambda graph: [tag for tag in graph.tags() if tag.name == "v1"],
-    "queries": lambda graph: [query.name for query in graph.queries()][-1],
+    "queries": lambda graph: [query.name for query in graph.queries()],
     "invoke": lambda graph: graph.invoke("notes").to_pylist(),
     "plan_schema": lambda graph: graph.plan_schema(SCHEMA),
     "diff": lambda graph: [change.to_json() for change in graph.diff(1, "spare")],

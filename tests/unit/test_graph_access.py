@@ -44,6 +44,10 @@ def stored(raw: Graph) -> str:
     return name
 
 
+def proposed(raw: Graph) -> str:
+    return raw.propose(fresh(raw), into="draft", title="x", draft=True).id
+
+
 CALLS: dict[str, tuple[set[str], Call]] = {
     "newest_version": ({"read"}, lambda g, _: g.newest_version),
     "schema": ({"read"}, lambda g, _: g.schema),
@@ -59,12 +63,30 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "analyze": ({"read"}, lambda g, _: g.analyze("degrees")),
     "mutate": ({"change"}, lambda g, _: g.mutate('delete Shelf where code = "none"')),
     "queries": ({"read"}, lambda g, _: g.queries()),
+    "validate_queries": ({"read"}, lambda g, _: g.validate_queries()),
     "store_query": (
         {"query_store", "change"},
         lambda g, _: g.store_query(f"query s{next(numbers)}() {{ {ALL} }}"),
     ),
     "delete_query": ({"query_store", "change"}, lambda g, raw: g.delete_query(stored(raw))),
     "invoke": ({"invoke_query", "read"}, lambda g, raw: g.invoke(stored(raw))),
+    "search": ({"read"}, lambda g, _: g.search("a")),
+    "show": ({"read"}, lambda g, _: g.show("Shelf")),
+    "neighbors": ({"read"}, lambda g, _: g.neighbors("Shelf", "a")),
+    "diff_summary": ({"read"}, lambda g, _: g.diff_summary("main", "main")),
+    "diff_graph": ({"read"}, lambda g, _: g.diff_graph("main", "main")),
+    "branch_status": ({"read"}, lambda g, _: g.branch_status()),
+    "projection": ({"read"}, lambda g, _: g.projection("Shelf", "note")),
+    "complete": ({"read"}, lambda g, _: g.complete("ma", 2)),
+    "hover": ({"read"}, lambda g, _: g.hover("match", 2)),
+    "degrees": ({"read"}, lambda g, _: g.degrees("Shelf", "a")),
+    "propose": (
+        {"proposal_create", "read"},
+        lambda g, raw: g.propose(fresh(raw), into="draft", title="x", draft=True),
+    ),
+    "proposals": ({"read"}, lambda g, _: g.proposals()),
+    "proposal": ({"read"}, lambda g, raw: g.proposal(proposed(raw))),
+    "proposal_events": ({"read"}, lambda g, raw: g.proposal_events(proposed(raw))),
     "load": ({"change"}, lambda g, _: g.load([shelf("l")], mode="merge")),
     "ingest": (
         {"branch_create", "change"},
@@ -77,8 +99,12 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "blob": ({"read"}, lambda g, _: g.blob("Shelf", "a", "note")),
     "to_arrow": ({"export"}, lambda g, _: g.to_arrow("Shelf")),
     "to_batches": ({"export"}, lambda g, _: g.to_batches("Shelf").read_all()),
+    "sql": ({"export"}, lambda g, _: g.sql("select id from Shelf")),
+    "duckdb": ({"export"}, lambda g, _: g.duckdb().close()),
     "to_spark": ({"export"}, lambda g, _: g.to_spark("Missing")),
     "to_networkx": ({"export"}, lambda g, _: g.to_networkx()),
+    "to_rustworkx": ({"export"}, lambda g, _: g.to_rustworkx()),
+    "to_sparse": ({"export"}, lambda g, _: g.to_sparse("Beside")),
     "branches": ({"read"}, lambda g, _: g.branches()),
     "branch_create": ({"branch_create"}, lambda g, _: g.branch_create(f"n{next(numbers)}")),
     "head": ({"read"}, lambda g, _: g.head("draft")),
@@ -182,7 +208,7 @@ def consume(value: Any) -> Any:
 
 HIDDEN: dict[str, Any] = {"commit_changes": CommitNotFound, "invoke": (QueryNotFound, Denied)}
 """Calls whose denial is that of an object that does not exist."""
-FAILS = {"blob", "to_spark"}
+FAILS = {"blob", "projection", "to_spark"}
 """Calls that fail after they were allowed, because of their arguments."""
 
 

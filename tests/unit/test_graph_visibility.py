@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from omnigraph.errors import (
     NotFound,
     OmniGraphError,
     PageCursorRejected,
+    QueryNotFound,
     TypeNotFound,
 )
 from omnigraph.graph import Graph
@@ -247,12 +249,19 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
     text = "match { $n: Note $n cites $m } return { $n.name, $m.name }"
     assert "rows" not in str(seen(graph).explain(text))
     assert "expected" not in str(seen(graph).profile(text))
+    assert not re.search(r"\d\.\d", str(seen(graph).profile(text))), "times are whole milliseconds"
 
 
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
-    "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "export", "mutate",
-    "load", "ingest", "merge", "revert", "embed", "queries", "store_query", "delete_query", "invoke",
+    "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "to_rustworkx", "to_sparse", "to_spark",
+    "export", "mutate", "sql",
+    "duckdb",
+    "load", "ingest", "merge", "revert", "embed", "queries", "validate_queries", "store_query", "delete_query",
+    "invoke",
+    "search", "show", "neighbors", "degrees", "complete", "hover", "diff_summary", "diff_graph", "branch_status",
+    "projection",
+    "propose", "proposals", "proposal", "proposal_events",
     "snapshot", "schema", "commit", "commits", "head", "branches", "tags",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
     "merge_preview", "revert_preview", "analyze", "export_diff",
@@ -272,8 +281,6 @@ def test_all_other_methods_refuse(graph):
         with pytest.raises(Denied, match="rules"):
             _call(handle, name)
     with pytest.raises(Denied, match="rules"):
-        handle.query("match { $n: Note } return { $n.name }", engine="spark")
-    with pytest.raises(Denied, match="rules"):
         handle.analyze("degrees", engine="spark", spark=object())
 
 
@@ -282,13 +289,79 @@ def test_stored_queries_show_visible_rows(graph):
     graph.store_query(text, text.replace("notes", "sealed").replace("Note", "Sealed"))
     handle = seen(graph)
     assert handle.invoke("notes").to_pylist() == handle.query(text).to_pylist() != graph.query(text).to_pylist()
-    with pytest.raises(OmniGraphError, match="Sealed"):
+    assert [query.name for query in handle.queries()] == ["notes"]
+    assert (handle.validate_queries().ok, handle.validate_queries().queries) == (True, 1)
+    assert graph.validate_queries().queries == 2
+    with pytest.raises(QueryNotFound) as denied:
         handle.invoke("sealed")
+    assert (denied.value.message, denied.value.hint) == ("there is no stored query 'sealed'", None)
     with pytest.raises(OmniGraphError) as hidden:
         handle.store_query(text.replace("notes", "other").replace("Note", "Sealed"))
     with pytest.raises(OmniGraphError) as unknown:
         handle.store_query(text.replace("notes", "other").replace("Note", "Nothing"))
     assert hidden.value.code == unknown.value.code
+
+
+def test_a_search_finds_visible_rows(graph):
+    handle = seen(graph)
+    assert [hit.id for hit in handle.search("apple", by="words").hits] == ["a", "b"]
+    assert sorted(hit.id for hit in graph.search("apple", by="words").hits) == ["a", "b", "x"]
+    found = handle.search(f"{CANARY} apple", by="words", rank_of="x")
+    assert [(each.type, each.reason) for each in found.rank_of] == [(None, "not_found")]
+    assert str(CANARY_NUMBER) not in str(found)
+    assert found.hits[1].row["pay"] is None
+    assert [term.term for term in found.hits[0].why[0].terms] == ["appl"]
+    # Hidden rows change no score: the statistics are those of the visible rows.
+    alone = handle.search("apple", by="words").hits[0].why[0].score
+    text = 'match { $n: Note } return { bm25($n.text, "apple") as score } order { score } limit 1'
+    assert alone == handle.query(text).to_pylist()[0]["score"]
+    with pytest.raises(TypeNotFound):
+        handle.search("apple", ["Sealed"])
+    with pytest.raises(PageCursorRejected):
+        seen(graph, OTHER).search("apple", by="words", limit=1, after=handle.search("apple", by="words", limit=1).next)
+
+
+def test_editors_know_visible_types_only(graph):
+    words = {each.text for each in seen(graph).complete("match { $x: ", 12).candidates}
+    assert words == {"Note"}
+    assert "Sealed" in {each.text for each in graph.complete("match { $x: ", 12).candidates}
+    assert seen(graph).hover("match { $x: Sealed }", 13).kind == "scalar"
+
+
+def test_differences_and_dry_runs_count_visible_rows(graph):
+    graph.branch_create("b")
+    hidden = f'update Note set {{ text: "{CANARY}" }} where name = "x"'
+    graph.on("b").mutate(f'atomic {{ {hidden} insert Note {{ name: "n", tenant: "acme" }} }}')
+    handle = seen(graph)
+    assert handle.diff_summary("main", "b").tables == {"node:Note": {"insert": 1, "update": 0, "delete": 0}}
+    shown = handle.diff_graph("main", "b")
+    assert [(node.id, node.op) for node in shown.nodes] == [("n", "insert")]
+    assert CANARY not in str(shown)
+    assert [(each.ahead, each.head.pins) for each in handle.branch_status()] == [(0, ()), (1, ())]
+    done = handle.mutate('update Note set { text: "q" } where tenant != "none"', dry_run=True)
+    assert done.tables == {"node:Note": {"insert": 0, "update": 3, "delete": 0}}
+
+
+def test_projections_show_visible_rows(graph):
+    assert graph.projection("Note", "vec")["id"].to_pylist() == ["a", "b", "c", "x"]
+    assert seen(graph).projection("Note", "vec")["id"].to_pylist() == ["a", "b", "c"]
+    with pytest.raises(TypeNotFound):
+        seen(graph).projection("Sealed", "vec")
+
+
+def test_neighbours_are_visible_rows(graph):
+    handle = seen(graph)
+    assert [each.id for each in graph.neighbors("Note", "b").neighbors] == ["x", "a"]
+    assert [each.id for each in handle.neighbors("Note", "b").neighbors] == ["a"]
+    assert [degree.count for degree in handle.degrees("Note", "b")] == [0, 1]
+    assert [degree.edge for degree in graph.degrees("Note", "a")] == ["Cites", "Cites", "Holds"]
+    assert {degree.edge for degree in handle.degrees("Note", "a")} == {"Cites"}
+    assert str(CANARY_NUMBER) not in str(handle.neighbors("Note", "b"))
+    for hidden in ("x", "none"):
+        with pytest.raises(NotFound, match=f"Note '{hidden}' does not exist"):
+            handle.neighbors("Note", hidden)
+    with pytest.raises(TypeNotFound):
+        handle.degrees("Sealed", CANARY)
 
 
 def test_snapshots_count_visible_rows(graph):

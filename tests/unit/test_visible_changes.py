@@ -238,3 +238,14 @@ def test_commits_of_changes_list_visible_types(graph):
     ]
     assert {commit.changed for commit in commits} == {(), ("edge:Cites", "node:Note")}
     assert not any(commit.metadata for commit in commits)
+
+
+def test_a_renamed_property_has_the_rules_of_its_name(graph):
+    first = graph.commits()[0].id
+    graph.apply_schema(SCHEMA.replace("pay: I64?", 'wage: I64? @rename_from("pay")'))
+    masked = Visibility(
+        {}, {("node:Note", "pay"): equals("name", "nobody"), ("node:Note", "wage"): equals("name", "a")}
+    )
+    shown, hidden = seen(graph, masked).diff(first, "main"), seen(graph, masked).diff("main", first)
+    assert [(one.id, one.op, one.before["wage"], one.after["wage"]) for one in shown] == [("a", "update", None, 10)]
+    assert [(one.id, one.op, one.before["pay"], one.after["pay"]) for one in hidden] == [("a", "update", 10, None)]

@@ -140,8 +140,6 @@ def test_diff_and_export_on_spark_are_refused(graph, tmp_path):
     for call in (
         lambda: seen(graph).export(tmp_path / "out", format="parquet", engine="spark"),
         lambda: seen(graph).export_diff(graph.commits()[-1].id, "main", tmp_path / "out", engine="spark"),
-        lambda: seen(graph).to_spark("Note"),
-        lambda: seen(graph).query("match { $n: Note } return { $n.name }", engine="spark"),
     ):
         with pytest.raises(Denied, match="rules"):
             call()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from omnigraph.errors import Denied
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
+from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
 from omnigraph.policy.statements import BranchOwners, attributes_key
 from omnigraph.suggestions import listing
@@ -139,9 +140,12 @@ class Access:
         """The groups that the caller brings, in addition to those of the policy."""
         return self._groups
 
-    def as_actor(self, actor: str) -> Access:
-        """Return the rights of another actor by the same policy, without the groups and limits of the token."""
-        return Access(self.policy, actor, default=self._default, graph=self.graph)
+    def as_actor(self, actor: str | None, groups: Iterable[str] = ()) -> Access:
+        """Return the rights of another actor by the same policy, without the groups and limits of the token.
+
+        `groups` are those that the token of the other actor brings.
+        """
+        return Access(self.policy, actor, groups=groups, default=self._default, graph=self.graph)
 
     def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
         """Return the rows and values of a branch that the caller may see; None if it sees everything."""
@@ -159,13 +163,18 @@ class Access:
         return rules.actor(self.actor, self._groups, self.attributes)
 
     def check(
-        self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
+        self,
+        action: str,
+        branch: str | None = None,
+        target: str | None = None,
+        name: str | None = None,
+        proposal: ProposalFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on an allowed request; raises `Denied` otherwise.
 
         The decision contains the trimmed names of the branches; the operation must use them.
         """
-        decision = self.decide(action, branch, target, name)
+        decision = self.decide(action, branch, target, name, proposal)
         self._record(decision)
         if not decision.allowed:
             self._raise(decision)
@@ -173,18 +182,32 @@ class Access:
 
     def check_possible(self, action: str) -> None:
         """Raise `Denied` if an action is allowed on no branch; called before the branch is known."""
-        decision = self._judge(action, None, None)
-        if self.only is not None and decision.allowed:
-            decision = self._narrow(decision, replace(self.only, branches=None))
+        decision = self._decide_without_branch(action)
         if not decision.allowed and not decision.nearest_rules:
             self._record(decision)
             self._raise(decision)
 
+    def is_possible(self, action: str) -> bool:
+        """Return False if an action is allowed on no branch; the decision is not recorded."""
+        decision = self._decide_without_branch(action)
+        return decision.allowed or bool(decision.nearest_rules)
+
+    def _decide_without_branch(self, action: str) -> PolicyDecision:
+        decision = self._judge(action, None, None)
+        if self.only is None or not decision.allowed:
+            return decision
+        return self._narrow(decision, replace(self.only, branches=None))
+
     def decide(
-        self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
+        self,
+        action: str,
+        branch: str | None = None,
+        target: str | None = None,
+        name: str | None = None,
+        proposal: ProposalFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        decision = self._judge(action, branch, target, name)
+        decision = self._judge(action, branch, target, name, proposal)
         if self.only is not None and decision.allowed:
             decision = self._narrow(decision, self.only)
         return decision if name is None else replace(decision, name=name)
@@ -199,13 +222,20 @@ class Access:
         self._record(PolicyDecision(False, self.actor, "actor", None, None, (), message, (reason,)))
         raise Denied(message, (reason,), hint="leave 'actor' out")
 
-    def _judge(self, action: str, branch: str | None, target: str | None, name: str | None = None) -> PolicyDecision:
+    def _judge(
+        self,
+        action: str,
+        branch: str | None,
+        target: str | None,
+        name: str | None = None,
+        proposal: ProposalFacts | None = None,
+    ) -> PolicyDecision:
         """Return the decision of the policy, without the limits of the token."""
         if self.policy is not None:
             owners = self._owners(self.owner_of, branch, target) if self.owner_of is not None else ()
             return self.policy.decide(
                 self.actor, action, branch, target, groups=self._groups, attributes=self._attributes, name=name,
-                owners=owners,
+                owners=owners, proposal=proposal,
             )  # fmt: skip
         try:
             return _by_default(self._default, self.actor, action, branch, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 from omnigraph.errors import Hint, InputError, PolicyInvalid
 from omnigraph.policy.decide import Policy
@@ -10,32 +10,36 @@ from omnigraph.policy.row_policies import RowPolicies
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.schema.catalog import Catalog
 
-SchemaCheck = Callable[[Catalog, Catalog], None]
-"""Raises `policy_breakage` if the change from one schema to another would break rules."""
 
+@dataclass(frozen=True)
+class SchemaCheck:
+    """The check that a change of the schema breaks no rule of a policy."""
 
-def schema_check(policy: Policy) -> SchemaCheck | None:
-    """Return the check that a change of the schema breaks no rule of a policy; None if it has no rules for rows."""
-    if not policy.has_row_rules:
-        return None
+    policy: Policy
+    allowed: bool = False
+    """True if the change may break rules."""
 
-    def check(before: Catalog, after: Catalog) -> None:
-        broken = broken_rules(policy, before, after)
-        if broken:
+    def broken(self, before: Catalog, after: Catalog) -> tuple[str, ...]:
+        """Return the problems that the policy has with a new schema and does not have with the present one."""
+        return tuple(broken_rules(self.policy, before, after))
+
+    def check(self, before: Catalog, after: Catalog) -> tuple[str, ...]:
+        """Return the problems of a permitted change; raise `policy_breakage` if it is not permitted."""
+        broken = self.broken(before, after)
+        if broken and not self.allowed:
             raise breakage_error(broken)
+        return broken
 
-    return check
 
-
-def breakage_error(broken: list[str]) -> InputError:
+def breakage_error(broken: tuple[str, ...]) -> InputError:
     """Return the error of a change of the schema that would break rules."""
     rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
     return InputError(
         f"the schema would break {rules} of the policy: {'; '.join(broken)}; nothing was changed",
         code="policy_breakage",
         hint=Hint(
-            "change the policy first, or call apply_schema with allow_policy_breakage=True",
-            cli="change the policy first, or run 'omnigraph schema apply' with --allow-policy-breakage",
+            "change the policy first, or pass allow_policy_breakage=True",
+            cli="change the policy first, or pass --allow-policy-breakage",
         ),
     )
 

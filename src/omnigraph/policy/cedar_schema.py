@@ -6,6 +6,7 @@
 | `Omnigraph::Graph` | `id` |
 | `Omnigraph::Branch` in `Graph` | `name`, `protected`, `owner` if it is known, and `matches`: the matching patterns |
 | `Omnigraph::StoredQuery` in `Graph` | `name` |
+| `Omnigraph::Proposal` in `Branch` | `author`, `approvals`, `checks`, `source`, `labels`, and those of its target |
 | `Omnigraph::Interface` | none; a node type is in the interfaces that it implements |
 | `Node::T`, `Edge::T` | `id`; edges also `from` and `to`; each property that has a Cedar type |
 
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.policy.rules import (
+    ON_PROPOSALS,
     PROPERTY_ACTIONS,
     ROW_ACTIONS,
     SERVER_ACTIONS,
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 NAMESPACE = "Omnigraph"
 _RESERVED = frozenset(
     {"true", "false", "if", "then", "else", "in", "is", "like", "has", "principal", "action", "resource", "context"}
-    | {"Bool", "Boolean", "String", "Long", "Set", "Record", "Entity", "Extension", "EntityOrCommon", "__cedar"}
+    | {"Bool", "Boolean", "String", "Long", "Set", "Record", "Entity", "Extension", "EntityOrCommon"}
+    | {"Action", "__cedar"}
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ESCAPED = re.compile(r"T_([0-9a-f]{2})+")
@@ -65,6 +68,13 @@ _SCALARS: Mapping[str, Mapping[str, Any]] = {
 }
 """Scalar → its Cedar type. Floats, vectors, blobs and UUIDs have none."""
 
+_PROPOSAL: Mapping[str, Mapping[str, Any]] = {
+    "author": _STRING,
+    "approvals": _STRINGS,
+    "checks": _STRING,
+    "source": _STRING,
+    "labels": _STRINGS,
+}
 ENDS: Mapping[str, str] = {"from": "src", "to": "dst"}
 """Attribute of an edge → the column of that end."""
 
@@ -110,6 +120,7 @@ def cedar_schema(kind: PolicyKind, declared: Mapping[str, AttributeType], catalo
         "Graph": {"shape": _record({"id": _STRING})},
         "Branch": {"memberOfTypes": ["Graph"], "shape": _record(branch)},
         "StoredQuery": {"memberOfTypes": ["Graph"], "shape": _record({"name": _STRING})},
+        "Proposal": {"memberOfTypes": ["Branch"], "shape": _record({**branch, **_PROPOSAL})},
         "Interface": {},
     }
     schema: dict[str, Any] = {NAMESPACE: {"entityTypes": entities, "actions": _graph_actions()}}
@@ -141,7 +152,9 @@ def _graph_actions() -> dict[str, Any]:
         if action in WITHOUT_EFFECT:
             continue
         resources = ["StoredQuery", "Graph"] if action == "invoke_query" else ["Graph"]
-        found[action] = _applies(resources if scope is None else ["Graph", "Branch"], _record(source))
+        if scope is not None:
+            resources = ["Graph", "Branch", *(["Proposal"] if action in ON_PROPOSALS else [])]
+        found[action] = _applies(resources, _record(source))
     return found
 
 

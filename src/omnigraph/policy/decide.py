@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import Denied, InputError
 from omnigraph.policy.cedar import CedarPolicies
+from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.rules import (
     ACTIONS_OF,
     FILE_KEYS,
@@ -36,7 +37,9 @@ CACHE_MAX = 16_384
 """Number of decisions that a policy keeps."""
 
 Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope", "denies", "condition"]
-Key = tuple[str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None, BranchOwners]
+Key = tuple[
+    str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None, BranchOwners, ProposalFacts | None
+]
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,13 @@ class ConsideredRule:
 
     rule: str
     why: Why
+    line: int | None = None
+    """The line of the rule in the file; None for a Cedar policy."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the rule as a JSON object."""
-        return {"rule": self.rule, "matched": self.why == "ok", "why": self.why}
+        found = {"rule": self.rule, "matched": self.why == "ok", "why": self.why}
+        return found if self.line is None else {**found, "line": self.line}
 
 
 @dataclass
@@ -171,16 +177,19 @@ class Policy:
         attributes: Attributes = (),
         name: str | None = None,
         owners: BranchOwners = (),
+        proposal: ProposalFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request. `groups` are added to those in which the policy lists the actor.
 
-        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query, and
-        `owners` are those of the branches. Version 1 reads none of them. Without an actor, every request is denied. An
-        unknown action and a blank branch name are an `InputError`.
+        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query, `owners`
+        are those of the branches, and `proposal` is the one that an action concerns. Version 1 reads none of them.
+        Without an actor, every request is denied. An unknown action and a blank branch name are an `InputError`.
         """
         if isinstance(self.rules, PolicyRules):
-            attributes, name, owners = (), None, ()
-        key = (actor, action, branch, target_branch, groups, attributes, name, owners)
+            attributes, name, owners, proposal = (), None, (), None
+        elif proposal is not None and not self.rules.reads_proposals:
+            proposal = None
+        key = (actor, action, branch, target_branch, groups, attributes, name, owners, proposal)
         try:
             found = self._decisions.get(key)
         except TypeError:
@@ -206,11 +215,12 @@ class Policy:
         groups = self._groups(decision.actor)
         if isinstance(self.rules, PolicyStatements):
             return [
-                *(ConsideredRule(rule.id, self._why_statement(rule, decision, groups)) for rule in self.rules.rules),
+                *(ConsideredRule(rule.id, self._why_statement(rule, decision, groups), rule.line)
+                  for rule in self.rules.rules),
                 *(ConsideredRule(policy_id, _why_cedar(policy_id, policy, decision))
                   for policy_id, policy in self.rules.cedar_policies.items()),
             ]  # fmt: skip
-        return [ConsideredRule(rule.id, _why(rule, decision, groups)) for rule in self.rules.rules]
+        return [ConsideredRule(rule.id, _why(rule, decision, groups), rule.line) for rule in self.rules.rules]
 
     def _decide_and_keep(self, key: Key) -> PolicyDecision:
         _check_types(key)
@@ -231,13 +241,16 @@ class Policy:
         attributes: Attributes,
         name: str | None,
         owners: BranchOwners,
+        proposal: ProposalFacts | None,
     ) -> PolicyDecision:
         action = action_name(action)
         branch = branch_name(branch) if branch is not None else None
         target = branch_name(target_branch) if target_branch is not None else None
         groups = self._groups(actor, groups)
         if isinstance(self.rules, PolicyStatements):
-            return self._decide_statements(self.rules, actor, action, branch, target, groups, attributes, name, owners)
+            return self._decide_statements(
+                self.rules, actor, action, branch, target, groups, attributes, name, owners, proposal
+            )
         assert isinstance(self._cedar, CedarPolicies)
         # An actor without groups can match no permit; Cedar has no entity for it.
         undecidable = action in WITHOUT_EFFECT or other_kind(action, self.rules.kind) is not None
@@ -267,6 +280,7 @@ class Policy:
         attributes: Attributes,
         name: str | None,
         owners: BranchOwners,
+        proposal: ProposalFacts | None,
     ) -> PolicyDecision:
         """Return the decision of a policy of version 2."""
         from omnigraph.policy.statements_cedar import CedarStatements  # noqa: PLC0415 (imported with the policy)
@@ -279,7 +293,7 @@ class Policy:
             message = f"{request} is denied: {reason}"
             return replace(decision, message=message, reasons=(reason or "",))
         held = statements.attributes_of(actor, attributes)
-        found = self._cedar.judge(actor, groups, held, action, branch, target, name, owners)
+        found = self._cedar.judge(actor, groups, held, action, branch, target, name, owners, proposal)
         if found.allowed:
             known = (statements.rule_by_id.get(rule) for rule in found.allowing)
             skipping = [rule.id for rule in known if rule is not None and rule.row_check == "skip"]

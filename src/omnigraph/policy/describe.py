@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from omnigraph.policy.proposal_rules import ProposalRules
 from omnigraph.policy.rules import PolicyRule, PolicyRules
 from omnigraph.policy.statements import Grant, PolicyStatements, Statement, actions_of
 
@@ -14,7 +15,8 @@ def describe_rules(rules: PolicyRules | PolicyStatements) -> list[dict[str, Any]
     if isinstance(rules, PolicyRules):
         return [_version_1(rule) for rule in rules.rules]
     found = [_grant(rule, grant) for rule in rules.rules for grant in rule.grants]
-    return [*found, *(_cedar(policy_id, policy) for policy_id, policy in rules.cedar_policies.items())]
+    found += [_cedar(policy_id, policy) for policy_id, policy in rules.cedar_policies.items()]
+    return [*found, *map(_proposals, rules.proposals)]
 
 
 def _version_1(rule: PolicyRule) -> dict[str, Any]:
@@ -43,6 +45,25 @@ def _limits(rule: Statement, grant: Grant) -> Iterator[str]:
         yield f"when {' '.join(rule.when.split())}"
     if rule.row_check == "skip":
         yield "without a check of rows"
+
+
+def _proposals(rules: ProposalRules) -> dict[str, Any]:
+    return _rule(f"proposals.{rules.pattern}", "need", "proposals", ("proposal_land",), "; ".join(_needs(rules)))
+
+
+def _needs(rules: ProposalRules) -> Iterator[str]:
+    group = f" of group '{rules.from_group}'" if rules.from_group is not None else ""
+    yield f"{rules.approvals} approvals{group}"
+    for name, needed in (rules.for_types or {}).items():
+        yield f"one of group '{needed}' for '{name}'"
+    if rules.required_checks:
+        yield f"the checks {', '.join(rules.required_checks)}"
+    if rules.changes_max is not None:
+        yield f"at most {rules.changes_max:,} changed rows"
+    if not rules.not_author:
+        yield "authors of commits may approve"
+    if not rules.dismiss:
+        yield "approvals stay valid when the source moves"
 
 
 def _cedar(policy_id: str, policy: Mapping[str, Any]) -> dict[str, Any]:

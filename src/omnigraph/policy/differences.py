@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.policy.branch_patterns import example_branches
@@ -21,9 +21,11 @@ from omnigraph.policy.rules import (
 
 if TYPE_CHECKING:
     from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.statements import PolicyStatements
 
-OTHER_ACTOR, OTHER_BRANCH = "any other actor", "any/other/branch"
-"""Stand for the actors and branches that neither policy names."""
+OTHER_ACTOR, OTHER_BRANCH, OTHER_QUERY = "any other actor", "any/other/branch", "any_other_query"
+"""Stand for the actors, branches and stored queries that neither policy names."""
+MAIN = "main"
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,13 @@ class DecisionChange:
     """The decision of the new policy."""
     rule: str | None
     """The rule that decides now, or that allowed before."""
+    query: str | None = None
+    """The stored query of an action that calls one."""
 
     def describe(self) -> str:
         """Return the change as one line."""
         where = f" on '{self.branch}'" if self.branch is not None else " without a branch"
+        where = f" of '{self.query}'" if self.query is not None else where
         change = "deny -> allow" if self.allowed else "allow -> deny"
         rule = f" (rule '{self.rule}')" if self.rule is not None else ""
         return f"{self.actor}: {self.action}{where}: {change}{rule}"
@@ -50,7 +55,7 @@ class DecisionChange:
         """Return the change as a JSON object."""
         new = "allow" if self.allowed else "deny"
         members = {"actor": self.actor, "action": self.action, "branch": self.branch, "decision": new}
-        return {**members, "rule": self.rule}
+        return {**members, "rule": self.rule, **({"query": self.query} if self.query is not None else {})}
 
 
 @dataclass(frozen=True)
@@ -60,16 +65,19 @@ class RowChange:
     actor: str
     action: str
     place: str
+    branch: str
     old: str
     new: str
 
     def describe(self) -> str:
         """Return the change as one line."""
-        return f"{self.actor}: {self.action} of {self.place}: {self.old} -> {self.new}"
+        where = self.place if self.branch == MAIN else f"{self.place} on '{self.branch}'"
+        return f"{self.actor}: {self.action} of {where}: {self.old} -> {self.new}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the change as a JSON object."""
-        return {"actor": self.actor, "action": self.action, "of": self.place, "old": self.old, "new": self.new}
+        place = {"of": self.place, "branch": self.branch}
+        return {"actor": self.actor, "action": self.action, **place, "old": self.old, "new": self.new}
 
 
 def rule_differences(old: Policy, new: Policy) -> dict[str, list[str]]:
@@ -85,26 +93,45 @@ def rule_differences(old: Policy, new: Policy) -> dict[str, list[str]]:
 def decision_differences(old: Policy, new: Policy) -> Iterator[DecisionChange]:
     """Yield the requests on which two policies decide differently.
 
-    Branches are represented by the names and examples of the patterns that a policy mentions, and by one other name;
-    actors by those of the groups, and by one other actor.
+    Branches and stored queries are represented by the names and examples of the patterns that a policy mentions, and
+    by one other name; actors by those of the groups, and by one other actor.
     """
     actions = STATEMENT_ACTIONS if old.rules.kind == "graph" else SERVER_ACTIONS
-    branches = _branches(old, new)
+    branches, queries = _branches(old.rules, new.rules), _queries(old.rules, new.rules)
     for actor in _actors(old, new):
         for action, scope in actions.items():
             if action in WITHOUT_EFFECT:
                 continue
             for branch in branches if scope is not None else [None]:
                 target = branch if scope == "target_branch_scope" else None
-                asked = (actor, action, branch if target is None else None, target)
-                before, after = old.decide(*asked), new.decide(*asked)
-                if before.allowed != after.allowed:
-                    deciding = (*after.matched_rules, *after.denied_by) or before.matched_rules
-                    yield DecisionChange(actor, action, branch, after.allowed, deciding[0] if deciding else None)
+                for query in queries if action == "invoke_query" else [None]:
+                    asked = (actor, action, branch if target is None else None, target)
+                    before, after = old.decide(*asked, name=query), new.decide(*asked, name=query)
+                    if before.allowed != after.allowed:
+                        deciding = (*after.matched_rules, *after.denied_by) or before.matched_rules
+                        rule = deciding[0] if deciding else None
+                        yield DecisionChange(actor, action, branch, after.allowed, rule, query)
 
 
-def row_differences(old: RowPolicies, new: RowPolicies, branch: str) -> Iterator[RowChange]:
-    """Yield the conditions on rows and properties of a branch that differ."""
+def row_differences(old: RowPolicies, new: RowPolicies, branch: str | None = None) -> Iterator[RowChange]:
+    """Yield the conditions on rows and properties of a branch that differ.
+
+    Without a branch, these are the differences of `main`, and those of the branches that a policy mentions and of one
+    other branch where they are not the same as on `main`.
+    """
+    if branch is not None:
+        yield from _row_differences(old, new, branch)
+        return
+    on_main = list(_row_differences(old, new, MAIN))
+    yield from on_main
+    same = {replace(change, branch="") for change in on_main}
+    for name in _branches(*(policies.statements for policies in (old, new))):
+        if name not in (None, MAIN):
+            changes = _row_differences(old, new, str(name))
+            yield from (change for change in changes if replace(change, branch="") not in same)
+
+
+def _row_differences(old: RowPolicies, new: RowPolicies, branch: str) -> Iterator[RowChange]:
     actors = dict.fromkeys((*old.statements.groups_of, *new.statements.groups_of, OTHER_ACTOR))
     for name in actors:
         before, after = old.actor(name), new.actor(name)
@@ -119,7 +146,7 @@ def row_differences(old: RowPolicies, new: RowPolicies, branch: str) -> Iterator
                 ]
                 if texts[0] != texts[1]:
                     place = type_.name if one is None else f"{type_.name}.{one}"
-                    yield RowChange(name, action, place, *texts)
+                    yield RowChange(name, action, place, branch, *texts)
 
 
 def _rules(policy: Policy) -> dict[str, list[dict[str, Any]]]:
@@ -136,10 +163,21 @@ def _actors(old: Policy, new: Policy) -> list[str]:
     return list(dict.fromkeys((*old.rules.groups_of, *new.rules.groups_of, OTHER_ACTOR)))
 
 
-def _branches(old: Policy, new: Policy) -> list[str | None]:
-    found: list[str | None] = [None, "main"]
-    for policy in (old, new):
-        rules = policy.rules
+def _queries(*policies: PolicyRules | PolicyStatements) -> list[str | None]:
+    """Return examples of the names of stored queries that rules mention, and one other name."""
+    patterns = (
+        pattern
+        for rules in policies
+        if not isinstance(rules, PolicyRules)
+        for rule in rules.rules
+        for pattern in rule.queries
+    )
+    return list(dict.fromkeys((None, *(pattern.replace("*", "x") for pattern in patterns), OTHER_QUERY)))
+
+
+def _branches(*policies: PolicyRules | PolicyStatements) -> list[str | None]:
+    found: list[str | None] = [None, MAIN]
+    for rules in policies:
         if isinstance(rules, PolicyRules):
             found += sorted(rules.protected_branches)
         else:

@@ -76,7 +76,9 @@ class _Compiler:
         self._tables = {table.key: table for table in row_tables(catalog)}
         self._policies: dict[str, CedarJson] = {}
         self._rule_of: dict[str, str] = {}
-        self._trees: Mapping[str, Any] = {}
+        self._trees: dict[str, Any] = {}
+        self._matching: dict[str, list[str]] = {key: [] for key in self._tables}
+        """Table → the policies whose scope can match its rows."""
         self._guarded: dict[str, dict[str, Otherwise]] = {}
         schema = cedar_schema("graph", statements.declared, catalog)
         self._schema = load_cedarpy().Schema.from_json_str(json.dumps(schema))
@@ -87,14 +89,23 @@ class _Compiler:
         log.raise_any()
         self._validate(log)
         log.raise_any()
-        self._trees = policy_set(self._policies).to_pst().static_policies
+        self._parse(self._policies)
         self._translate(log)
         log.raise_any()
-        self._compile_defaults()
-        self._trees = policy_set(self._policies).to_pst().static_policies
+        self._parse(self._compile_defaults())
         return CompiledRows(
             self._tables, self._policies, self._rule_of, self._trees, self._index(), self._guarded, self._schema
         )
+
+    def _parse(self, policies: Mapping[str, CedarJson]) -> None:
+        """Read the syntax trees of policies, and the tables that their scopes can match."""
+        trees = policy_set(policies).to_pst().static_policies
+        self._trees.update(trees)
+        for policy_id in policies:
+            named = getattr(trees[policy_id].resource, "entity_type", None)
+            for key, table in self._tables.items():
+                if named is None or str(named) == table.entity:
+                    self._matching[key].append(policy_id)
 
     def _facts(self, table: RowTable, action: str, name: str | None = None) -> RowFacts:
         return row_facts(self._statements, table, action, name)
@@ -186,7 +197,7 @@ class _Compiler:
         """Refuse what cannot be translated, and find the properties that rules guard."""
         for key, table in self._tables.items():
             found: dict[str, Otherwise] = {}
-            for policy_id, policy in self._policies.items():
+            for policy_id, policy in self._policies_of(table):
                 actions = actions_of(policy) or _IN_RULES
                 try:
                     for action in sorted(actions & set(ROW_ACTIONS)):
@@ -222,10 +233,9 @@ class _Compiler:
         """Note the properties of a type that a policy for properties can concern."""
         rule = self._statements.rule_by_id.get(self._rule_of[policy_id])
         for name in table.type.properties:
-            facts = self._facts(table, action, name)
-            condition = policy_condition(self._trees[policy_id], facts)
             if not self._concerns(policy_id, table, action, name):
                 continue
+            condition = policy_condition(self._trees[policy_id], self._facts(table, action, name))
             otherwise: Otherwise = "mask" if policy.get("annotations", {}).get("otherwise") == "mask" else "hide"
             if rule is not None:
                 otherwise = rule.otherwise
@@ -251,8 +261,8 @@ class _Compiler:
         found = self._statements.rule_by_id.get(rule)
         return found.line if found is not None else None
 
-    def _compile_defaults(self) -> None:
-        """Add the permits of types and properties that no rule names."""
+    def _compile_defaults(self) -> dict[str, CedarJson]:
+        """Add and return the permits of types and properties that no rule names."""
         everyone = Statement("", "allow", None, ())
         found: list[tuple[str, str, CedarJson]] = []
         for table in self._tables.values():
@@ -271,12 +281,13 @@ class _Compiler:
             found.append((f"{PROPERTIES_DEFAULT}:{table.key}", rule.id, policy))
         for policy_id, rule_id, policy in found:
             self._add(policy_id, rule_id, policy)
+        return {policy_id: policy for policy_id, _, policy in found}
 
     def _is_allowed(self, table: RowTable) -> bool:
         """Return True if a rule that allows actions on rows names a type."""
         return any(
             names_rows(self._trees[one], self._facts(table, action))
-            for one, policy in self._policies.items()
+            for one, policy in self._policies_of(table)
             if policy["effect"] == "permit" and self._is_row_rule(one)
             for action in sorted((actions_of(policy) or frozenset()) & set(ROW_ACTIONS))
         )
@@ -285,7 +296,7 @@ class _Compiler:
         """Return True if a rule that allows actions on properties names a property."""
         return any(
             self._concerns(one, table, action, name)
-            for one, policy in self._policies.items()
+            for one, policy in self._policies_of(table)
             if policy["effect"] == "permit" and self._is_row_rule(one)
             for action in sorted((actions_of(policy) or frozenset()) & set(PROPERTY_ACTIONS))
         )
@@ -298,6 +309,9 @@ class _Compiler:
             return name in rule.properties and names_rows(self._trees[policy_id], facts)
         return policy_condition(self._trees[policy_id], facts) is not False
 
+    def _policies_of(self, table: RowTable) -> Iterator[tuple[str, CedarJson]]:
+        return ((one, self._policies[one]) for one in self._matching[table.key])
+
     def _is_row_rule(self, policy_id: str) -> bool:
         """Return True for a rule for rows or properties; the role of an owner and a default are none."""
         rule = self._statements.rule_by_id.get(self._rule_of[policy_id])
@@ -306,20 +320,12 @@ class _Compiler:
     def _index(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Return action and table → the policies that can match."""
         found: dict[tuple[str, str], list[str]] = {}
-        for policy_id, policy in self._policies.items():
-            for action in sorted(actions_of(policy) or _IN_RULES):
-                if action not in _IN_RULES:
-                    continue
-                for key, table in self._tables.items():
-                    if _can_match(self._trees[policy_id], table):
-                        found.setdefault((action, key), []).append(policy_id)
+        for key, table in self._tables.items():
+            for policy_id, policy in self._policies_of(table):
+                for action in (actions_of(policy) or _IN_RULES) & _IN_RULES:
+                    found.setdefault((action, key), []).append(policy_id)
         return {key: tuple(ids) for key, ids in found.items()}
 
 
 def _reads_row(condition: RowCondition) -> bool:
     return not isinstance(condition, bool) and any(isinstance(part, ir.Prop) for part in ir.walk(condition))
-
-
-def _can_match(tree: Any, table: RowTable) -> bool:
-    named = getattr(tree.resource, "entity_type", None)
-    return named is None or str(named) == table.entity

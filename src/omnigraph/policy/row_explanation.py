@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from omnigraph.errors import NotFound
 from omnigraph.policy.row_conditions import condition_text
 from omnigraph.policy.row_decisions import ConsideredRowRule, PropertyView
 from omnigraph.policy.row_policies import RowPolicies
 from omnigraph.policy.row_tables import PolicyActor
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.table_key import TableKey
+
+ReadRow = Callable[[str, str, Literal["node", "edge"]], Mapping[str, Any] | None]
+"""Type, id and kind → the columns of a row by name; None if it does not exist."""
 
 _READ = "row_read"
 _NEED_READ = ("row_update", "row_delete")
@@ -97,7 +103,14 @@ class RowExplanation:
         found = [f"decision: {self.decision}", f"actor: {self.actor}", f"action: {self.action}", f"type: {self.type}"]
         if self.id is not None:
             found.append(f"id: {self.id}")
-        found += [f"branch: {self.branch}", f"condition: {self.condition}"]
+        found += [f"branch: {self.branch}", f"condition: {self.condition}", *self.reasons()]
+        shown = {"hide": "hidden", "mask": "masked"}
+        found += [f"property {name}: {shown[view]}" for name, view in self.properties.items() if view != "show"]
+        return found
+
+    def reasons(self) -> list[str]:
+        """Return the reasons of the decision as lines of text."""
+        found = []
         for one in self.considered:
             missing = f" (missing: {', '.join(one.missing)})" if one.missing else ""
             found.append(f"rule {one.rule}: {_EXPLAINED[one.why]}{missing}")
@@ -109,9 +122,30 @@ class RowExplanation:
             f"{end.end}: the actor {'reads' if end.allowed else 'cannot read'} {end.type} '{end.id}'"
             for end in self.ends
         ]
-        shown = {"hide": "hidden", "mask": "masked"}
-        found += [f"property {name}: {shown[view]}" for name, view in self.properties.items() if view != "show"]
         return found
+
+
+def read_stored_row(rows: RowPolicies, read: ReadRow, type_name: str, id_: str, branch: str) -> StoredRow:
+    """Return a row of a branch, and the nodes at its ends if it is an edge, as rules see them."""
+
+    def attributes(table_key: str, row_id: str) -> dict[str, Any]:
+        table = rows.compiled.tables[table_key]
+        found = read(table.type.name, row_id, table.type.kind)
+        if found is None:
+            raise NotFound(
+                f"{table.type.name} '{row_id}' does not exist on branch '{branch}'",
+                code="entity_not_found",
+                hint="the id of a keyed node is its key; an export lists ids",
+            )
+        return {name: found[column] for name, (column, _) in table.columns.items()}
+
+    key = rows.table_key(type_name)
+    data, type_ = attributes(key, id_), rows.compiled.tables[key].type
+    ends: list[tuple[str, str, Mapping[str, Any]]] = []
+    if isinstance(type_, EdgeType):
+        for end, node_type in (("from", type_.from_type), ("to", type_.to_type)):
+            ends.append((end, node_type, attributes(str(TableKey.node(node_type)), data[end])))
+    return StoredRow(id_, data, tuple(ends))
 
 
 def explain_row(

@@ -43,8 +43,17 @@ FILE_KEYS: Mapping[PolicyKind, str] = {"graph": "policy.file", "server": "server
 
 ROW_ACTIONS = ("row_read", "row_insert", "row_update", "row_delete")
 PROPERTY_ACTIONS = ("property_read", "property_write")
-PROPOSAL_ACTIONS = ("proposal_create", "proposal_comment", "proposal_approve", "proposal_land", "proposal_close")
-"""Actions of version 2 on a proposal; a rule limits them by the target branch of the proposal."""
+PROPOSAL_ACTIONS = (
+    "proposal_create", "proposal_comment", "proposal_check", "proposal_approve", "proposal_land", "proposal_close",
+    "proposal_bypass",
+)  # fmt: skip
+"""Actions of version 2 on proposals; a rule limits them by the target branch.
+
+`proposal_bypass` permits a forced merge into a branch whose rules need a proposal.
+"""
+
+ON_PROPOSALS = tuple(action for action in PROPOSAL_ACTIONS if action not in ("proposal_create", "proposal_bypass"))
+"""Actions whose resource is a proposal that exists."""
 
 STATEMENT_ACTIONS: Mapping[str, ScopeKey | None] = {
     **{action: key for action, key in GRAPH_ACTIONS.items() if action != "admin"},
@@ -71,6 +80,8 @@ class PolicyRule:
     actions: tuple[str, ...]
     branch_scope: BranchScope | None = None
     target_branch_scope: BranchScope | None = None
+    line: int | None = None
+    """The line of the rule in its file."""
 
     @property
     def scope(self) -> tuple[ScopeKey, BranchScope] | None:

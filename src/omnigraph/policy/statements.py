@@ -13,7 +13,9 @@ from typing import Any, Literal
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.policy.branch_patterns import matches_branch
+from omnigraph.policy.proposal_rules import ProposalRules
 from omnigraph.policy.rules import (
+    ON_PROPOSALS,
     PROPERTY_ACTIONS,
     PROPOSAL_ACTIONS,
     ROW_ACTIONS,
@@ -51,7 +53,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 """Action → its family. The actions of one rule belong to one family."""
 
-_PROPOSALS = tuple(action for action in PROPOSAL_ACTIONS if action != "proposal_land")
+_PROPOSALS = tuple(action for action in PROPOSAL_ACTIONS if action not in ("proposal_land", "proposal_bypass"))
 _EDITOR: tuple[tuple[tuple[str, ...], BranchScope], ...] = (
     (("read", "export", *_PROPOSALS), "any"),
     (("change", "branch_create", "branch_delete"), "unprotected"),
@@ -163,6 +165,8 @@ class PolicyStatements:
     kind: PolicyKind = "graph"
     rows_audit: int = 0
     """Returned rows of a variable or table that Cedar judges again in each read; 0 outside audit mode."""
+    proposals: tuple[ProposalRules, ...] = ()
+    """What proposals need before they land; the first whose pattern matches the target counts."""
 
     version = 2
 
@@ -227,6 +231,17 @@ class PolicyStatements:
         """True if a decision can depend on the owner of a branch."""
         written = (rule.when for rule in self.rules if rule.family == "graph" and rule.when is not None)
         return any("owner" in text for text in written) or _names_owner(list(self.cedar_policies.values()))
+
+    @cached_property
+    def reads_proposals(self) -> bool:
+        """True if a decision can depend on a proposal, not on its target branch alone."""
+        written = (rule for rule in self.rules if rule.when is not None or rule.effect == "deny")
+        if any({*rule.actions} & {*ON_PROPOSALS} for rule in written):
+            return True
+        return any(
+            (actions := actions_of(policy)) is None or bool(actions & {*ON_PROPOSALS})
+            for policy in self.cedar_policies.values()
+        )
 
     @cached_property
     def has_row_rules(self) -> bool:

@@ -16,7 +16,8 @@ from typing import Any
 from omnigraph.policy.cedar import load_cedarpy, policy_failed
 from omnigraph.policy.cedar_files import parse_condition
 from omnigraph.policy.cedar_schema import NAMESPACE, cedar_schema, uid
-from omnigraph.policy.rules import KNOWN_ACTIONS, PROPERTY_ACTIONS, ROW_ACTIONS, WITHOUT_EFFECT
+from omnigraph.policy.proposal_rules import PROPOSAL_ATTRIBUTES, ProposalFacts
+from omnigraph.policy.rules import KNOWN_ACTIONS, ON_PROPOSALS, PROPERTY_ACTIONS, ROW_ACTIONS, WITHOUT_EFFECT
 from omnigraph.policy.statements import (
     BRANCH_ATTRIBUTES,
     Attributes,
@@ -82,10 +83,15 @@ class CedarStatements:
         target: str | None,
         name: str | None,
         owners: BranchOwners = (),
+        proposal: ProposalFacts | None = None,
     ) -> Judgement:
         """Return the decision on a request. A failure of the evaluation raises `policy_failed` and allows nothing."""
         statements = self._statements
         resource, context, entities = self._request(action, branch, target, name, dict(owners))
+        if proposal is not None and target is not None and action in ON_PROPOSALS:
+            entity = self._proposal(proposal, target, dict(owners).get(target))
+            resource = entity["uid"]
+            entities.append(entity)
         entities += actor_entities(statements, actor, groups, attributes)
         request = {
             "principal": uid("Actor", actor),
@@ -119,15 +125,27 @@ class CedarStatements:
         return (uid("Branch", judged) if judged is not None else graph), context, entities
 
     def _branch(self, name: str, graph: dict[str, str], owner: str | None) -> CedarJson:
+        return {"uid": uid("Branch", name), "attrs": self._branch_attributes(name, owner), "parents": [graph]}
+
+    def _branch_attributes(self, name: str, owner: str | None) -> CedarJson:
         found = self._statements
         attributes = {
             "name": name,
             "protected": found.is_protected(name),
             "matches": found.matching_patterns(name),
         }
-        if owner is not None:
-            attributes["owner"] = owner
-        return {"uid": uid("Branch", name), "attrs": attributes, "parents": [graph]}
+        return attributes if owner is None else {**attributes, "owner": owner}
+
+    def _proposal(self, proposal: ProposalFacts, target: str, owner: str | None) -> CedarJson:
+        attributes = {
+            **self._branch_attributes(target, owner),
+            "approvals": list(proposal.approvals),
+            "checks": proposal.checks,
+            "source": proposal.source,
+            "labels": list(proposal.labels),
+            "author": proposal.author or "",
+        }
+        return {"uid": uid("Proposal", proposal.id), "attrs": attributes, "parents": [uid("Branch", target)]}
 
     def _subset(self, action: str) -> Any:
         """Return the policies that can match an action."""
@@ -167,7 +185,8 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
     policies: dict[str, CedarJson] = {}
     rule_of: dict[str, str] = {}
     for rule in statements.rules:
-        condition = rule_condition(rule, {"principal": statements.declared, "resource": ("owner",)}, log)
+        optional = {"principal": statements.declared, "resource": ("owner",)}
+        condition = rule_condition(rule, optional, log)
         if rule.family != "graph":
             continue
         of_branch = reads_resource(condition)
@@ -179,9 +198,23 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
             resource, conditions = _graph_scope(rule, grant.branches, of_branch=of_branch)
             if statements.kind == "server":
                 resource = {"op": "==", "entity": uid("Server", "root")}
-            policies[policy_id] = statement_policy(rule, actions, resource, [*conditions, *condition])
-            rule_of[policy_id] = rule.id
+            conditions = [*conditions, *condition]
+            on_proposals = [action for action in actions if action in ON_PROPOSALS]
+            if on_proposals and conditions:
+                # A proposal has the attributes of its target branch.
+                scope = {"op": "is", "entity_type": f"{NAMESPACE}::Proposal"}
+                policies[f"{policy_id}:proposals"] = statement_policy(rule, on_proposals, scope, conditions)
+                rule_of[f"{policy_id}:proposals"] = rule.id
+            if not reads_proposal(rule, condition):
+                policies[policy_id] = statement_policy(rule, actions, resource, conditions)
+                rule_of[policy_id] = rule.id
     return policies, rule_of
+
+
+def reads_proposal(rule: Statement, condition: list[CedarJson]) -> bool:
+    """Return True if the condition of a rule reads attributes that only a proposal has."""
+    read = {name for variable, name, _ in accesses(condition) if variable == "resource"}
+    return {*rule.actions} <= {*ON_PROPOSALS} and bool(read & PROPOSAL_ATTRIBUTES)
 
 
 def reads_resource(condition: list[CedarJson]) -> bool:
@@ -232,7 +265,7 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
     of_branch = {name for variable, name in read if variable == "resource"} if rule.family == "graph" else set()
     if of_branch and rule.queries:
         problem = "'when' of a rule for stored queries cannot read 'resource'"
-    elif of_branch - BRANCH_ATTRIBUTES:
+    elif of_branch - BRANCH_ATTRIBUTES - (PROPOSAL_ATTRIBUTES if {*rule.actions} <= {*ON_PROPOSALS} else set()):
         problem = "'when' of a rule for branches can read 'owner', 'name' and 'protected' of 'resource' alone"
     elif ("context", "matches") in read:
         problem = "'when' cannot read 'context.matches'"
@@ -357,8 +390,6 @@ def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], sche
 def _unsupported(policy: CedarJson) -> str | None:
     """Return why a policy cannot be used: it names what requests do not contain. None otherwise."""
     text = json.dumps(policy)
-    if f'"{NAMESPACE}::Proposal"' in text:
-        return "proposals are not supported by this version"
     if f'"{NAMESPACE}::StoredQuery"' in text:
         read = {name for variable, name, _ in accesses(policy["conditions"]) if variable == "resource"}
         for name in sorted(read & _LATER_ATTRIBUTES):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from omnigraph.errors import InputError
 from omnigraph.policy.branch_patterns import pattern_problem
+from omnigraph.policy.proposal_yaml import parse_proposal_rules
 from omnigraph.policy.rules import (
     FILE_KEYS,
     KNOWN_ACTIONS,
@@ -41,7 +42,7 @@ from omnigraph.policy.yaml_nodes import ProblemLog, YamlList, YamlMap, YamlNode,
 from omnigraph.suggestions import did_you_mean, listing
 
 _KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
-    "graph": ("version", "groups", "attributes", "protected_branches", "rows", "rules"),
+    "graph": ("version", "groups", "attributes", "protected_branches", "rows", "proposals", "rules"),
     "server": ("version", "groups", "attributes", "rules"),
 }
 _AUDIT_MAX = 1_000
@@ -78,7 +79,10 @@ def parse_statements(
     files = tuple(cedar_files)
     _check_ids(rules, files, log)
     audit = _rows_audit(members.get("rows"), log)
-    found = PolicyStatements(groups, protected, rules, declared, attributes, rows_default, files, source, kind, audit)
+    proposals = parse_proposal_rules(members.get("proposals"), groups, log)
+    found = PolicyStatements(
+        groups, protected, rules, declared, attributes, rows_default, files, source, kind, audit, proposals
+    )
     if rows_default is None and not log.problems and found.has_row_rules:
         log.add(
             "rows.default",

@@ -112,7 +112,8 @@ class _RuleReader:
         else:
             for key in scopes:
                 _check_scope(key, actions, rule, join(path, key), log, node.lines[key])
-        return PolicyRule(rule, group or "", actions, scopes.get("branch_scope"), scopes.get("target_branch_scope"))
+        scope, target_scope = scopes.get("branch_scope"), scopes.get("target_branch_scope")
+        return PolicyRule(rule, group or "", actions, scope, target_scope, line)
 
     def _group(self, node: YamlNode | None, rule: str, path: str, line: int) -> str | None:
         log = self.log

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import InputError, PolicyInvalid
+from omnigraph.errors import Denied, InputError, PolicyInvalid
+from support.guarded_server import TOKEN, guarded
 
 SCHEMA = "node Customer { number: I64 @key  tenant: String? }\n"
 RENAMED = 'node Customer { number: I64 @key  owner: String? @rename_from("tenant") }\n'
@@ -24,7 +26,8 @@ rules:
     allow: { actors: { group: staff }, actions: [row_read], types: [Customer],
              when: 'resource.tenant == principal.tenant' }
 """
-WANTED = "the schema would break 1 rule of the policy: rule 'own-tenant': 'Customer' has no property 'tenant'"
+PROBLEMS = ("rule 'own-tenant': 'Customer' has no property 'tenant'",)
+WANTED = f"the schema would break 1 rule of the policy: {PROBLEMS[0]}"
 
 
 @pytest.fixture
@@ -47,27 +50,67 @@ def test_apply_schema(place):
     assert raised.value.code == "policy_breakage"
     assert graph.snapshot().commit_id == before
     assert graph.apply_schema(ADDED).applied
-    assert graph.apply_schema(RENAMED.replace("}", " level: I64? }"), allow_policy_breakage=True).applied
+    done = graph.apply_schema(RENAMED.replace("}", " level: I64? }"), allow_policy_breakage=True)
+    assert done.applied
+    assert done.broken_rules == PROBLEMS
+    assert done.to_json()["broken_rules"] == [*PROBLEMS]
     with pytest.raises(PolicyInvalid):
         opened(place).get("Customer", 1)
 
 
-def test_merge(place):
-    og.open(place / "g.omni").branch_create("draft")
-    og.open(place / "g.omni").apply_schema(RENAMED, branch="draft")
-    (place / "policy.yaml").write_text(POLICY)
+def test_a_plan_reports_broken_rules(place):
+    plan = opened(place).plan_schema(RENAMED)
+    assert plan.broken_rules == PROBLEMS
+    assert plan.to_json()["broken_rules"] == [*PROBLEMS]
+    assert opened(place).plan_schema(ADDED).broken_rules == ()
+    assert "broken_rules" not in opened(place).plan_schema(ADDED).to_json()
+    assert og.open(place / "g.omni").plan_schema(RENAMED).broken_rules == (), "no policy, no rules"
+
+
+def draft(place: Path, schema: str = RENAMED) -> og.Graph:
     graph = og.open(place / "g.omni")
+    graph.branch_create("draft")
+    graph.apply_schema(schema, branch="draft")
+    return graph
+
+
+def test_merge(place):
+    graph = draft(place)
     before = graph.snapshot().commit_id
+    preview = opened(place).merge_preview("draft")
+    assert preview.broken_rules == PROBLEMS
+    assert preview.schema_steps
+    assert "1 broken rule" in repr(preview)
     with pytest.raises(InputError, match=WANTED) as raised:
         opened(place).merge("draft")
     assert raised.value.code == "policy_breakage"
     assert graph.snapshot().commit_id == before
-    assert graph.merge("draft").commit_id is not None
+    assert opened(place).merge("draft", allow_policy_breakage=True).commit_id is not None
+    with pytest.raises(PolicyInvalid):
+        opened(place).get("Customer", 1)
+    (place / "policy.yaml").write_text(POLICY.replace("resource.tenant", "resource.owner"))
+    assert opened(place).get("Customer", 1) is not None
+
+
+@pytest.mark.parametrize("row_check", ["", ", row_check: skip"])
+def test_the_permission_does_not_serve_a_caller_whom_rules_limit(place, row_check: str):
+    more = f"""  - id: reads
+    allow: {{ actors: {{ any: true }}, actions: [read] }}
+  - id: merges
+    allow: {{ actors: {{ group: staff }}, actions: [branch_merge]{row_check} }}
+"""
+    (place / "policy.yaml").write_text(POLICY + more)
+    before = draft(place).snapshot().commit_id
+    ana = og.open(place / "g.omni", policy=place / "policy.yaml", actor="ana")
+    for call in (partial(ana.merge, allow_policy_breakage=True), ana.merge_preview):
+        with pytest.raises((Denied, PolicyInvalid)):
+            call("draft")
+    assert og.open(place / "g.omni").snapshot().commit_id == before
 
 
 def test_a_merge_of_a_harmless_schema(place):
-    og.open(place / "g.omni").branch_create("draft")
-    og.open(place / "g.omni").apply_schema(ADDED, branch="draft")
+    draft(place, ADDED)
+    assert opened(place).merge_preview("draft").broken_rules == ()
     assert opened(place).merge("draft").schema_steps
 
 
@@ -76,6 +119,34 @@ def test_revert(place):
     applied = whole.apply_schema(RENAMED)
     whole.mutate('query a() { update Customer set { owner: "beta" } where number = 1 }')
     (place / "policy.yaml").write_text(POLICY.replace("resource.tenant", "resource.owner"))
+    preview = opened(place).revert_preview(applied.commit_id)
+    assert preview.broken_rules == ("rule 'own-tenant': 'Customer' has no property 'owner'",)
     with pytest.raises(InputError, match="has no property 'owner'") as raised:
         opened(place).revert(applied.commit_id)
     assert raised.value.code == "policy_breakage"
+    assert opened(place).revert(applied.commit_id, allow_policy_breakage=True).commit_id is not None
+    assert "tenant" in whole.schema
+
+
+def test_over_http(place):
+    """A server and its client report the same, and have the same permission."""
+    graph = draft(place)
+    with guarded(graph, POLICY.replace("olga", "ana")) as server, og.connect(server.url, token=TOKEN) as remote:
+        assert remote.plan_schema(RENAMED).broken_rules == PROBLEMS
+        assert server.post("/schema/plan", {"schema_source": RENAMED}).json["broken_rules"] == [*PROBLEMS]
+        assert remote.merge_preview("draft").broken_rules == PROBLEMS
+        with pytest.raises(InputError, match=WANTED):
+            remote.merge("draft")
+        merged = remote.merge("draft", allow_policy_breakage=True)
+        assert merged.commit_id is not None
+        assert server.get("/entities/Customer/1").status == 403, "the rules do not fit the schema"
+
+
+def test_an_applied_schema_that_breaks_rules_is_answered(place):
+    with guarded(og.open(place / "g.omni"), POLICY.replace("olga", "ana")) as server:
+        body = {"schema_source": RENAMED}
+        assert server.post("/schema/apply", body).json["reason"] == "policy_breakage"
+        reply = server.post("/schema/apply", {**body, "allow_policy_breakage": True})
+        assert (reply.status, reply.json["broken_rules"]) == (200, [*PROBLEMS])
+        assert reply.json["commit"]["graph_commit_id"] == reply.json["commit_id"]
+        assert reply.json["commit"]["changed"] == []

@@ -161,7 +161,9 @@ def test_every_rule_is_considered(policy):
     decision = policy.decide("act-idris", "run_abort", None, "main")
     assert policy.consider(decision)[-1].why == "no_effect"
     decision = policy.decide("act-visitor", "read")
-    assert policy.consider(decision)[0].to_json() == {"rule": "everyone-reads", "matched": True, "why": "ok"}
+    found = policy.consider(decision)[0].to_json()
+    line = next(at for at, text in enumerate(EXAMPLE.splitlines(), 1) if "everyone-reads" in text)
+    assert found == {"rule": "everyone-reads", "matched": True, "why": "ok", "line": line}
 
 
 def test_repeated_requests_return_the_cached_decision(policy):

@@ -407,6 +407,20 @@ def test_reserved_names_of_types_work():
     assert text_of(edges, "ana", "edge:String") == 'row."src" = String:"x"'
 
 
+WORDS_OF_CEDAR = (
+    *("Action", "Actor", "Any", "Bool", "Boolean", "Branch", "Context", "Decimal", "Edge", "Entity", "EntityOrCommon"),
+    *("Extension", "Graph", "Group", "Interface", "Ipaddr", "Long", "Node", "Omnigraph", "Principal", "Record"),
+    *("Resource", "Set", "String", "Type"),
+)
+
+
+@pytest.mark.parametrize("name", WORDS_OF_CEDAR)
+def test_types_may_have_names_of_cedar(name):
+    schema = compile_schema(f"node {name} {{ key: String @key }}\nedge Link: {name} -> {name}")
+    rows = bind(schema, rule('resource.key == "x"', types=f"[{name}]"))
+    assert text_of(rows, "ana", f"node:{name}") == 'row."key" = String:"x"'
+
+
 # -- combination -------------------------------------------------------------------------------------
 
 X = ir.Prop(ir.ROW, "x", PropertyType("I64", nullable=True))

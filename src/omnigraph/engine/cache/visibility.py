@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
@@ -56,7 +56,7 @@ class RowCondition:
     """A condition on the rows of one table version."""
 
     def __init__(self, condition: ir.Condition, data: TableData, judge: Judge) -> None:
-        condition = _with_absent_columns(condition, data)
+        condition = with_absent_columns(condition, partial(_has, data))
         self._condition = condition
         self._data = data
         self._judge = judge
@@ -148,9 +148,12 @@ class VisibleTable:
         self._ends = ends
         """The ends of each edge and the tables of both; None if they are not guarded, or for nodes."""
         parts = [rows.digest if rows is not None else ""]
-        parts += [f"{name} {one.digest if one is not None else ''}" for name, one in sorted(properties.items())]
+        for name, one in sorted(properties.items()):
+            # A renamed property has other rules than before.
+            field = base.field_id(name) if base.has_column(name) else ""
+            parts.append(f"{name} {field} {one.digest if one is not None else ''}")
         self.rule_digest = digest_of(*parts)
-        """Identifies the conditions of the table alone."""
+        """Identifies the conditions of the table alone, and the columns that they guard."""
         if ends is not None:
             parts += [f"{table.key[0]}@{table.key[1]}" for table in ends[1:]]
         self.digest = digest_of(*parts)
@@ -229,7 +232,7 @@ class VisibleTable:
         for name, condition in guarded.items():
             if condition is not None:
                 place, field = shown.schema.get_field_index(name), rows.schema.field(name)
-                column = _masked(rows[name], condition.holds_in(rows))
+                column = masked_column(rows[name], condition.holds_in(rows))
                 shown = shown.set_column(place, field.with_nullable(True), column)
         return shown
 
@@ -260,7 +263,7 @@ class VisibleTable:
             return column
         condition = self._properties[name]
         assert condition is not None
-        return _masked(column, condition.mask())
+        return masked_column(column, condition.mask())
 
     def column_for(self, name: str, rows: int) -> pa.Array | None:
         """Return a complete column if it is in memory, or is to be read for so many rows; else None.
@@ -287,7 +290,7 @@ class VisibleTable:
         """Return values of a guarded property of some rows with nulls in place of those that are not visible."""
         condition = self._properties[name]
         assert condition is not None
-        return _masked(values, condition.holds(numbers))
+        return masked_column(values, condition.holds(numbers))
 
     def sees_value(self, name: str, number: int) -> bool:
         """Return whether the value of a property of a visible row is visible."""
@@ -404,17 +407,17 @@ def _has(data: TableData, prop: ir.Prop) -> bool:
     return data.has_column(prop.name) and data.column_type(prop.name) == arrow_type(prop.type)
 
 
-def _with_absent_columns(condition: ir.Condition, data: TableData) -> ir.Condition:
-    """Return a condition with null in place of properties that the version of the table does not have."""
+def with_absent_columns(condition: ir.Condition, has: Callable[[ir.Prop], bool]) -> ir.Condition:
+    """Return a condition with null in place of properties that a version of a table does not have."""
 
     def changed(expr: ir.Expr) -> ir.Expr:
-        if isinstance(expr, ir.Prop) and not _has(data, expr):
+        if isinstance(expr, ir.Prop) and not has(expr):
             return ir.Const(None, expr.type.with_nullable(True))
         return ir.with_parts(expr, changed)
 
     return cast(ir.Condition, changed(condition))
 
 
-def _masked(column: pa.Array | pa.ChunkedArray, seen: Mask) -> pa.Array | pa.ChunkedArray:
+def masked_column(column: pa.Array | pa.ChunkedArray, seen: Mask) -> pa.Array | pa.ChunkedArray:
     """Return a column with nulls in place of the values that are not visible."""
     return column if seen.all() else pc.if_else(pa.array(seen), column, pa.scalar(None, column.type))

@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import TableData
-from omnigraph.engine.cache.union_table import UnionTable, column_of
+from omnigraph.engine.cache.union_table import column_of, is_streamed
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.cancellation import Watch, watching
 from omnigraph.engine.exec.order_by import column_expr
@@ -46,12 +44,15 @@ class Projection:
         """The result columns; names may repeat."""
         return self._batch(self._bindings.take(np.zeros(0, np.int64))).schema
 
-    @cached_property
+    @property
     def _row_bytes(self) -> int:
         """The approximate size of the stored properties of a row."""
-        bound, count = self._bindings.bound, len(self)
-        used = ((bound[var].data, name) for var, names in self._properties.items() for name in dict.fromkeys(names))
-        return sum(data.mean_bytes(name, count) for data, name in used)
+        count, size = len(self), 0
+        for var, names in self._properties.items():
+            data = self._bindings.bound[var].data
+            for name in dict.fromkeys(names):
+                size += data.mean_bytes(name, count)
+        return size
 
     @property
     def is_large(self) -> bool:
@@ -61,8 +62,11 @@ class Projection:
             return True
         if count > 1 and count * self._row_bytes > tuning.current.lazy_result_bytes:
             return True
-        used = ((self._bindings.bound[var], name) for var, names in self._properties.items() for name in names)
-        return any(bound.whole and _is_streamed(bound.data, name) for bound, name in used)
+        for var, names in self._properties.items():
+            bound = self._bindings.bound[var]
+            if bound.whole and any(is_streamed(bound.data, name) for name in names):
+                return True
+        return False
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most `rows`. The time limit of the query applies while they are computed."""
@@ -86,10 +90,3 @@ class Projection:
         for var, names in self._properties.items():
             bindings.bound[var].expect(names)
         return [self._evaluator.value(expr, bindings) for expr in self._exprs]
-
-
-def _is_streamed(data: ColumnSource, name: str) -> bool:
-    """Return True if a column does not fit the cache."""
-    if isinstance(data, UnionTable):
-        return name != ir.TYPE and any(member.streams(name) for member in data.members)
-    return isinstance(data, TableData) and data.streams(name)

@@ -37,6 +37,7 @@ from omnigraph.versioning.model.snapshot_view import PinnedTable
 
 if TYPE_CHECKING:
     from omnigraph.engine.write.row_guard import GuardedWrite, ReadRows
+    from omnigraph.operations.graph_context import GraphContext
     from omnigraph.policy.breakage import SchemaCheck
     from omnigraph.query.write_guard import WriteGuard
 
@@ -53,7 +54,7 @@ class MergeRowRules:
     """Returns True if the caller sees everything of a snapshot, or would see the same of it on a branch."""
     catalog_of: Callable[[Snapshot], Catalog]
     check_schema: SchemaCheck | None = None
-    """Raises `policy_breakage` if a change of the schema would break rules."""
+    """Tells whether a change of the schema would break rules."""
     trusted: bool = False
     """True if a rule says that the rows of the merge are not checked."""
     preview: bool = False
@@ -66,6 +67,9 @@ class MergeRowRules:
         """
         branch, catalog = ours.branch, self.catalog_of(ours)
         guard = self.guard_of(catalog, branch)
+        if guard is None and schema.record is not None and self._may_break(catalog, schema.catalog):
+            # The rules do not fit the merged schema, so they limit nothing of it.
+            return None
         if schema.record is not None and self.preview:
             merged = self.guard_of(schema.catalog, branch)
             if (guard is None) != (merged is None):
@@ -75,7 +79,7 @@ class MergeRowRules:
             guards = [guard]
             if guard is None or self.trusted:
                 if self.check_schema is not None:
-                    self.check_schema(catalog, schema.catalog)
+                    self.check_schema.check(catalog, schema.catalog)
                 guard = self.guard_of(schema.catalog, branch)
                 guards.append(guard)
             if not self.trusted and any(one is not None for one in guards):
@@ -91,6 +95,21 @@ class MergeRowRules:
         now = (self.guard_of(catalog, branch) or guard).visibility
         keys = frozenset(str(type_.table_key) for type_ in project_catalog(catalog, now).tables())
         return GuardedMerge(write, schema, MergeTarget(ours, schema), theirs, keys)
+
+    def _may_break(self, before: Catalog, after: Catalog) -> bool:
+        """Return True if a change of the schema breaks rules and is shown or permitted nevertheless."""
+        check = self.check_schema
+        return check is not None and (self.preview or check.allowed) and bool(check.broken(before, after))
+
+
+def row_rules_of(
+    context: GraphContext, *, trusted: bool = False, preview: bool = False, check: SchemaCheck | None = None
+) -> MergeRowRules | None:
+    """Return the rules for rows and properties that limit a caller; None if there are none."""
+    if not context.has_row_rules:
+        return None
+    check = check or context.schema_check()
+    return MergeRowRules(context.guard_on, context.sees_alike, context.catalogs.of, check, trusted, preview)
 
 
 def _denied(branch: str, reason: str) -> Denied:

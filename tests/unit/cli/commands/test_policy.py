@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import omnigraph as og
 from support.commands import document, jsonl
 from support.policies import CASES, EXAMPLE
 
@@ -44,6 +45,24 @@ def test_validate_reports_all_problems(policy, cli):
         ("version", None),
         ("rules[0].allow.actors.group", "x"),
     ]
+
+
+def test_validate_annotates_problems_and_warnings(policy, cli):
+    code, out, err = cli("policy", "validate", "--format", "github")
+    assert (code, err) == (0, "")
+    assert [line.partition("::rule")[0] for line in out.splitlines()] == [
+        "::warning file=policy.yaml,title=policy_warning",
+    ] * 2
+    policy.write_text("version: 3\nrules:\n  - id: x\n    allow: { actors: { group: b }, actions: [read] }\n")
+    code, out, err = cli("policy", "validate", "--format", "github")
+    assert (code, err) == (1, "")
+    first, second = out.splitlines()
+    assert first.startswith("::error file=policy.yaml,line=1,title=policy_invalid::version: unsupported version 3")
+    assert second.startswith(
+        "::error file=policy.yaml,line=4,title=policy_invalid::rules[0].allow.actors.group: rule 'x': there is no group"
+    )
+    code, out, _ = cli("policy", "validate", "--format", "sarif")
+    assert (code, out.count('"startLine"')) == (1, 2)
 
 
 def test_test(policy, cli):
@@ -114,8 +133,8 @@ def test_explain_as_json(policy, cli):
     ]
     assert (found["decision"], found["branch"], found["matched_rule"]) == ("allow", None, "everyone-reads")
     assert found["considered"][:2] == [
-        {"rule": "everyone-reads", "matched": True, "why": "ok"},
-        {"rule": "curators-read", "matched": False, "why": "actor_not_in_group"},
+        {"rule": "everyone-reads", "matched": True, "why": "ok", "line": 11},
+        {"rule": "curators-read", "matched": False, "why": "actor_not_in_group", "line": 16},
     ]
 
 
@@ -645,12 +664,54 @@ def test_diff(notes, cli):
     assert cli("policy", "diff", "policy.yaml", "policy.yaml")[1] == "no decision differs\n"
 
 
+def test_diff_of_rows_on_mentioned_branches_and_of_stored_queries(notes, cli):
+    old = """version: 2
+groups: { staff: [ana] }
+rows: { default: allow }
+rules:
+  - { id: calls, allow: { actors: { group: staff }, actions: [invoke_query], queries: ["report_*"] } }
+  - { id: drafts, deny: { actors: { group: staff }, actions: [row_read], types: [Note], branches: ["draft/*"],
+      when: 'resource.sealed' } }
+"""
+    (notes / "old.yaml").write_text(old)
+    (notes / "new.yaml").write_text(
+        old.replace("when: 'resource.sealed'", "when: '!resource.sealed'").replace("report_", "sum_")
+    )
+    found = document(cli("policy", "diff", "old.yaml", "new.yaml", "--schema", "notes.pg", "--json"))
+    calls = {(one["query"], one["decision"]) for one in found["decisions"]}
+    assert calls == {("report_x", "deny"), ("sum_x", "allow")}
+    assert [(one["branch"], one["old"], one["new"]) for one in found["rows"]] == [
+        ("draft/x", 'not row."sealed"', 'row."sealed"')
+    ]
+    _, out, _ = cli("policy", "diff", "old.yaml", "new.yaml", "--schema", "notes.pg")
+    assert "ana: invoke_query of 'sum_x': deny -> allow (rule 'calls')" in out
+    assert "ana: row_read of Note on 'draft/x': " in out
+    one = document(cli("policy", "diff", "old.yaml", "new.yaml", "--schema", "notes.pg", "--branch", "main", "--json"))
+    assert one["rows"] == []
+
+
 def test_diff_of_version_1_with_version_2(policy, team, cli):
     code, out, _ = cli("policy", "diff", "policy.yaml", "rules")
     assert code == 0
     assert "removed rule 'everyone-reads'\n" in out
     assert "act-visitor: read on 'main': allow -> deny (rule 'everyone-reads')\n" in out
     assert "any other actor: maintain on 'main': deny -> allow (rule 'more.cedar:1')\n" in out
+
+
+def test_explain_with_groups_and_attributes_of_a_token(notes, cli):
+    row = ("policy", "explain", "--actor", "vic", "--type", "Note", "--schema", "notes.pg")
+    data = ("--data", '{"tenant": "beta", "sealed": false}')
+    assert document(cli(*row, *data, "--json"))["decision"] == "deny"
+    token = ("--group", "staff", "--attribute", "tenant=beta")
+    assert document(cli(*row, *data, *token, "--json"))["decision"] == "allow"
+    assert (
+        document(cli(*row, *data, "--group", "staff", "--attribute", 'tenant="other"', "--json"))["decision"] == "deny"
+    )
+    branch = ("policy", "explain", "--actor", "vic", "--action", "read", "--branch", "main", "--json")
+    assert [document(cli(*branch, *more))["decision"] for more in ((), ("--group", "staff"))] == ["deny", "allow"]
+    for wrong in (("--attribute", "tenant"), ("--attribute", "a=1", "--attribute", "a=2")):
+        code, _, err = cli(*row, *data, *wrong)
+        assert (code, "--attribute" in err) == (2, True)
 
 
 # -- changes of the schema ---------------------------------------------------------------------------
@@ -663,6 +724,7 @@ def test_a_schema_that_breaks_rules_is_reported_and_refused(notes, cli):
     code, out, err = cli("schema", "plan", "new.pg", "./g.omni")
     assert (code, "supported: yes" in out) == (0, True)
     assert f"the policy becomes invalid: {broken}" in err
+    assert document(cli("schema", "plan", "new.pg", "./g.omni", "--json"))["broken_rules"] == [broken]
     code, _, err = cli("schema", "apply", "new.pg", "./g.omni")
     assert code == 1
     assert f"the schema would break 1 rule of the policy: {broken}" in err
@@ -673,6 +735,30 @@ def test_a_schema_that_breaks_rules_is_reported_and_refused(notes, cli):
     (notes / "more.pg").write_text((notes / "new.pg").read_text() + "node Tag { name: String @key }\n")
     code, out, err = cli("schema", "apply", "more.pg", "./g.omni")
     assert (code, err) == (0, "")
+
+
+def test_a_merge_and_a_revert_that_break_rules_are_reported_and_refused(notes, cli):
+    assert cli("init", "g.omni", "--schema", "notes.pg")[0] == 0
+    graph = og.open(notes / "g.omni")
+    graph.branch_create("draft")
+    renamed = NOTES_SCHEMA.replace("sealed: Bool", 'closed: Bool @rename_from("sealed")')
+    applied = graph.apply_schema(renamed, branch="draft")
+    broken = "rule 'sealed': 'Note' has no property 'sealed'"
+    merge = ("branch", "merge", "draft", "./g.omni")
+    code, _, err = cli(*merge, "--preview")
+    assert (code, f"the policy becomes invalid: {broken}" in err) == (0, True)
+    assert document(cli(*merge, "--preview", "--json"))["broken_rules"] == [broken]
+    code, _, err = cli(*merge)
+    assert (code, f"the schema would break 1 rule of the policy: {broken}" in err) == (1, True)
+    assert cli(*merge, "--allow-policy-breakage")[0] == 0
+    (notes / "policy.yaml").write_text(
+        (notes / "policy.yaml").read_text().replace("resource.sealed", "resource.closed")
+    )
+    revert = ("revert", applied.commit_id, "./g.omni")
+    assert "the policy becomes invalid: rule 'sealed'" in cli(*revert, "--preview")[2]
+    assert cli(*revert)[0] == 1
+    assert cli(*revert, "--allow-policy-breakage")[0] == 0
+    assert "sealed" in og.open(notes / "g.omni").schema
 
 
 def test_a_schema_is_planned_between_files_under_a_policy(notes, cli):

@@ -24,6 +24,12 @@ from omnigraph.cli.commands.admin.policy_sources import (
 from omnigraph.cli.errors import FAILED
 from omnigraph.cli.help import Group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.io.annotations import (
+    FormatOption,
+    choose_report_format,
+    policy_annotations,
+    print_annotations,
+)
 from omnigraph.cli.io.output import plural, print_json, remark
 from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError, PolicyInvalid
@@ -44,6 +50,7 @@ def validate_command(
     schema: SchemaOf = None,
     graph: GraphOf = None,
     server: Server = False,
+    format_: FormatOption = None,
     as_json: Json = False,
 ) -> None:
     """Check that a policy is valid and compiles.
@@ -55,6 +62,7 @@ def validate_command(
     """
     from omnigraph.policy.advice import warnings_of
 
+    chosen = choose_report_format(format_, as_json=as_json)
     path = policy_path(run, file, server=server)
     try:
         policy = load(run, path, server=server)
@@ -64,14 +72,21 @@ def validate_command(
         elif policy.has_row_rules:
             remark("note", "rules for rows and properties are validated with --schema or --graph")
     except PolicyInvalid as error:
-        if not as_json:
+        if chosen == "text":
             raise
-        print_json({"valid": False, "path": str(path), "errors": [problem.to_json() for problem in error.problems]})
+        if chosen == "json":
+            print_json({"valid": False, "path": str(path), "errors": [problem.to_json() for problem in error.problems]})
+        else:
+            print_annotations(policy_annotations(path, error.problems), chosen)
         raise typer.Exit(FAILED) from None
-    for warning in warnings_of(rules):
+    warnings = warnings_of(rules)
+    if chosen in ("github", "sarif"):
+        print_annotations(policy_annotations(path, warnings=warnings), chosen)
+        return
+    for warning in warnings:
         remark("warning", warning)
     actors = len(rules.groups_of)
-    if as_json:
+    if chosen == "json":
         counts = {"actors": actors, "groups": len(rules.groups), "rules": len(rules.rules)}
         print_json({"valid": True, "path": str(path), **counts})
         return
@@ -133,15 +148,16 @@ def diff_command(
     schema: SchemaOf = None,
     graph: GraphOf = None,
     branch: Annotated[
-        str, typer.Option("--branch", "-b", metavar="NAME", help="The branch of rules for rows.")
-    ] = "main",
+        str | None,
+        typer.Option("--branch", "-b", metavar="NAME", help="The branch of rules for rows; by default all mentioned."),
+    ] = None,
     server: Server = False,
     as_json: Json = False,
 ) -> None:
     """Compare two policies: their rules, and their decisions.
 
-    The decisions on all actors and actions are compared, on the branches and patterns that the policies mention and on
-    one other. With a schema or a graph, the rows that an actor may read and change are compared, too.
+    The decisions on all actors and actions are compared, on the branches, patterns and stored queries that the policies
+    mention and on one other. With a schema or a graph, the rows that an actor may read and change are compared, too.
 
     omnigraph policy diff policy.yaml new.yaml
     """

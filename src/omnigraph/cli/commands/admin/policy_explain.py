@@ -47,6 +47,18 @@ def explain_command(
     id_: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="The row: the id of a stored row of the graph.")
     ] = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="GROUP", help="A group of the token of the actor. May be repeated."),
+    ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attribute",
+            metavar="NAME=VALUE",
+            help="An attribute of the token of the actor; the value is JSON, or text. May be repeated.",
+        ),
+    ] = None,
     schema: SchemaOf = None,
     graph: GraphOf = None,
     file: PolicyFile = None,
@@ -57,7 +69,7 @@ def explain_command(
 
     The row is given as values, or as the id of a row of a branch of the graph, which is read without the policy. The
     decision on a stored edge includes the right to read its ends, and that on an update or a delete the right to read
-    the row. The exit code is 0 for both decisions.
+    the row. --group and --attribute add those that a token brings. The exit code is 0 for both decisions.
 
     omnigraph policy explain --actor act-editor --action change --branch main
 
@@ -67,6 +79,7 @@ def explain_command(
     """
     from omnigraph.policy.row_explanation import explain_row
     from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
+    from omnigraph.policy.statements import attributes_key
 
     if type_name is None and (data is not None or id_ is not None or action is None):
         raise UsageFault("give --action, or --type and --data or --id")
@@ -82,7 +95,7 @@ def explain_command(
         target_branch = branch_name(target_branch) if target_branch is not None else None
     except InputError as error:
         raise UsageFault(error.message, hint=error.hint) from None
-    given = _row_of(data)
+    given, held = _row_of(data), _attributes_of(attributes or [])
     policy = load(run, policy_path(run, file, server=server), server=server)
     if type_name is not None:
         name = branch or "main"
@@ -91,13 +104,15 @@ def explain_command(
             rows, row = stored_row(run, policy, graph, type_name, id_, name)
         else:
             rows = row_policies(run, policy, schema, graph, name)
-        explained = explain_row(rows, rows.actor(actor), action, type_name, name, row)
+        explained = explain_row(rows, rows.actor(actor, groups or (), held), action, type_name, name, row)
         if as_json:
             print_json(explained.to_json())
         else:
             print("\n".join(explained.lines()))
         return
-    decision = policy.decide(actor, action, branch, target_branch)
+    decision = policy.decide(
+        actor, action, branch, target_branch, groups=tuple(groups or ()), attributes=attributes_key(held)
+    )
     if as_json:
         print_json(policy.explain(decision))
         return
@@ -106,6 +121,22 @@ def explain_command(
             print(f"{name}: {value}")
     for reason in decision.reasons:
         print(f"reason: {reason}")
+
+
+def _attributes_of(given: list[str]) -> dict[str, Any]:
+    """Return attributes by name; a value that is not JSON is text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageFault(f"--attribute must be NAME=VALUE, not '{text}'")
+        if name in found:
+            raise UsageFault(f"--attribute {name} is given twice")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def _row_of(data: str | None) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,8 +11,7 @@ from omnigraph.cli.addresses import Address, GivenAddress
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation
 from omnigraph.config import FILE_NAME
-from omnigraph.errors import InputError, NotFound
-from omnigraph.table_key import TableKey
+from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -109,8 +107,7 @@ def stored_row(
     run: Invocation, policy: Policy, graph: str | None, type_name: str, id_: str, branch: str
 ) -> tuple[RowPolicies, StoredRow]:
     """Return the rules for rows of a policy, and a row of a branch of a graph. The graph is read without a policy."""
-    from omnigraph.policy.row_explanation import StoredRow
-    from omnigraph.schema.catalog import EdgeType
+    from omnigraph.policy.row_explanation import read_stored_row
 
     statements = _statements(policy)
     if not has_schema(run, None, graph):
@@ -124,24 +121,10 @@ def stored_row(
     opened = _open_storage(run, address)
     rows = _bound(policy, statements, opened.catalog(branch))
 
-    def read(table_key: str, id_: str) -> dict[str, Any]:
-        table = rows.compiled.tables[table_key]
-        found = opened.get(table.type.name, id_, branch=branch, kind=table.type.kind)
-        if found is None:
-            raise NotFound(
-                f"{table.type.name} '{id_}' does not exist on branch '{branch}'",
-                code="entity_not_found",
-                hint="the id of a keyed node is its key; 'omnigraph export' lists ids",
-            )
-        return {name: found[column] for name, (column, _) in table.columns.items()}
+    def read(name: str, row_id: str, kind: Literal["node", "edge"]) -> dict[str, Any] | None:
+        return opened.get(name, row_id, branch=branch, kind=kind)
 
-    key = rows.table_key(type_name)
-    data, type_ = read(key, id_), rows.compiled.tables[key].type
-    ends: list[tuple[str, str, Mapping[str, Any]]] = []
-    if isinstance(type_, EdgeType):
-        for end, node_type in (("from", type_.from_type), ("to", type_.to_type)):
-            ends.append((end, node_type, read(str(TableKey.node(node_type)), data[end])))
-    return rows, StoredRow(id_, data, tuple(ends))
+    return rows, read_stored_row(rows, read, type_name, id_, branch)
 
 
 def _statements(policy: Policy) -> PolicyStatements:

@@ -1,0 +1,434 @@
+"""Every read surface under every kind of rules equals the same surface of a projected copy.
+
+The copy is a second graph that holds, commit by commit, what the rules show. The surfaces are rows of a table; a read
+method of `Graph` without a row fails. `pytest --long --resume FILE -k matrix_long` runs the long form: it writes the
+names of finished tests to a file and leaves them out when it is started again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from omnigraph.engine.result.result import Result
+from omnigraph.errors import CompileError, InputError, NotFound
+from omnigraph.graph import Graph
+from omnigraph.query.syntax.parser import parse_queries
+from property.test_visibility import NOW, SEED, differs
+from property.test_visible_history import (
+    Step,
+    blocks_of,
+    build_copy,
+    check_analyses,
+    check_blocks,
+    check_files,
+    check_rows,
+    diff_of,
+    pages_of,
+)
+from support.random_reads.generator import RandomRead, ReadGenerator
+from support.random_reads.graphs import ManualClock, Subject, change, new_subject
+from support.random_reads.values import POOLS
+from support.visible import SHAPES, Rules, projected, random_rules, seen_by
+
+
+@dataclass
+class Cell:
+    """A graph under rules, and its projected copy."""
+
+    root: Path
+    random: Random
+    subject: Subject
+    rules: Rules
+    copy: Graph
+    steps: list[Step]
+    context: str
+
+    @property
+    def seen(self) -> Graph:
+        """The graph as the rules show it."""
+        return seen_by(self.subject.graph, self.rules)
+
+    @property
+    def both(self) -> tuple[Graph, Graph]:
+        """The visible graph and the copy."""
+        return self.seen, self.copy
+
+    def equal(self, call: Callable[[Graph], Any]) -> None:
+        """Check that a call returns the same on both."""
+        found, expected = map(call, self.both)
+        assert found == expected, self.context
+
+    def read(self, pattern: str) -> RandomRead | None:
+        """Return a generated read whose text matches a pattern and that compiles; None if there is none."""
+        catalog = projected(self.subject.heads["main"], self.rules).catalog
+        for _ in range(300):
+            try:
+                read = ReadGenerator(Random(self.random.random()), catalog, self.subject.values).query()
+            except IndexError:
+                continue
+            if re.match(pattern, read.text):
+                try:
+                    self.copy.explain(read.text, params=read.params)
+                except CompileError:
+                    continue
+                return read
+        return None
+
+
+def new_cell(root: Path, seed: int, shape: str) -> Cell:
+    random = Random(seed)
+    subject = new_subject(root / "graph", random)
+    for _ in range(2):
+        change(subject, "main")
+    rules = random_rules(random, subject.heads["main"].catalog, shape)
+    for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
+        del rules.properties[key]  # the interface would need it
+    copy, steps = build_copy(root / "copy", subject, rules)
+    copy._repository.clock = subject.graph._repository.clock = ManualClock(NOW)
+    return Cell(root, random, subject, rules, copy, steps, f"seed {seed}, {shape}\n{rules.visibility}")
+
+
+# -- reads -----------------------------------------------------------------------------------------
+
+_ONE_HOP = r"(?s)(?!.*(path|shortest|\{\d)).*"
+READS = {
+    "rows": r"(?s)(?!.*(count|sum|path|shortest)).*return \{",
+    "groups": r"(?s).*(count|sum|avg|min|max|collect)\(",
+    "blocks": r"(?s).*(not|optional) \{",
+    "several types": r"(?s).*: [A-Z]\w*\|",
+    "any edge": r"(?s).* <?->",
+    "all paths": r"(?s).*: path ",
+    "shortest paths": r"(?s).*shortest (?!.*\} by )",
+    "lightest paths": r"(?s).*\} by ",
+    "vectors": _ONE_HOP + r"order \{ nearest",
+    "texts": _ONE_HOP + r"order \{ bm25",
+    "fusion": _ONE_HOP + r"order \{ rrf",
+    "stages": _ONE_HOP + r"\n  with .*\n  match ",
+}
+"""Kinds of queries: a pattern of the text of a generated one."""
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """The result of a call, or the code of its error."""
+    try:
+        return call()
+    except (InputError, NotFound) as error:
+        return error.code
+
+
+def check_read(cell: Cell, pattern: str) -> None:
+    read = cell.read(pattern)
+    if read is None:
+        return
+    found, expected = (outcome(partial(graph.query, read.text, params=read.params)) for graph in cell.both)
+    wrong = None if found == expected else f"{found}, the copy {expected}"
+    if isinstance(found, Result) and isinstance(expected, Result):
+        body = parse_queries(read.text).queries[0].body
+        cut = body.limit is not None or body.skip is not None
+        wrong = differs(found, expected, ordered=bool(body.order), cut=cut)
+    assert wrong is None, f"{wrong}\n{read.text}\n{read.params}\n{cell.context}"
+
+
+def check_pages(cell: Cell) -> None:
+    read = cell.read(r"(?s)(?!.*(limit|skip|now\()).*order \{ \$")
+    if read is not None:
+        text, params = read.text, read.params
+        cell.equal(lambda graph: outcome(lambda: [len(page) for page in graph.pages(text, params=params, page=3)]))
+
+
+def check_profile(cell: Cell) -> None:
+    read = cell.read(r"(?s)(?!.*(limit|skip)).*")
+    if read is None:
+        return
+    seen = outcome(lambda: str(cell.seen.profile(read.text, params=read.params)))
+    copy = outcome(lambda: str(cell.copy.profile(read.text, params=read.params)))
+    total = re.compile(r"total +([\d,]+ rows?)")
+    assert total.findall(seen) == total.findall(copy), cell.context
+    assert "expected" not in seen
+
+
+def check_explain(cell: Cell) -> None:
+    read = cell.read(r"(?s)(?!.*\d).*")
+    if read is not None:
+        names = r"_#\d+|F(32|64)|[IU](32|64)|column \d+|Vector\(\d+\)|[a-z]+\d+\w*"
+        shown = re.sub(names, "", str(cell.seen.explain(read.text, params=read.params)))
+        assert not re.search(r"\d", shown), f"{shown}\n{cell.context}"
+
+
+def check_stored_query(cell: Cell) -> None:
+    read = cell.read(READS["groups"])
+    if read is None:
+        return
+    for graph in (cell.subject.graph, cell.copy):
+        graph.store_query(read.text)
+    cell.equal(lambda graph: [query.source for query in graph.queries()])
+    cell.equal(lambda graph: graph.validate_queries().to_json())
+    found, expected = (outcome(lambda graph=graph: graph.invoke("q", read.params)) for graph in cell.both)
+    if isinstance(found, Result) and isinstance(expected, Result):
+        assert len(found) == len(expected), cell.context
+    else:
+        assert found == expected, cell.context
+
+
+def check_lint(cell: Cell) -> None:
+    types = [type_.name for type_ in cell.subject.graph.catalog().nodes.values()]
+    text = "\n".join(f"query q{name}() {{ match {{ $x: {name} }} return {{ $x.missing }} }}" for name in types)
+    cell.equal(lambda graph: graph.lint(text).to_dict()["results"])
+
+
+def hints_of(every: Graph, graph: Graph) -> Any:
+    """The completions of types, edges and properties, and the words that have a description."""
+    found = []
+    for type_ in every.catalog().nodes.values():
+        text = f"query q() {{ match {{ $x: {type_.name} $x  }} return {{ $x. }} }}"
+        places = [text.index(type_.name) + 1, text.index("  }"), text.index(". }") + 1]
+        found += [sorted(one.text for one in graph.complete(text, place).candidates) for place in places]
+        found.append(graph.hover(text, text.index(type_.name) + 1) is None)
+    return found
+
+
+# -- stored rows -----------------------------------------------------------------------------------
+
+
+def catalog_of(graph: Graph) -> Any:
+    catalog = graph.catalog()
+    return [
+        (type_.table_key, sorted((p.name, p.type.scalar, p.type.is_list) for p in type_.properties.values()))
+        for type_ in catalog.tables()
+    ] + sorted(catalog.interfaces)
+
+
+def check_gets(cell: Cell) -> None:
+    for type_ in cell.subject.graph.catalog().tables():
+        if type_.table_key not in cell.seen.snapshot().tables:
+            continue
+        ids = cell.subject.graph.to_arrow(type_.name, columns=["id"], kind=type_.kind)["id"].to_pylist()
+        for id_ in cell.random.sample(ids, min(len(ids), 4)):
+            cell.equal(lambda graph, type_=type_, id_=id_: _row(graph.get(type_.name, id_, kind=type_.kind)))
+
+
+def _row(row: dict[str, Any] | None) -> Any:
+    return None if row is None else sorted((name, str(value)) for name, value in row.items())
+
+
+def tables_of(graph: Graph) -> Any:
+    found = {}
+    for type_ in graph.catalog().tables():
+        table = graph.to_arrow(type_.name, kind=type_.kind)
+        batches = graph.to_batches(type_.name, kind=type_.kind, batch_rows=3)
+        assert sum(batch.num_rows for batch in batches) == table.num_rows
+        found[type_.table_key] = sorted(map(_row, table.to_pylist()))
+    return found
+
+
+def sql_of(graph: Graph) -> Any:
+    """The rows of every view, those that pass a filter on a property, and their number."""
+    found: dict[str, Any] = {"views": graph.sql("show tables").to_columns()}
+    connection = graph.duckdb()
+    for type_ in graph.catalog().tables():
+        view = next(name for name in found["views"][0] if name in (type_.name, f"{type_.name}_{type_.kind}"))
+        found[type_.table_key] = sorted(map(_row, graph.sql(f'select * from "{view}"').to_pylist()))
+        for name in [*type_.properties][:3]:
+            text = f'select id from "{view}" where "{name}" is not null and id > \'a\''
+            found[type_.table_key, name] = sorted(connection.sql(text).fetchall())
+        found[type_.table_key, "count"] = connection.sql(f'select count(*) from "{view}"').fetchall()
+    connection.close()
+    return found
+
+
+def network_of(graph: Graph) -> Any:
+    network = graph.to_networkx()
+    rust, index = graph.to_rustworkx()
+    sparse = {}
+    for name in graph.catalog().edges:
+        matrix, rows, columns = graph.to_sparse(name)
+        cells = matrix.tocoo()
+        sparse[name] = sorted(
+            (rows[int(row)].as_py(), columns[int(column)].as_py(), int(value))
+            for row, column, value in zip(*cells.coords, cells.data, strict=True)
+        )
+    return (
+        sorted(map(str, network.nodes)),
+        sorted(map(str, network.edges)),
+        sorted(map(str, index)),
+        sorted(str(sorted(payload.items(), key=str)) for payload in rust.edges()),
+        sparse,
+    )
+
+
+def shown_of(graph: Graph) -> Any:
+    """The nodes and rows of the widget of every node type."""
+    found = {name: graph.show(name).document for name in graph.catalog().nodes}
+    return {
+        name: (sorted(map(str, each["nodes"])), sorted(map(str, each["table"]["rows"])), each["table"]["total"])
+        for name, each in found.items()
+    }
+
+
+def counts_of(graph: Graph) -> dict[str, int]:
+    return {key: table.pin.row_count for key, table in graph.snapshot().tables.items()}
+
+
+def numbers_of_picture(graph: Graph) -> list[str]:
+    return re.findall(r"<td[^>]*>[^<]*</td>", graph._repr_html_())
+
+
+def check_search(cell: Cell) -> None:
+    words = ["the", "red", "apple", "graph", "a", "of", *cell.random.sample(POOLS["String"], 3)]
+    text = " ".join(word for word in map(str, words) if word.strip())
+    ids = [id_ for rows in cell.subject.heads["main"].nodes.values() for id_ in rows]
+
+    def found(graph: Graph, id_: str) -> Any:
+        document = graph.search(text, by="words", limit=50, rank_of=id_).to_json(str)
+        return {key: value for key, value in document.items() if key != "graph_commit_id"}
+
+    for id_ in cell.random.sample(ids, min(len(ids), 2)):
+        cell.equal(lambda graph, id_=id_: outcome(lambda: found(graph, id_)))
+
+
+def check_neighbors(cell: Cell) -> None:
+    def found(graph: Graph, name: str, id_: str) -> Any:
+        near = graph.neighbors(name, id_).neighbors
+        counts = [degree.to_json() for degree in graph.degrees(name, id_)]
+        return sorted(str(one.to_json(str)) for one in near), counts
+
+    for name in cell.copy.catalog().nodes:
+        ids = list(cell.subject.heads["main"].nodes[name])
+        for id_ in cell.random.sample(ids, min(len(ids), 3)):
+            found_here, expected = (outcome(partial(found, graph, name, id_)) for graph in cell.both)
+            assert found_here == expected, f"{name} {id_}\n{cell.context}"
+
+
+# -- history ---------------------------------------------------------------------------------------
+
+
+def drawn_diff(graph: Graph, first: str, last: str) -> Any:
+    """The graph of a diff; a node with many neighbours shows the first stored ones, which differ in a copy."""
+    drawn = graph.diff_graph(first, last, limit=1_000)
+    every = not drawn.neighbors_omitted
+    nodes = sorted(str((node.type, node.id, node.op)) for node in drawn.nodes if node.op is not None or every)
+    edges = sorted(str((edge.type, edge.id, edge.op)) for edge in drawn.edges if edge.op is not None or every)
+    return nodes, edges, drawn.changes_omitted
+
+
+def check_diff(cell: Cell) -> None:
+    for _ in range(2):
+        one, other = cell.random.choice(cell.steps), cell.random.choice(cell.steps)
+        points, copies = (one.commit.id, other.commit.id), (one.copies[-1], other.copies[-1])
+        expected = diff_of(cell.copy, *copies)
+        assert diff_of(cell.seen, *points) == expected, cell.context
+        assert cell.seen.diff(*points).counts() == cell.copy.diff(*copies).counts(), cell.context
+        assert cell.seen.diff_summary(*points).tables == cell.copy.diff_summary(*copies).tables, cell.context
+        assert drawn_diff(cell.seen, *points) == drawn_diff(cell.copy, *copies), cell.context
+        size = max(2, len(expected) // 4)
+        assert pages_of(cell.seen, *points, size) == pages_of(cell.copy, *copies, size), cell.context
+
+
+def baseline_of(graph: Graph) -> list[str]:
+    """The records of a baseline, without its cursor."""
+    return sorted(str(record) for record in graph.changes_baseline() if "baseline" not in record)
+
+
+def check_feed(cell: Cell) -> None:
+    check_blocks(cell.seen, blocks_of(cell.copy, 2), cell.steps, cell.context)
+
+
+def check_row_history(cell: Cell) -> None:
+    if all(len(step.copies) == 1 for step in cell.steps):
+        check_rows(cell.random, cell.seen, cell.copy, cell.steps, cell.context)
+
+
+def at_random_commit(check: Callable[..., None], cell: Cell) -> None:
+    step = cell.random.choice(cell.steps)
+    check(cell.seen, step.commit.id, cell.copy, step.copies[-1], cell.context)
+
+
+SURFACES: dict[str, tuple[set[str], Callable[[Cell], None]]] = {
+    **{name: ({"query"}, partial(lambda pattern, cell: check_read(cell, pattern), READS[name])) for name in READS},
+    "pages": ({"pages"}, check_pages),
+    "profile": ({"profile"}, check_profile),
+    "explain": ({"explain"}, check_explain),
+    "lint": ({"lint"}, check_lint),
+    "editors": ({"complete", "hover"}, lambda cell: cell.equal(partial(hints_of, cell.subject.graph))),
+    "schema": ({"schema", "catalog"}, lambda cell: cell.equal(catalog_of)),
+    "get": ({"get"}, check_gets),
+    "search": ({"search"}, check_search),
+    "neighbours": ({"neighbors", "degrees"}, check_neighbors),
+    "tables": ({"to_arrow", "to_batches"}, lambda cell: cell.equal(tables_of)),
+    "sql": ({"sql", "duckdb"}, lambda cell: cell.equal(sql_of)),
+    "networks": ({"to_networkx", "to_rustworkx", "to_sparse"}, lambda cell: cell.equal(network_of)),
+    "records": ({"export"}, lambda cell: cell.equal(lambda graph: sorted(map(str, graph.export())))),
+    "snapshot": ({"snapshot"}, lambda cell: cell.equal(counts_of)),
+    "widgets": ({"show"}, lambda cell: cell.equal(shown_of)),
+    "picture": (set(), lambda cell: cell.equal(numbers_of_picture)),
+    "baseline": ({"changes_baseline"}, lambda cell: cell.equal(baseline_of)),
+    "files": ({"export", "export_diff"}, lambda cell: at_random_commit(partial(check_files, cell.root), cell)),
+    "analyses": ({"analyze"}, partial(at_random_commit, check_analyses)),
+    "diff": ({"diff", "diff_summary", "diff_graph"}, check_diff),
+    "feed": ({"changes", "commit_changes"}, check_feed),
+    "row history": ({"history", "blame"}, check_row_history),
+    # It makes a commit, which the steps of the history do not have.
+    "stored queries": ({"queries", "validate_queries", "invoke"}, check_stored_query),
+}
+"""Read surface → the methods of `Graph` that it covers, and its comparison."""
+ELSEWHERE = {
+    "to_spark": "tests/spark/test_row_rules.py",
+    **dict.fromkeys(("proposals", "proposal", "proposal_events"), "tests/unit/operations/test_proposals.py"),
+    "blob": "tests/unit/test_graph_visibility.py",
+    "entity_at": "the same read as 'get'",
+    "merge_preview": "tests/unit/test_visible_previews.py",
+    "revert_preview": "tests/unit/test_visible_previews.py",
+    **dict.fromkeys(
+        ("commit", "commits", "head", "branches", "branch_status", "tags", "projection"),
+        "tests/unit/test_graph_visibility.py",
+    ),
+}
+"""Reads that other tests compare."""
+NO_READS = {
+    "uri", "newest_version", "on", "with_access", "with_metadata", "plan_schema", "apply_schema",
+    "propose", "mutate", "load", "ingest", "merge", "revert", "embed", "store_query", "delete_query",
+    "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
+    "optimize", "ensure_indices", "cleanup", "recover", "verify",
+}  # fmt: skip
+"""Members of `Graph` that return no rows, write, or treat the whole graph."""
+
+
+def test_every_read_has_a_surface() -> None:
+    covered = {name for methods, _ in SURFACES.values() for name in methods}
+    public = {name for name, _ in inspect.getmembers(Graph) if not name.startswith("_")}
+    assert public == covered | ELSEWHERE.keys() | NO_READS
+    assert not covered & ELSEWHERE.keys()
+    assert len(SURFACES) >= 24
+
+
+def check_cell(root: Path, seed: int, shape: str) -> None:
+    """Compare all surfaces of one graph under one kind of rules; the caches are cold first and warm later."""
+    cell = new_cell(root, seed, shape)
+    for name, (_, check) in SURFACES.items():
+        try:
+            check(cell)
+        except Exception as error:
+            error.add_note(f"surface: {name}")
+            raise
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("number", range(2))
+def test_matrix(tmp_path: Path, number: int, shape: str) -> None:
+    check_cell(tmp_path, SEED + 50_000 + 100 * number + SHAPES.index(shape), shape)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("number", range(200))
+def test_matrix_long(tmp_path: Path, number: int, shape: str) -> None:
+    check_cell(tmp_path, SEED + 60_000 + 100 * number + SHAPES.index(shape), shape)
