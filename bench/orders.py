@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 
 import omnigraph as og
+from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import ExecutionContext, Limits
 from omnigraph.engine.exec.executor import Execution
-from omnigraph.engine.optimizer.optimize import Candidate, candidate_plans
+from omnigraph.engine.optimizer.candidate_plans import Candidate, candidate_plans
 from omnigraph.engine.plan.prepared_query import prepare
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.errors import LimitReached
@@ -150,9 +151,11 @@ def _runnable(graph: og.Graph, candidate: Candidate) -> Callable[[], Any]:
     def once() -> Any:
         # Compiled chains run as they do in a query.
         run = ExecutionContext(prepared.catalog, snapshot, context.cache, limits)
-        found = prepared.chain.run(run, {}) if prepared.chain is not None else None
-        if found is not None:
-            return found
+        if prepared.chain is not None:
+            with watching(run.watch):
+                found = prepared.chain.run(run, {})
+            if found is not None:
+                return found
         return Execution(prepared, run, {}, now_ms=0).run()
 
     return once

@@ -12,9 +12,11 @@ import pickle
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from bench.measure import keeping_bytecode
 from bench.read.graph import Data
 from bench.read.systems import SYSTEMS, normal
 from bench.read.workers import params_of
@@ -40,7 +42,7 @@ class FirstAnswers:
         folder = self._data.folder.parent / name
         given = pickle.dumps((name, folder, workload, params_of(workload, self._data)[0], modules))
         command = [sys.executable, "-m", "bench.read.first_answer"]
-        done = subprocess.run(command, input=given, capture_output=True, check=False)
+        done = subprocess.run(command, input=given, env=keeping_bytecode(), capture_output=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{name}, {workload.name}: {done.stderr.decode()[-2000:]}")
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -57,7 +59,8 @@ def _answer() -> None:
     name, folder, workload, params, modules = pickle.load(sys.stdin.buffer)
     before = _importable()
     for module in modules:
-        import_module(module)
+        with suppress(ModuleNotFoundError):  # one that the system loaded from a file of its own
+            import_module(module)
     system = SYSTEMS[name](folder)
     started = time.perf_counter()
     system.open()

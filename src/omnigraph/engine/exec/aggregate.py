@@ -14,6 +14,7 @@ import pyarrow as pa
 from omnigraph.arrays import narrow_chunks
 from omnigraph.engine.adjacency.csr import EMPTY
 from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.cache.union_table import is_streamed
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.exec.grouping import Groups, over_values, selected_rows
@@ -80,7 +81,7 @@ def _aggregate(
         number = _distinct_entities(call.argument, bindings)
         if number is not None:
             return pa.array([number])
-    if call.distinct:
+    if call.distinct or _compares_streamed_texts(call, bindings):
         return over_values(call, bindings, groups, count, evaluator)
     if isinstance(call.argument, ir.Entity | ir.PathPart):
         return pa.array(group_sizes(groups, weight, bindings.count, count))
@@ -100,6 +101,13 @@ def _aggregate(
         values, groups = values.filter(pa.array(known)), groups[known]
         weight = weight[known] if weight is not None else None
     return reduce_values(call, values, groups, weight, count)
+
+
+def _compares_streamed_texts(call: ir.Aggregate, bindings: BindingTable) -> bool:
+    """Return True for `min` and `max` of texts that do not fit the cache: only the chosen texts are read in full."""
+    if call.function not in ("min", "max") or not isinstance(call.argument, ir.Prop):
+        return False
+    return is_streamed(bindings.bound[call.argument.var].data, call.argument.name)
 
 
 def _distinct_entities(argument: ir.Expr, bindings: BindingTable) -> int | None:

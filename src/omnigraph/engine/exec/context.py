@@ -75,6 +75,9 @@ class Profile:
     changes: dict[int, ir.Pipeline] = field(default_factory=dict)
     """The identity of an operator → the operators that ran in place of it and of those after it."""
 
+    tried: dict[int, float] = field(default_factory=dict)
+    """The identity of the first operator of a match → the share of its rows that the rest of the match ran for."""
+
     def note(self, what: ir.Op | str, rows: int, started: float) -> None:
         """Record the rows of an operator; also its time and notes if the query is profiled."""
         self.watch.rows = rows
@@ -131,11 +134,10 @@ class ExecutionContext:
         self.snapshot = snapshot
         self.limits = limits
         self.cache = cache
-        self.bytes_max = bytes_limit(limits, cache)
-        """The largest size of the rows of an operator: that of the limits or of the memory budget."""
         self._opened = cache.snapshots.get(snapshot) or cache.snapshots.setdefault(snapshot, SnapshotTables())
         self.watch = watch if watch is not None else limits.watch()
-        self.profile = Profile(self.watch)
+        self._bytes_max: int | None = None
+        self._profile: Profile | None = None
         self.guard: Guard | None = None
         """Decides what is visible; None if everything is."""
         if visibility is not None:
@@ -144,6 +146,22 @@ class ExecutionContext:
             self.guard = Guard(visibility, judge)
             self.watch.silent = True
             self._opened = self._opened.seen_by(visibility)
+
+    # Compiled chains use neither of these. A `cached_property` takes a lock in Python 3.11.
+
+    @property
+    def bytes_max(self) -> int:
+        """The largest size of the rows of an operator: that of the limits or of the memory budget."""
+        if self._bytes_max is None:
+            self._bytes_max = bytes_limit(self.limits, self.cache)
+        return self._bytes_max
+
+    @property
+    def profile(self) -> Profile:
+        """The operators that the query executed."""
+        if self._profile is None:
+            self._profile = Profile(self.watch)
+        return self._profile
 
     def table(self, key: str) -> ColumnSource:
         """Return a table of the snapshot, or the union of several tables."""

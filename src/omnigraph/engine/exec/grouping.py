@@ -149,15 +149,17 @@ def over_values(
     sizes = np.bincount(groups[rows], minlength=count)[:count]
     if call.function == "count":
         return pa.array(sizes.astype(np.int64))
+    if call.function in ("min", "max"):
+        ends = np.cumsum(sizes)
+        some = sizes > 0
+        chosen = rows[(ends - sizes if call.function == "min" else ends - 1)[some]]
+        extremes = evaluator.value(call.argument, bindings.take(chosen))
+        return extremes.take(pa.array(np.cumsum(some) - 1, mask=~some)).cast(arrow_type(call.type))
     values = evaluator.value(call.argument, bindings.take(rows))
     if call.function == "collect":
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         item = arrow_type(call.type).value_type
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.cast(item)).cast(arrow_type(call.type))
-    if call.function in ("min", "max"):
-        ends = np.cumsum(sizes)
-        chosen = ends - sizes if call.function == "min" else ends - 1
-        return values.take(pa.array(chosen, mask=sizes == 0)).cast(arrow_type(call.type))
     return reduce_values(call, values, groups[rows], None, count)
 
 

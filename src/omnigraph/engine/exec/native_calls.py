@@ -3,10 +3,12 @@
 numpy, Arrow, Lance and compiled kernels have no checkpoints. `slices`, `in_batches` and `gather` split work into
 batches with a checkpoint between them. A call that cannot be split, such as a sort, runs in its own thread while the
 calling thread checks the limits (`interruptible`). An abandoned call runs to its end; its result is discarded.
+`in_parts` runs a long call on all cores.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
@@ -54,6 +56,34 @@ def interruptible(call: Callable[[], T], rows: int | None = None) -> T:
         raise failure[0]
     checkpoint()
     return outcome[0]
+
+
+def in_parts(call: Callable[[int, int], T], count: int, rows_min: int) -> list[T]:
+    """Apply a native call that releases the interpreter lock to ranges of `count` rows, on all cores, in order.
+
+    A range has at least `rows_min` rows; it takes longer than a thread takes to start. The last range runs in the
+    calling thread.
+    """
+    parts = max(min(os.cpu_count() or 1, count // max(rows_min, 1)), 1)
+    ends = [count * part // parts for part in range(parts + 1)]
+    found: dict[int, T] = {}
+    failures: list[BaseException] = []
+
+    def run(part: int) -> None:
+        try:
+            found[part] = call(ends[part], ends[part + 1])
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(part,), name="omnigraph-part") for part in range(parts - 1)]
+    for thread in threads:
+        thread.start()
+    run(parts - 1)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [found[part] for part in range(parts)]
 
 
 def slices(costs: Numbers, at_once: int) -> Iterator[slice]:

@@ -93,7 +93,7 @@ class OrderedRows:
         every = self._match.run((first,), BindingTable())
         wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * limit)
         if wanted >= every.count:
-            return self._run_rest(rest, every)
+            return self._run_rest(rest, every, every.count)
         codes = None
         if plan.order_by:
             key = plan.order_by[0]
@@ -103,15 +103,16 @@ class OrderedRows:
             # Entities with an equal first key belong together.
             some = np.arange(wanted) if codes is None else np.flatnonzero(codes <= np.partition(codes, wanted)[wanted])
             chosen = every.take(some, unique=True)
-            bindings = self._run_rest(rest, chosen) if rest else chosen
+            bindings = self._run_rest(rest, chosen, every.count) if rest else chosen
             if bindings.count >= limit:
                 add_note(f"for the first {len(some):,} of {every.count:,}")
                 return bindings
             wanted *= tuning.current.ranked_overfetch
-        return self._run_rest(rest, every)
+        return self._run_rest(rest, every, every.count)
 
-    def _run_rest(self, rest: ir.Pipeline, some: BindingTable) -> BindingTable:
-        """Match the rest for some rows of the first operator."""
+    def _run_rest(self, rest: ir.Pipeline, some: BindingTable, count: int) -> BindingTable:
+        """Match the rest for some of the `count` rows of the first operator."""
+        self._context.profile.tried[id(self._plan.pipeline[0])] = some.count / max(count, 1)
         expected = None if self._expected is None else self._expected.after_first(some.count)
         return self._match.run(rest, some, expected)
 
@@ -128,7 +129,7 @@ class OrderedRows:
         if isinstance(rank, ir.Rrf):
             return self._fused_early(rank, every, rest)
         for some in self._best(rank, every):
-            bindings = self._run_rest(rest, every.take(some))
+            bindings = self._run_rest(rest, every.take(some), every.count)
             if bindings.count >= (self._plan.limit or 0):
                 break
         return self._rank(rank, bindings)
@@ -162,11 +163,11 @@ class OrderedRows:
         """
         passing = self._match.passing(rest, every)
         if passing is None:
-            return self._rank(rank, self._run_rest(rest, every))
+            return self._rank(rank, self._run_rest(rest, every, every.count))
         chosen, keys = self._rank(rank, every.keep(passing))
         numbers = chosen.bound[_variable(rank)].numbers
         order = np.argsort(numbers)
-        bindings = self._run_rest(rest, chosen)
+        bindings = self._run_rest(rest, chosen, every.count)
         at = order[np.searchsorted(numbers, bindings.bound[_variable(rank)].numbers, sorter=order)]
         return bindings, [key[at] for key in keys]
 

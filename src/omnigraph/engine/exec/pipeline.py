@@ -61,6 +61,7 @@ class MatchPipeline:
         self._replanner = replanner
         """Plans the rest of a pipeline again if an estimate is wrong; None if the order is fixed."""
         self._shared = SharedBlocks()
+        self._profile = context.profile
 
     def rows(
         self,
@@ -127,7 +128,7 @@ class MatchPipeline:
             started = time.perf_counter()
             if not bindings.count and all(isinstance(left, _SKIPPED) for left in pipeline[position:]):
                 return self._without_rows(pipeline[position:], bindings)
-            if isinstance(op, ir.Expand | ir.FindPaths | ir.PathSteps):
+            if isinstance(op, _FOLLOWING):
                 bindings = drop_absent(bindings, op)
             counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
             if live is not None and counted is not None:
@@ -181,7 +182,7 @@ class MatchPipeline:
         if changed.pipeline == rest.pipeline:
             changed = replace(changed, pipeline=rest.pipeline)  # the operators have their notes in the profile
         else:
-            self._context.profile.change(op, changed.pipeline)
+            self._profile.change(op, changed.pipeline)
             if followed is None:
                 told = f"{bindings.count:,} rows instead of {format_estimate(plan.rows_expected(position))}"
             else:
@@ -195,7 +196,7 @@ class MatchPipeline:
         if plan.reason:
             add_note(plan.reason)
             plan = replace(plan, reason="")
-        self._context.profile.note(op, rows, started)
+        self._profile.note(op, rows, started)
         return plan
 
     def _apply(self, plan: RunningPlan, position: int, bindings: BindingTable) -> BindingTable:
@@ -246,7 +247,7 @@ class MatchPipeline:
             return self._of_visible(op.var, bound, filters)
         if len(filters) > 1 and isinstance(data, TableData) and data.may_stream:
             # Few rows may be left for the conditions that need a scan.
-            filters = tuple(sorted(filters, key=lambda condition: is_streamed(condition, data)))
+            filters = tuple(sorted(filters, key=lambda condition: is_streamed(condition, data, data.row_count)))
         for condition in filters:
             found = found.keep(self._evaluator.mask(condition, found))
         return found
@@ -348,7 +349,7 @@ class MatchPipeline:
 
     def _arriving(self, op: ir.Expand, far: ColumnSource, targets: Numbers) -> Mask | None:
         """Return a mask of the far nodes that satisfy their conditions; None for all."""
-        if op.dst_filters and isinstance(far, TableData | VisibleTable):
+        if op.dst_filters and isinstance(far, _STORED):
             keyed = self._by_key(ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters), far)
             if keyed is not None:
                 # A key gives one node at most, which is compared by its number.
@@ -536,6 +537,9 @@ class MatchPipeline:
 
 
 _ROW = "_#row"
+_FOLLOWING = (ir.Expand, ir.FindPaths, ir.PathSteps)
+"""Operators that follow edges."""
+_STORED = (TableData, VisibleTable)
 _SKIPPED = (ir.NodeScan, ir.Expand, ir.Filter, ir.AntiJoin)
 """Operators that do not run without rows."""
 

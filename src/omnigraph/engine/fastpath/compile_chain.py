@@ -21,7 +21,6 @@ from omnigraph.engine.cache.column_access import is_numeric
 from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
-from omnigraph.engine.exec.cancellation import watching
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.order_by import column_expr, row_order
 from omnigraph.engine.expr.evaluator import Evaluator
@@ -62,24 +61,22 @@ class Chain:
     end: ResultFunction
 
     def run(self, context: ExecutionContext, params: Mapping[str, Any]) -> PythonRows | pa.Table | None:
-        """Return the result; None if the executor must compute it."""
+        """Return the result; None if the executor must compute it. The caller applies the watch of the query."""
         key = self.key
         value = params[key.name] if isinstance(key, ir.ParamRef) else key.value
         id_ = id_of_key(value, self.key_type)
         if id_ is None and value is not None:
             return None
-        with watching(context.watch):
-            context.check()
-            start = None if id_ is None else find_visible(context.type_table(self.tables[self.start]), id_)
-            rows = ChainRows(context, params, self.tables, self.types, start)
-            try:
-                for step in self.steps:
-                    if not rows.count:
-                        break
-                    step(rows)
-                return self.end(rows)
-            except TooManyRows:
-                return None
+        start = None if id_ is None else find_visible(context.type_table(self.tables[self.start]), id_)
+        rows = ChainRows(context, params, self.tables, self.types, start)
+        try:
+            for step in self.steps:
+                if not rows.count:
+                    break
+                step(rows)
+            return self.end(rows)
+        except TooManyRows:
+            return None
 
 
 # -- compilation -------------------------------------------------------------------------------------

@@ -15,6 +15,10 @@
     all paths          PATHS + sources x walks x PATH_ROW
     check              rows x CHECK
     filter             rows x cost of the condition
+    text search        its condition + rows with the words x POSTING
+    condition on a column that does not fit the cache
+                       READ_CALL + bytes of the column x READ, or rows x TAKE if that is less;
+                       with a sorted index INDEX_CALL + rows found x INDEXED
     every condition    NUMBER_CALL, TEXT_CALL or OTHER_CALL, x the probability that it runs
     every operator     OPERATOR, x the probability that it runs: without a row it does not
     a plan that does not start at a key, and is therefore not compiled to a chain
@@ -45,7 +49,23 @@ MATCH = 4.0
 RANK = 25.0
 """An entity is ranked or ordered."""
 
+POSTING = 1.0
+"""A row is in the postings of the words of a search."""
+READ_CALL = 1_000_000.0
+READ = 1.0
+"""A byte of a column that does not fit the cache is read and decoded."""
+TAKE = 4_000.0
+"""A value of such a column is read by its row number."""
+INDEX_CALL = 700_000.0
+INDEXED = 80.0
+"""A row is found by a sorted index of such a column."""
+
 _NUMBER_TEST = 1.0
+_DATE_TEST = 2.0
+_MATCH_TEST = 0.5
+"""The rows that match a search are known; a row is tested by its number."""
+_ITEM_TEST = 8.0
+"""A value is sought in a list of constants."""
 _TEXT_EQUALITY = 1.0
 """Texts with few distinct values are compared by their dictionary codes."""
 _TEXT_TEST = 10.0
@@ -78,10 +98,16 @@ def condition_cost(condition: ir.Condition) -> float:
                 return _NUMBER_TEST
             if plain and condition.op in ("=", "!="):
                 return _TEXT_EQUALITY
+            if plain and prop.type.kind.number is not None:
+                return _DATE_TEST
             return _TEXT_TEST if plain else _OTHER_TEST
         case ir.IsNull() | ir.Not(ir.IsNull()):
             return _NUMBER_TEST
         case ir.TextMatch():
+            return _MATCH_TEST
+        case ir.Compare(op="contains_item", left=ir.Const() | ir.ParamRef(), right=ir.Prop()):
+            return _ITEM_TEST
+        case ir.Compare(op="starts_with", left=ir.Prop(), right=ir.Const() | ir.ParamRef()):
             return _TEXT_TEST
         case ir.Logic():
             return sum(map(condition_cost, condition.parts))

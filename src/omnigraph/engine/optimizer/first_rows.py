@@ -1,4 +1,4 @@
-"""Queries that return the first rows by the rank or the properties of one variable."""
+"""Queries that return the first rows: by the rank or the properties of one variable, or in any order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from omnigraph.query.plan import ir
 
 @dataclass(frozen=True)
 class FirstRows:
-    """The variable whose nodes determine the first rows, and how many of its nodes are tried first."""
+    """The variable whose nodes determine the first rows, and how many of its nodes are tried first.
 
-    var: str
+    Without an order, `var` is None: the nodes of the variable that is bound first are tried.
+    """
+
+    var: str | None
     wanted: int
     ranked: ir.Prop | None = None
     """The vector that ranks the nodes; nodes without one are not returned. None for other orders."""
@@ -23,10 +26,12 @@ class FirstRows:
 
 def first_rows_of(plan: ir.QueryIR) -> FirstRows | None:
     """Return what determines the first rows of a plan with a limit; None if all rows must be matched."""
-    if plan.is_aggregate or not plan.order_by or (plan.limit is None and plan.limit_param is None):
+    if plan.is_aggregate or (plan.limit is None and plan.limit_param is None):
         return None
     limit = plan.skip + (plan.limit or 0)
     wanted = max(tuning.current.ranked_candidates_min, tuning.current.ranked_overfetch * limit)
+    if not plan.order_by:
+        return FirstRows(None, wanted)
     rank = plan.order_by[0].expr
     if isinstance(rank, ir.Rrf):
         return FirstRows(rank.arms[0].prop.var, wanted, fused=True)

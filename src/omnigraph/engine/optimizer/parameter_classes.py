@@ -7,20 +7,24 @@ magnitude of the share of rows that pass its condition.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from omnigraph.engine.optimizer.selectivity import Selectivity, share_with_constant
+from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.plan.variable_types import edge_types, node_types
-from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
+from omnigraph.query.params import valid_params
 from omnigraph.query.plan import ir
 
 ParameterClass = tuple[int, ...]
 _MAGNITUDE = 8.0
 """Shares that differ by less than this factor are of one class."""
 _SMALLEST = 1e-6
-_PLAIN = (str, int, float)
+_UNKNOWN = 1
+"""The class of null and of values that are not given: no share is larger than one."""
+_REMEMBERED = 256
+"""Values whose class is remembered, for each condition: to find it, a text is compared with a sample."""
 
 
 class ParameterClasses:
@@ -28,45 +32,56 @@ class ParameterClasses:
 
     def __init__(self, plan: ir.QueryIR, statistics: GraphStatistics) -> None:
         selectivity = Selectivity(statistics, node_types(plan.pipeline), edge_types(plan.pipeline))
-        self._tests: list[tuple[str, str, ColumnStatistics]] = []
-        for condition in _conditions(plan.pipeline):
-            column = selectivity.column_compared(condition)
-            if column is not None:
-                assert isinstance(condition, ir.Compare)
-                assert isinstance(condition.right, ir.ParamRef)
-                self._tests.append((condition.right.name, condition.op, column))
+        found = [selectivity.by_value(condition) for condition in _conditions(plan.pipeline)]
+        self._tests = [(one[0].name, _magnitude_of(one[1])) for one in found if one is not None]
+        names = {name for name, _ in self._tests}
+        self._declared = [param for param in plan.params if param.name in names]
 
     def __bool__(self) -> bool:
         return bool(self._tests)
 
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values that determine the class of some parameters, in stored form."""
+        return valid_params(self._declared, given)
+
     def of(self, values: Mapping[str, Any]) -> ParameterClass:
-        """Return the class of some values, as they were given by the caller."""
-        return tuple(_magnitude(values.get(name), op, column) for name, op, column in self._tests)
+        """Return the class of some values in stored form."""
+        hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        return tuple(magnitude(hashable[name]) if name in hashable else _UNKNOWN for name, magnitude in self._tests)
 
 
-def _magnitude(value: Any, op: str, column: ColumnStatistics) -> int:
-    if not isinstance(value, _PLAIN):
-        return 1  # no share is larger than one
-    return round(math.log(max(share_with_constant(column, op, value), _SMALLEST), _MAGNITUDE))
-
-
-def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers and texts among some values; other values are not compared with statistics."""
-    return {name: value for name, value in values.items() if isinstance(value, _PLAIN)}
+def _magnitude_of(share: Callable[[Any], float]) -> Callable[[Any], int]:
+    """Return a function from a value to the magnitude of its share."""
+    return lru_cache(_REMEMBERED)(lambda value: round(math.log(max(share(value), _SMALLEST), _MAGNITUDE)))
 
 
 def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Condition]:
     for op in pipeline:
         match op:
             case ir.NodeScan():
-                yield from op.filters
+                yield from _parts(op.filters)
             case ir.Expand():
-                yield from (*op.dst_filters, *op.edge_filters)
+                yield from _parts((*op.dst_filters, *op.edge_filters))
             case ir.Filter():
-                yield op.condition
+                yield from _parts((op.condition,))
+            case ir.FindPaths():
+                for step in op.steps:
+                    yield from _parts(step.filters)
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
                 yield from _conditions(op.inner)
             case ir.Stage():
                 yield from _conditions(op.query.pipeline)
-            case ir.FindPaths() | ir.PathSteps():
+            case ir.PathSteps():
                 pass
+
+
+def _parts(conditions: tuple[ir.Condition, ...]) -> Iterator[ir.Condition]:
+    """Yield the comparisons and text matches of some conditions."""
+    for condition in conditions:
+        match condition:
+            case ir.Logic():
+                yield from _parts(condition.parts)
+            case ir.Not():
+                yield from _parts((condition.part,))
+            case _:
+                yield condition

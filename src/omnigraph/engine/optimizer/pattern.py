@@ -46,7 +46,7 @@ class Hop:
             return self._reversed(vertices, bound, filters)
         if not bound and not filters:
             return self.op  # a copy would be equal
-        return replace(self.op, dst_bound=bound, dst_filters=filters)
+        return with_role(self.op, bound=bound, filters=filters, backward=self.op.backward)
 
     def turned(self, vertices: tuple[Vertex, ...]) -> Hop:
         """Return the hop from its second end."""
@@ -55,17 +55,42 @@ class Hop:
     def _reversed(self, vertices: tuple[Vertex, ...], bound: bool, filters: tuple[ir.Condition, ...]) -> ir.Expand:
         op = self.op
         near, far = vertices[self.ends[1]], vertices[self.ends[0]]
-        return replace(
-            op,
-            src_var=near.var,
-            dst_var=far.var,
-            direction=REVERSED[op.direction],
-            dst_type=far.type_name,
+        return ir.Expand(
+            near.var,
+            far.var,
+            op.edge_type,
+            REVERSED[op.direction],
+            far.type_name,
+            op.min_hops,
+            op.max_hops,
+            bound,
+            op.edge_var,
+            filters,
+            op.edge_filters,
             backward=not op.backward and not self.single,
+            also=op.also,
             src_type=None if op.src_type is None else near.type_name,
-            dst_bound=bound,
-            dst_filters=filters,
         )
+
+
+def with_role(op: ir.Expand, *, bound: bool, filters: tuple[ir.Condition, ...], backward: bool) -> ir.Expand:
+    """Return an operator with another role in a pipeline. `replace` would take three times as long."""
+    return ir.Expand(
+        op.src_var,
+        op.dst_var,
+        op.edge_type,
+        op.direction,
+        op.dst_type,
+        op.min_hops,
+        op.max_hops,
+        bound,
+        op.edge_var,
+        filters,
+        op.edge_filters,
+        backward,
+        op.also,
+        op.src_type,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +259,7 @@ def _plain(op: ir.Expand) -> ir.Expand:
     backward = op.backward and (op.min_hops, op.max_hops) != (1, 1)
     if not op.dst_bound and not op.dst_filters and backward == op.backward:
         return op  # a copy would be equal
-    return replace(op, dst_bound=False, dst_filters=(), backward=backward)
+    return with_role(op, bound=False, filters=(), backward=backward)
 
 
 def _near_type(op: ir.Expand) -> str:

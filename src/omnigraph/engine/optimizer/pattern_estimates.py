@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
@@ -42,6 +43,30 @@ class EdgeEstimates:
     """The vertices that hops of the same edge type on the same side lead to, as masks."""
 
 
+class Way(NamedTuple):
+    """A hop to a vertex from its other end."""
+
+    hop: int
+    source: int
+    """The other end, as a mask."""
+    near: int
+    """The position of the other end in the ends of the hop."""
+    reach: float
+    """Nodes reached from one node."""
+    biased: float
+    """The same if a sibling hop leads to the other end already."""
+    siblings: int
+    """The vertices that sibling hops lead to, as a mask."""
+    per_source: float
+    """The cost of the hop for each source row."""
+    per_row: float
+    """The cost of the hop for each row that it leads to."""
+
+    def fan(self, mask: int) -> float:
+        """Return the nodes reached from one row with some bound vertices."""
+        return self.biased if self.siblings & mask else self.reach
+
+
 @dataclass(slots=True)
 class PathEstimates:
     """The estimates of a search of paths."""
@@ -65,18 +90,24 @@ class PatternEstimates:
     """Nodes of the type of each vertex."""
     rows: list[float] = field(default_factory=list)
     """Rows of each vertex that pass its conditions."""
+    share: list[float] = field(default_factory=list)
+    """The share of the nodes of each vertex that pass its conditions."""
     scan: list[float] = field(default_factory=list)
     """Cost of the scan of each vertex."""
     test: list[float] = field(default_factory=list)
     """Cost of the conditions of each vertex for one row."""
     call: list[float] = field(default_factory=list)
     """Fixed cost of the conditions of each vertex."""
+    read: list[float] = field(default_factory=list)
+    """Cost of reading the columns of the conditions of each vertex that do not fit the cache, for all rows."""
     unique: list[bool] = field(default_factory=list)
     """True if a key gives the vertex."""
     edges: list[EdgeEstimates] = field(default_factory=list)
     paths: list[PathEstimates] = field(default_factory=list)
     at: list[list[tuple[int, int]]] = field(default_factory=list)
     """The hops of each vertex to other vertices, with their other ends."""
+    ways: list[list[Way]] = field(default_factory=list)
+    """The hops to each vertex from other vertices."""
     loops: list[list[int]] = field(default_factory=list)
     """The hops of each vertex to itself."""
     next_to: list[int] = field(default_factory=list)
@@ -90,6 +121,11 @@ class PatternEstimates:
     counting: bool = False
     """True if rows are counted or kept as a set, so variables are dropped after their last use."""
 
+    @property
+    def is_plain(self) -> bool:
+        """True if moves change rows by their hops alone: nothing is counted, no condition or path joins vertices."""
+        return not (self.counting or self.predicates or self.paths)
+
 
 def estimate_pattern(
     pattern: Pattern, statistics: GraphStatistics, selectivity: Selectivity, live_at_end: frozenset[str] | None
@@ -98,19 +134,28 @@ def estimate_pattern(
     p = PatternEstimates(counting=live_at_end is not None)
     for vertex in pattern.vertices:
         size = float(max(statistics.nodes(vertex.type_name), 1)) if vertex.type_name else 1.0
-        keys = [*map(selectivity.is_key, vertex.filters)]
-        unique = any(keys)
-        call = sum(
-            cost.NUMBER_CALL if key else cost.call_cost(condition)
-            for key, condition in zip(keys, vertex.filters, strict=True)
-        )
-        share = 1 / size if unique else selectivity.share(vertex.filters)
-        test = cost.conditions_cost(vertex.filters)
+        unique, share, test, call, read = False, 1.0, 0.0, 0.0, 0.0
+        if vertex.filters:
+            keys = [*map(selectivity.is_key, vertex.filters)]
+            unique = any(keys)
+            for key, condition in zip(keys, vertex.filters, strict=True):
+                call += cost.NUMBER_CALL if key else cost.call_cost(condition)
+                if isinstance(condition, ir.TextMatch):
+                    call += size * selectivity.of(condition) * cost.POSTING
+                elif not key and statistics.large_tables(vertex.type_name):
+                    read += _read_cost(vertex.type_name, condition, size, statistics, selectivity)
+            share = 1 / size if unique else selectivity.share(vertex.filters)
+            test = cost.conditions_cost(vertex.filters)
         p.sizes.append(size)
+        p.share.append(share)
         p.rows.append(size * share)
         p.test.append(test)
         p.call.append(call)
-        p.scan.append(cost.LOOKUP + call - cost.NUMBER_CALL if unique else cost.OPERATOR + size * test + call)
+        p.read.append(read)
+        if unique:
+            p.scan.append(cost.LOOKUP + call - cost.NUMBER_CALL + min(read, cost.TAKE))
+        else:
+            p.scan.append(cost.OPERATOR + size * test + call + read)
         p.unique.append(unique)
         p.at.append([])
         p.loops.append([])
@@ -124,8 +169,9 @@ def estimate_pattern(
         p.at[right].append((number, left))
         p.next_to[left] |= 1 << right
         p.next_to[right] |= 1 << left
-    for hop in pattern.hops:
-        p.edges.append(_edge(hop, pattern, p, statistics, selectivity))
+    for hop, siblings in zip(pattern.hops, _siblings(pattern), strict=True):
+        p.edges.append(_edge(hop, siblings, p, statistics, selectivity))
+    p.ways += [[_way(p, number, vertex) for number, _ in hops] for vertex, hops in enumerate(p.at)]
     p.paths += [_paths(path, p, statistics) for path in pattern.paths]
     numbers = {vertex.var: at for at, vertex in enumerate(pattern.vertices)}
     carriers: dict[str, tuple[int, ...]] = {var: pattern.hops[at].ends for var, at in pattern.edge_variables.items()}
@@ -150,20 +196,68 @@ def estimate_pattern(
     return p
 
 
+def _read_cost(
+    type_name: str, condition: ir.Condition, size: float, statistics: GraphStatistics, selectivity: Selectivity
+) -> float:
+    """Return the cost of reading the columns of a condition that do not fit the cache, for all rows."""
+    names = {part.name for part in ir.walk(condition) if isinstance(part, ir.Prop)}
+    streamed = sum(statistics.streamed_bytes(type_name, name) for name in names)
+    if not streamed:
+        return 0.0
+    match condition:
+        case ir.Compare(op="=" | "<" | "<=" | ">" | ">=", left=ir.Prop() as prop, right=ir.Const() | ir.ParamRef()):
+            if statistics.has_sorted_index(type_name, prop.name):
+                return cost.INDEX_CALL + size * selectivity.of(condition) * cost.INDEXED
+    return cost.READ_CALL + streamed * cost.READ
+
+
+_SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("both", "both")}
+"""Direction → the sides of the first and of the second end that a hop leaves from."""
+
+_ENDS: dict[str, tuple[tuple[End, ...], tuple[End, ...]]] = {
+    "out": (("source",), ("target",)),
+    "in": (("target",), ("source",)),
+    "both": (("source", "target"), ("source", "target")),
+}
+"""Direction → the ends of edges at the first and at the second end of a hop."""
+
+
+def _siblings(pattern: Pattern) -> list[tuple[int, int]]:
+    """Return for each end of each hop the vertices to which other single hops of the same type lead from the same
+    side, as masks.
+    """
+    leads: dict[tuple[int, tuple[str, ...], str], int] = {}
+    ends: list[tuple[tuple[int, tuple[str, ...], str], ...]] = []
+    for hop in pattern.hops:
+        if not hop.single:
+            ends.append(())
+            continue
+        (left, right), types, (near, far) = hop.ends, hop.op.edge_types, _SIDES[hop.op.direction]
+        first, second = (left, types, near), (right, types, near if left == right else far)
+        leads[first] = leads.get(first, 0) | 1 << right
+        leads[second] = leads.get(second, 0) | 1 << left
+        ends.append((first, second))
+    return [
+        (leads[keys[0]] & ~(1 << keys[1][0]), leads[keys[1]] & ~(1 << keys[0][0])) if keys else (0, 0) for keys in ends
+    ]
+
+
 def _edge(
-    hop: Hop, pattern: Pattern, p: PatternEstimates, statistics: GraphStatistics, selectivity: Selectivity
+    hop: Hop, siblings: tuple[int, int], p: PatternEstimates, statistics: GraphStatistics, selectivity: Selectivity
 ) -> EdgeEstimates:
     op = hop.op
     left, right = hop.ends
     edges = float(statistics.edges(op.edge_types)) * (2 if op.direction == "both" else 1)
     degrees = edges / p.sizes[left], edges / p.sizes[right]
-    siblings = _siblings(hop, left, pattern), _siblings(hop, right, pattern)
-    skew = tuple(
-        _skew(op, end == left, statistics) if mask else 1.0 for end, mask in zip(hop.ends, siblings, strict=True)
-    )
-    share = selectivity.share(op.edge_filters)
+    share = selectivity.share(op.edge_filters) if op.edge_filters else 1.0
     single = hop.single
+    skew = (1.0, 1.0)
     if single:
+        near, far = _ENDS[op.direction]
+        skew = (
+            statistics.skew(op.edge_types, near) if siblings[0] else 1.0,
+            statistics.skew(op.edge_types, far) if siblings[1] else 1.0,
+        )
         reach = degrees[0] * share, degrees[1] * share
         steps = degrees
     else:
@@ -175,9 +269,21 @@ def _edge(
         steps = min(sums[0][1], edges), min(sums[1][1], edges)
     density = min(reach[0] / p.sizes[right], 1.0)
     plain = single and op.edge_var is None and op.src_type is None
-    return EdgeEstimates(
-        (left, right), density, reach, steps, edges, share, single, plain, (skew[0], skew[1]), siblings
-    )
+    return EdgeEstimates((left, right), density, reach, steps, edges, share, single, plain, skew, siblings)
+
+
+def _way(p: PatternEstimates, number: int, vertex: int) -> Way:
+    edge = p.edges[number]
+    near = 0 if edge.ends[1] == vertex else 1
+    reach, source = edge.reach[near], 1 << edge.ends[near]
+    per_source, per_row = cost.SOURCE, cost.ROW
+    if not edge.single:
+        per_source += edge.steps[near] * cost.STEP
+    elif edge.share < 1:
+        # The edges that do not pass their conditions are followed too.
+        per_source, per_row = per_source + edge.steps[near] * cost.ROW, 0.0
+    siblings = edge.siblings[near] & ~(1 << vertex)
+    return Way(number, source, near, reach, reach * edge.skew[near], siblings, per_source, per_row)
 
 
 def _paths(path: PathHop, p: PatternEstimates, statistics: GraphStatistics) -> PathEstimates:
@@ -211,33 +317,7 @@ def take_measured(p: PatternEstimates, pattern: Pattern, measured: MeasuredHop) 
             edge.steps = (measured.fan, edge.steps[1]) if near == 0 else (edge.steps[0], measured.fan)
             edge.skew = (1.0, 1.0)
             edge.density = min(measured.fan * edge.share / p.sizes[edge.ends[1 - near]], 1.0)
-
-
-def _siblings(hop: Hop, vertex: int, pattern: Pattern) -> int:
-    """Return the vertices to which other hops of the same type lead from the same side of a vertex."""
-    mask = 0
-    if hop.single:
-        side = _side(hop, vertex)
-        for other in pattern.hops:
-            same = other is not hop and vertex in other.ends and other.single
-            if same and other.op.edge_types == hop.op.edge_types and _side(other, vertex) == side:
-                mask |= 1 << other.other(vertex)
-    return mask
-
-
-def _skew(op: ir.Expand, near: bool, statistics: GraphStatistics) -> float:
-    ends: tuple[End, ...] = ("source", "target")
-    if op.direction != "both":
-        ends = ("source",) if (op.direction == "out") == near else ("target",)
-    return max(statistics.degrees(name, end).skew for name in op.edge_types for end in ends)
-
-
-def _side(hop: Hop, vertex: int) -> str:
-    """Return the side of a vertex that a hop leaves from: along outgoing or incoming edges."""
-    direction = hop.op.direction
-    if direction == "both":
-        return direction
-    return "out" if (direction == "out") == (vertex == hop.ends[0]) else "in"
+    p.ways = [[_way(p, number, vertex) for number, _ in hops] for vertex, hops in enumerate(p.at)]
 
 
 def _walks(degree: float, least: int, most: int) -> float:

@@ -29,7 +29,8 @@ class QueryReplanner:
         from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
 
         context = self._context
-        statistics = GraphStatistics(context.catalog, context.snapshot, context.cache)
+        visibility = None if context.guard is None else context.guard.visibility
+        statistics = GraphStatistics(context.catalog, context.snapshot, context.cache, visibility)
         return RestOptimizer(self._prepared.plan, statistics, self._values)
 
     def replan(

@@ -21,12 +21,14 @@ from omnigraph.engine import tuning
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.pattern import Pattern
-from omnigraph.engine.optimizer.pattern_estimates import estimate_pattern, take_measured
+from omnigraph.engine.optimizer.pattern_estimates import Way, estimate_pattern, take_measured
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 
 _GREEDY_WIDTH = 3
 """States that are extended at each level of a large pattern."""
+_STARTS = 3
+"""Starts that are compared if the first rows in any order are wanted."""
 _SEARCH_FIRST = 0.8
 """The share of random moves that search paths if that is possible."""
 _CERTAIN = 8.0
@@ -82,6 +84,10 @@ class OrderSearch:
         self._p = estimate_pattern(pattern, statistics, selectivity, live_at_end)
         if measured is not None:
             take_measured(self._p, pattern, measured)
+        self._is_plain = self._p.is_plain
+        neighbours = zip(self._p.next_to, self._p.unique, strict=True)
+        self._reached_from = [(at, 1 << at, -1 if key else near) for at, (near, key) in enumerate(neighbours)]
+        """Each vertex with its own mask and that of the vertices it is reached from; a key is reached from all."""
 
     def best(self, start: int | None = None) -> Order:
         """Return the cheapest order; with `start`, the cheapest that starts at this vertex."""
@@ -94,6 +100,10 @@ class OrderSearch:
             return self._completed([(bound, self._checked(first, bound))])
         starts = [at for at, equal in enumerate(self._equal_before) if not equal] if start is None else (start,)
         return self._completed([(1 << at, self._scanned(first, at, 0)) for at in starts])
+
+    def cheap_starts(self) -> list[int]:
+        """Return the vertices whose scans are the cheapest."""
+        return heapq.nsmallest(_STARTS, range(len(self._p.sizes)), key=self._p.scan.__getitem__)
 
     def by_start(self) -> list[Order]:
         """Return the cheapest order of each start, the cheapest first."""
@@ -129,7 +139,7 @@ class OrderSearch:
         least = [runs * (cost.LOOKUP if unique else cost.OPERATOR) for unique in self._p.unique]
         queue: list[tuple[float, int, int, float, _State]] = []
         for number, (mask, state) in enumerate(starts):
-            rest = sum(bound for vertex, bound in enumerate(least) if not mask >> vertex & 1)
+            rest = sum([bound for vertex, bound in enumerate(least) if not mask >> vertex & 1])
             queue.append((state.cost + rest, mask, number, rest, state))
         heapq.heapify(queue)
         number = len(queue)
@@ -183,7 +193,14 @@ class OrderSearch:
             ((at, other),) = hops
             edge = p.edges[at]
             near, far = (0, 1) if edge.ends[1] == vertex else (1, 0)
-            estimates = (p.sizes[vertex], p.rows[vertex], p.scan[vertex], p.test[vertex], p.call[vertex])
+            estimates = (
+                p.sizes[vertex],
+                p.rows[vertex],
+                p.scan[vertex],
+                p.test[vertex],
+                p.call[vertex],
+                p.read[vertex],
+            )
             way = (
                 edge.reach[near],
                 edge.reach[far],
@@ -218,10 +235,12 @@ class OrderSearch:
         lead to, else all.
         """
         p = self._p
+        found = [vertex for vertex, own, near in self._reached_from if near & mask and not own & mask]
+        if found:
+            return found
         free = [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
-        found = [vertex for vertex in free if p.next_to[vertex] & mask or p.unique[vertex]]
-        if found or not p.paths:
-            return found or free
+        if not p.paths:
+            return free
         near = [p.paths[at].mask for at in self._searches(mask)]
         return [vertex for vertex in free if any(path >> vertex & 1 for path in near)] or free
 
@@ -275,8 +294,8 @@ class OrderSearch:
         p = self._p
         if not p.next_to[vertex] & mask:
             return self._scanned(state, vertex, mask)
-        hops = [at for at, end in p.at[vertex] if mask >> end & 1]
-        found = self._expanded(state, vertex, mask, hops)
+        ways = p.ways[vertex]
+        found = self._expanded(state, vertex, mask, ways if len(ways) == 1 else [w for w in ways if w.source & mask])
         if p.unique[vertex]:
             scanned = self._scanned(state, vertex, mask)
             return scanned if scanned.cost < found.cost else found
@@ -299,46 +318,63 @@ class OrderSearch:
             rows *= self._check_share(at)
         return self._finished(state, (vertex, None, checks, rows, spent, found), mask, grown)
 
-    def _expanded(self, state: _State, vertex: int, mask: int, hops: list[int]) -> _State:
+    def _expanded(self, state: _State, vertex: int, mask: int, ways: list[Way]) -> _State:
         """Bind a vertex by the cheapest of its hops; the others are checked."""
         p = self._p
         grown = mask | 1 << vertex
-        if len(hops) > 1:
-            hops = sorted(hops, key=lambda at: (self._fan(at, vertex, mask), at))
-        first, *others = hops
-        loops = p.loops[vertex]
-        edge = p.edges[first]
-        near = 0 if edge.ends[1] == vertex else 1
-        fan = self._fan(first, vertex, mask)
+        checks: tuple[int, ...] = ()
+        if len(ways) > 1:
+            ways = sorted(ways, key=lambda way: (way.fan(mask), way.hop))
+            checks = tuple(way.hop for way in ways[1:])
+        first, _, near, fan, biased, siblings, per_source, per_row = ways[0]
+        if siblings & mask:
+            fan = biased
         rows = state.rows
-        live = self._live(grown)
-        bare = p.counting and not live >> vertex & 1 and p.test[vertex] == 0 and not loops
-        if bare and not others and edge.plain:
-            # The far end is not used: rows are weighted by degrees.
-            spent = _operator(rows) + rows * cost.DEGREE
-            return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent, rows * fan), mask, grown)
-        if bare and len(others) == 1 and edge.plain and p.edges[others[0]].plain:
-            # The far end only closes a cycle: common neighbours are counted.
-            spent = _operator(rows) + rows * (cost.SOURCE + fan * cost.COMMON)
-            met = min(fan * self._check_share(others[0]), 1.0)
-            move = (vertex, first, (others[0],), rows * met, spent, rows * fan)
-            return self._finished(state, move, mask, grown)
         middle = rows * fan
-        follow = (rows * edge.steps[near] if edge.single and edge.share < 1 else middle) * cost.ROW
-        alone = p.counting and live == 1 << vertex and not others and not loops and edge.plain and p.test[vertex] == 0
-        if alone and rows * 4 >= p.sizes[edge.ends[near]]:
-            follow = min(follow, edge.edges * cost.EDGE)
-        if not edge.single:
-            follow += rows * edge.steps[near] * cost.STEP
-        spent = _operator(rows) + rows * cost.SOURCE + follow + min(middle, p.sizes[vertex]) * p.test[vertex]
+        follow = rows * per_source + middle * per_row
+        loops = p.loops[vertex]
+        test = p.test[vertex]
+        if p.counting and test == 0 and not loops and (edge := p.edges[first]).plain:
+            folded = self._folded(state, vertex, mask, (first, checks, fan))
+            if folded is not None:
+                return folded
+            if self._live(grown) == 1 << vertex and not checks and rows * 4 >= p.sizes[edge.ends[near]]:
+                follow = min(follow, rows * cost.SOURCE + edge.edges * cost.EDGE)
+        spent = follow + (cost.OPERATOR if rows >= _CERTAIN else _operator(rows))
+        if test:
+            spent += min(middle, p.sizes[vertex]) * test
         if p.call[vertex]:
-            spent += p.call[vertex] * _runs(middle)
-        rows = middle * p.rows[vertex] / p.sizes[vertex]
-        checks = (*others, *loops)
+            spent += p.call[vertex] * _runs(middle) + min(p.read[vertex], middle * cost.TAKE)
+        rows = middle * p.share[vertex]
+        if loops:
+            checks = (*checks, *loops)
         for at in checks:
             spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
+        if self._is_plain:
+            step = (vertex, first, checks, rows, spent, rows, middle, ())
+            return _new_state(_State, (state.cost + spent, rows, step, state))
         return self._finished(state, (vertex, first, checks, rows, spent, middle), mask, grown)
+
+    def _folded(self, state: _State, vertex: int, mask: int, hop: tuple[int, tuple[int, ...], float]) -> _State | None:
+        """Bind a vertex without conditions in a counting query by a hop and at most one check, if it is not used later:
+        its neighbours are counted.
+        """
+        grown = mask | 1 << vertex
+        if self._live(grown) >> vertex & 1:
+            return None
+        first, checks, fan = hop
+        rows = state.rows
+        if not checks:
+            # The far end is not used: rows are weighted by degrees.
+            spent = _operator(rows) + rows * cost.DEGREE
+            return self._finished(state, (vertex, first, (), rows * min(fan, 1.0), spent, rows * fan), mask, grown)
+        if len(checks) > 1 or not self._p.edges[checks[0]].plain:
+            return None
+        # The far end only closes a cycle: common neighbours are counted.
+        spent = _operator(rows) + rows * (cost.SOURCE + fan * cost.COMMON)
+        met = min(fan * self._check_share(checks[0]), 1.0)
+        return self._finished(state, (vertex, first, checks, rows * met, spent, rows * fan), mask, grown)
 
     def _finished(
         self,
@@ -351,6 +387,8 @@ class OrderSearch:
         """Apply the conditions whose vertices are now bound, and bound the rows by their live variables."""
         p = self._p
         vertex, hop, checks, rows, spent, followed = move
+        if self._is_plain:
+            return _State(state.cost + spent, rows, (vertex, hop, checks, rows, spent, rows, followed, ()), state)
         paths: tuple[int, ...] = ()
         if p.paths:
             paths, rows, spent = self._complete_paths(rows, spent, mask, grown, search)
@@ -395,13 +433,6 @@ class OrderSearch:
             spent += extra
         return tuple(found), rows, spent
 
-    def _fan(self, at: int, vertex: int, mask: int) -> float:
-        """Return the nodes that a hop reaches from one row."""
-        edge = self._p.edges[at]
-        near = 0 if edge.ends[1] == vertex else 1
-        biased = edge.siblings[near] & mask & ~(1 << vertex)
-        return edge.reach[near] * (edge.skew[near] if biased else 1.0)
-
     def _check_share(self, at: int) -> float:
         return min(self._p.edges[at].density, 1.0)
 
@@ -435,6 +466,9 @@ class _State(NamedTuple):
     before: _State | None
 
 
+_new_state = tuple.__new__
+"""Makes a state of a tuple of its fields in half the time of its own constructor."""
+
 _Fields = tuple[int, int | None, tuple[int, ...], float, float, float, float, tuple[int, ...]]
 """The fields of a `Step`, which is built for the moves of the chosen order only."""
 
@@ -456,4 +490,4 @@ def _runs(rows: float) -> float:
 
 def _operator(rows: float) -> float:
     """Return the fixed cost of an operator on some rows."""
-    return cost.OPERATOR * _runs(rows)
+    return cost.OPERATOR if rows >= _CERTAIN else cost.OPERATOR * _runs(rows)

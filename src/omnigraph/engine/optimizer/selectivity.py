@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, assert_never
 
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
@@ -19,6 +20,9 @@ _TEXTS_MAX = 128
 """Texts of a sample in which words are sought."""
 _WORDS_MAX = 5
 _LIST_PARAMETER_ITEMS = 10
+"""The assumed number of items of a list that is not known."""
+_ITEMS_MAX = 64
+"""Items of a list whose shares are added up; the sum is scaled to all items."""
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -38,7 +42,7 @@ class Selectivity:
         self._edge_types = edge_types or {}
         """Edge variable → edge type."""
         self._values = values or {}
-        """Parameter → the value that the plan is made for."""
+        """Parameter → the value that the plan is made for, in stored form. Null is estimated like an unknown value."""
 
     def type_of(self, var: str) -> str:
         """Return the node type of a variable."""
@@ -75,14 +79,22 @@ class Selectivity:
             case _:
                 assert_never(condition)
 
-    def column_compared(self, condition: ir.Condition) -> ColumnStatistics | None:
-        """Return the column that a condition compares with a parameter; None for other conditions and for keys."""
-        if not isinstance(condition, ir.Compare) or not isinstance(condition.right, ir.ParamRef):
-            return None
-        left = condition.left
-        if not isinstance(left, ir.Prop) or self._names_key(left):
-            return None
-        return self._column(left)
+    def by_value(self, condition: ir.Condition) -> tuple[ir.ParamRef, Callable[[Any], float]] | None:
+        """Return the parameter that determines the share of rows that pass a condition, and the share as a function of
+        its value; None for other conditions and for keys.
+        """
+        match condition:
+            case ir.TextMatch(query=ir.ParamRef() as parameter) if condition.function != "fuzzy":
+                column = self._covered(condition.prop)
+                return None if column is None else (parameter, partial(_share_with_words, column, condition.every))
+            case ir.Compare(op="contains_item", left=ir.ParamRef() as parameter, right=ir.Prop() as prop):
+                column = self._column(prop)
+                return None if column is None else (parameter, partial(_share_with_items, column))
+            case ir.Compare(left=ir.Prop() as prop, right=ir.ParamRef() as parameter):
+                column = None if self.is_key(condition) else self._column(prop)
+                return None if column is None else (parameter, partial(_share_with_constant, column, condition.op))
+            case _:
+                return None
 
     def is_key(self, condition: ir.Condition) -> bool:
         """Return True if a condition gives the id of the node."""
@@ -117,15 +129,21 @@ class Selectivity:
         column = self._covered(match.prop)
         if column is None:
             return _TEXT_SHARE
-        query = match.query
-        value = query.value if isinstance(query, ir.Const) else None
-        if isinstance(query, ir.ParamRef):
-            value = self._values.get(query.name)
-        words = value.lower().split()[:_WORDS_MAX] if isinstance(value, str) else []
-        if not words or match.function == "fuzzy":
+        known = self._known_share(match)
+        if known is not None:
+            return known
+        if match.function == "fuzzy" or not isinstance(match.query, ir.Const):
             return _TEXT_SHARE * column.filled_share
-        found = all if match.every else any
-        return column.share_where(lambda text: found(word in text.lower() for word in words), most=_TEXTS_MAX)
+        return _share_with_words(column, match.every, match.query.value)
+
+    def _known_share(self, condition: ir.Condition) -> float | None:
+        """Return the share of rows that pass a condition with a parameter whose value is known; None for others."""
+        found = self.by_value(condition) if self._values else None
+        if found is None:
+            return None
+        parameter, share = found
+        value = self._values.get(parameter.name)
+        return None if value is None else share(value)
 
     def _null_share(self, value: ir.Expr) -> float:
         column = self._column(value)
@@ -136,7 +154,8 @@ class Selectivity:
         if op in _FLIPPED and not isinstance(left, ir.Prop) and isinstance(right, ir.Prop):
             left, right, op = right, left, _FLIPPED[op]  # type: ignore[assignment]
         if op == "contains_item" and isinstance(right, ir.Prop) and isinstance(left, ir.Const | ir.ParamRef):
-            return self._one_of(right, left)
+            known = self._known_share(condition)
+            return self._one_of(right, left) if known is None else known
         if not isinstance(left, ir.Prop):
             return _SHARES.get(op, _RANGE_SHARE)
         if op == "=" and self._names_key(left) and not isinstance(right, ir.Prop):
@@ -145,10 +164,10 @@ class Selectivity:
         if column is None:
             return _SHARES.get(op, _RANGE_SHARE)
         if isinstance(right, ir.Const):
-            return share_with_constant(column, op, right.value)
+            return _share_with_constant(column, op, right.value)
         if isinstance(right, ir.ParamRef):
-            value = self._values.get(right.name)
-            return _with_parameter(column, op) if value is None else share_with_constant(column, op, value)
+            known = self._known_share(condition)
+            return _with_parameter(column, op) if known is None else known
         other = self._column(right)
         if other is None:
             return _SHARES.get(op, _RANGE_SHARE)
@@ -160,7 +179,7 @@ class Selectivity:
         if column is None:
             return _SHARES["contains_item"]
         if isinstance(values, ir.Const):
-            return min(sum(column.share_equal(value) for value in values.value or ()), 1.0)
+            return _share_with_items(column, values.value or ())
         return min(_LIST_PARAMETER_ITEMS * column.share_equal_any(), column.known_share)
 
 
@@ -172,7 +191,23 @@ def _with_parameter(column: ColumnStatistics, op: str) -> float:
     return column.known_share * _SHARES.get(op, _RANGE_SHARE)
 
 
-def share_with_constant(column: ColumnStatistics, op: str, value: Any) -> float:
+def _share_with_words(column: ColumnStatistics, every: bool, text: str | None) -> float:
+    """Return the share of rows whose text matches a search for some words."""
+    words = (text or "").lower().split()[:_WORDS_MAX]
+    if not words:
+        return _TEXT_SHARE * column.filled_share
+    found = all if every else any
+    return column.share_where(lambda text: found(word in text.lower() for word in words), most=_TEXTS_MAX)
+
+
+def _share_with_items(column: ColumnStatistics, items: Sequence[Any]) -> float:
+    """Return the share of rows whose value is one of some items in stored form."""
+    some = items[:: -(-len(items) // _ITEMS_MAX)] if items else ()
+    each = sum(map(column.share_equal, some)) / max(len(some), 1)
+    return min(each * len(items), column.known_share)
+
+
+def _share_with_constant(column: ColumnStatistics, op: str, value: Any) -> float:
     """Return the share of rows whose value passes a comparison with a constant in stored form."""
     match op:
         case "=":

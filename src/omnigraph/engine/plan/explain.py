@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,8 +11,8 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
+from omnigraph.engine.optimizer.first_rows import first_rows_of
 from omnigraph.engine.optimizer.optimize import optimize
-from omnigraph.engine.optimizer.parameter_classes import plain_values
 from omnigraph.engine.plan.cardinality import CardinalityEstimates
 from omnigraph.engine.plan.expected_rows import format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
@@ -21,6 +22,7 @@ from omnigraph.engine.search.vector_index import CLUSTERS, NEIGHBOURS, known_seg
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import LineSubject, explain
+from omnigraph.query.plan.plan_tree import NO_FACTS, LineFacts, plan_tree
 from omnigraph.storage.lance.tables import Table
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -47,46 +49,72 @@ class PlanExplainer:
         self._cache = cache
         self._logical = prepared.logical
         self._statistics = GraphStatistics(prepared.catalog, snapshot, cache)
-        self._values = plain_values(values or {})
-        """The values of parameters that the plan was made for."""
+        self._values = prepared.values if values is None else values
+        """The values of parameters that rows are estimated for: the given ones, else those the plan was made for."""
         self._estimates = CardinalityEstimates(prepared.plan, self._statistics, self._values)
 
     # -- before ----------------------------------------------------------------------------------
 
-    def before(self) -> str:
-        """Return the plan with estimated rows and the structures that each operator uses, then the orders compared."""
-        return explain(self._plan, self._expected) + "".join(self._orders())
+    def before(self) -> tuple[str, dict[str, Any]]:
+        """Return the plan with estimated rows and the structures that each operator uses, as text and as a tree.
+
+        The orders that were compared follow; in the tree they are notes of the root.
+        """
+        orders = list(self._orders())
+        tree = plan_tree(self._plan, self._expected)
+        tree["notes"] = [line.strip() for line in orders]
+        return explain(self._plan, lambda part: _before_text(self._expected(part))) + "".join(orders), tree
 
     def _orders(self) -> Iterable[str]:
-        """Yield a line for the chosen order with its reason, and one for each of the best alternatives."""
-        choice = optimize(self._logical, self._statistics, self._values, compare=True).choice
+        """Yield a line for the chosen order with its reason, and one for each of the best alternatives; then the same
+        for the blocks. The tables can have changed since the plan was made, so that another order is cheapest now.
+        """
+        physical = optimize(self._logical, self._statistics, self._values, compare=True)
+        choice = physical.choice
         if choice is None:
             return
+        if physical.plan.pipeline != self._plan.pipeline:
+            order = " → ".join(map(_shown, _order(self._plan.pipeline)))
+            yield _compared(True, f"{order}, planned when the tables had other rows")
+            for names, cost in zip(choice.orders, choice.costs, strict=True):
+                yield _compared(False, f"{' → '.join(map(_shown, names))}, estimated {_duration(cost)}")
+            return
         for number, (names, cost) in enumerate(zip(choice.orders, choice.costs, strict=True)):
-            word = "instead" if number else "chosen"
             reason = "" if number else f": {self._reason(names[0])}"
-            yield f"  {word:<7} {' → '.join(map(_shown, names))}, estimated {_duration(cost)}{reason}\n"
+            yield _compared(number == 0, f"{' → '.join(map(_shown, names))}, estimated {_duration(cost)}{reason}")
+        for block in choice.blocks:
+            outer = ", ".join(map(_shown, block.variables)) or "rows"
+            forms = [(f"for each {outer}", block.each), (f"found once for all {outer}", block.once)]
+            for number, (form, cost) in enumerate(reversed(forms) if block.runs_once else forms):
+                if math.isfinite(cost):
+                    yield _compared(number == 0, f"{block.kind} {form}, estimated {_duration(cost)}")
 
     def _reason(self, start: str) -> str:
         """Return why an order starts at a variable."""
-        first = self._plan.pipeline[0]
+        plan = self._plan
+        while isinstance(stage := plan.pipeline[0], ir.Stage):
+            plan = stage.query
+        first = plan.pipeline[0]
         if not isinstance(first, ir.NodeScan):
             return f"starts at {_shown(start)}"
         if self._by_key(first):
             return f"{_shown(start)} is given by its key"
         rows = self._estimates.after(first)
         of = self._statistics.nodes(first.type_name)
-        return f"starts at {_rows(rows)} of {of:,} {first.type_name}"
+        reason = f"starts at {_rows(rows)} of {of:,} {first.type_name}"
+        wanted = first_rows_of(plan)
+        if wanted is None or len(plan.pipeline) < 2 or wanted.var not in (start, None):
+            return reason
+        return f"{reason}, {'the first by the order of the query' if wanted.var else 'until the limit is reached'}"
 
-    def _expected(self, part: LineSubject) -> str:
+    def _expected(self, part: LineSubject) -> LineFacts:
         if part == "rank":
-            return self._ranking()
+            return LineFacts(notes=tuple(self._ranking()))
         if part in ("limit", "group"):
-            return _rows(self._estimates.result)
+            return LineFacts(self._estimates.result)
         if isinstance(part, str):
-            return ""
-        notes = [_rows(self._estimates.after(part)), *self._uses(part)]
-        return " · ".join(notes)
+            return NO_FACTS
+        return LineFacts(self._estimates.after(part), notes=tuple(self._uses(part)))
 
     def _uses(self, op: ir.Op) -> Iterable[str]:
         if isinstance(op, ir.NodeScan):
@@ -123,7 +151,7 @@ class PlanExplainer:
         scans = (replace(scan, type_name=member) for member in self._catalog.members(scan.type_name))
         return any(any(True for _ in id_tests(one, self._catalog)) for one in scans)
 
-    def _ranking(self) -> str:
+    def _ranking(self) -> Iterable[str]:
         rank = self._plan.order_by[0].expr
         assert isinstance(rank, ir.Nearest | ir.Bm25 | ir.Rrf)
         arms = rank.arms if isinstance(rank, ir.Rrf) else (rank,)
@@ -136,7 +164,7 @@ class PlanExplainer:
         first = self._plan.pipeline[0]
         if len(self._plan.pipeline) > 1 and isinstance(first, ir.NodeScan) and first.var == arms[0].prop.var:
             notes.append("before the rest of the match" if self._plan.limit else "after the match")
-        return " · ".join(dict.fromkeys(notes))
+        return dict.fromkeys(notes)
 
     def _vector_search(self, rank: ir.Nearest) -> Iterable[str]:
         """Yield how a vector ranking is found: exactly, or by clusters with their recall."""
@@ -186,46 +214,56 @@ class PlanExplainer:
 
     # -- after -----------------------------------------------------------------------------------
 
-    def after(self, profile: Profile, *, rows: int, elapsed_ms: float, estimates: bool = True) -> str:
-        """Return the plan as it ran, with the rows, time and notes of every operator; with `estimates`, also with the
-        estimated rows.
+    def after(
+        self, profile: Profile, *, rows: int, elapsed_ms: float, estimates: bool = True
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the plan as it ran, with the rows, time and notes of every operator, as text and as a tree; with
+        `estimates`, also with the estimated rows. Without them, times are whole milliseconds: they tell less of hidden
+        rows.
         """
         if not estimates:
             return self._measured(profile, None, rows, elapsed_ms)
         return self._measured(profile, self._estimates, rows, elapsed_ms)
 
-    def _measured(self, profile: Profile, estimates: CardinalityEstimates | None, rows: int, elapsed_ms: float) -> str:
+    def _measured(
+        self, profile: Profile, estimates: CardinalityEstimates | None, rows: int, elapsed_ms: float
+    ) -> tuple[str, dict[str, Any]]:
         steps: dict[object, list[OperatorProfile]] = {}
         for step in profile.steps:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
-        plan = self._plan
+        plan, digits = self._plan, 0 if estimates is None else 2
         if profile.changes:
             plan = replace(plan, pipeline=_executed(plan.pipeline, profile, steps))
             if estimates is not None:
                 estimates = CardinalityEstimates(plan, self._statistics, self._values)
+        shares = dict(_shares(plan.pipeline, profile))
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
         if "rank" in steps and len(ranks) == len(self._plan.order_by):
             # The order by a rank alone has no line in the plan.
             steps["rank"] += steps.pop("order", [])
 
+        def facts(part: LineSubject) -> LineFacts:
+            done = steps.get(part if isinstance(part, str) else id(part))
+            if done is None:
+                return NO_FACTS
+            estimate = None
+            if not isinstance(part, str) and estimates is not None:
+                estimate = estimates.after(part) * shares.get(id(part), 1.0)
+            notes = dict.fromkeys(what for step in done for what in step.how)
+            if estimate is not None and (error := self._error(estimate, done[-1].rows)):
+                notes[error] = None
+            return LineFacts(estimate, done[-1].rows, round(sum(step.ms for step in done), digits), tuple(notes))
+
         def note(part: LineSubject) -> str:
             if part == "":
                 expected = "" if estimates is None else "expected"
                 return f"{'rows':>{_ROWS}}{expected:>{_GUESS}}{'ms':>{_MS}}"
-            done = steps.get(part if isinstance(part, str) else id(part))
-            if done is None:
-                return ""
-            estimate = None if isinstance(part, str) or estimates is None else estimates.after(part)
-            guess = "" if estimate is None else format_estimate(estimate)
-            notes = dict.fromkeys(what for step in done for what in step.how)
-            if estimate is not None and (error := self._error(estimate, done[-1].rows)):
-                notes[error] = None
-            how = " · ".join(notes)
-            ms = sum(step.ms for step in done)
-            return f"{done[-1].rows:>{_ROWS},}{guess:>{_GUESS}}{ms:>{_MS}.2f}  {how}"
+            return _after_text(facts(part), digits)
 
-        total = f"{rows:,} row{'' if rows == 1 else 's'} in {elapsed_ms:.2f} ms at commit {self._snapshot.commit_id}"
-        return f"{explain(plan, note)}  total   {total}\n"
+        took = f"{elapsed_ms:.{digits}f} ms at commit {self._snapshot.commit_id}"
+        tree = plan_tree(plan, facts)
+        tree |= {"rows": rows, "ms": round(elapsed_ms, digits)}
+        return f"{explain(plan, note)}  total   {rows:,} row{'' if rows == 1 else 's'} in {took}\n", tree
 
     def _error(self, expected: float, rows: int) -> str:
         """Return a note about an estimate that is wrong by more than a factor of ten; fewer than ten rows count as ten.
@@ -236,6 +274,18 @@ class PlanExplainer:
         if high <= _ERROR_MAX * low or (expected > rows and self._plan.is_aggregate):
             return ""
         return f"estimate too {'low' if expected < rows else 'high'} by {high / low:,.0f}x"
+
+
+def _shares(pipeline: ir.Pipeline, profile: Profile, share: float = 1.0) -> Iterable[tuple[int, float]]:
+    """Yield the identity of each operator and the share of the rows of the match that it ran for."""
+    for number, op in enumerate(pipeline):
+        if number == 1:
+            share *= profile.tried.get(id(pipeline[0]), 1.0)
+        yield id(op), share
+        if isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
+            yield from _shares(op.inner, profile, share)
+        elif isinstance(op, ir.Stage):
+            yield from _shares(op.query.pipeline, profile)
 
 
 def _executed(pipeline: ir.Pipeline, profile: Profile, steps: dict[object, list[OperatorProfile]]) -> ir.Pipeline:
@@ -259,8 +309,40 @@ def _executed(pipeline: ir.Pipeline, profile: Profile, steps: dict[object, list[
     return tuple(done)
 
 
+def _before_text(facts: LineFacts) -> str:
+    estimate = [] if facts.expected is None else [_rows(facts.expected)]
+    return " · ".join([*estimate, *facts.notes])
+
+
+def _after_text(facts: LineFacts, digits: int) -> str:
+    if facts.rows is None:
+        return ""
+    guess = "" if facts.expected is None else format_estimate(facts.expected)
+    return f"{facts.rows:>{_ROWS},}{guess:>{_GUESS}}{facts.ms:>{_MS}.{digits}f}  {' · '.join(facts.notes)}"
+
+
+def _order(pipeline: ir.Pipeline) -> Iterable[str]:
+    """Yield the variables of nodes in the order in which a pipeline binds them."""
+    for op in pipeline:
+        match op:
+            case ir.NodeScan():
+                yield op.var
+            case ir.Expand() if not op.dst_bound:
+                yield op.dst_var
+            case ir.FindPaths():
+                yield from (step.dst_var for step in op.steps if not step.dst_bound)
+            case ir.Stage():
+                yield from _order(op.query.pipeline)
+            case _:
+                pass
+
+
 def _shown(var: str) -> str:
     return "$_" if var.startswith("_#") else f"${var}"
+
+
+def _compared(chosen: bool, text: str) -> str:
+    return f"  {'chosen' if chosen else 'instead':<7} {text}\n"
 
 
 def _duration(nanoseconds: float) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
 from omnigraph.engine.plan.estimated_size import estimated_bytes
@@ -35,6 +36,8 @@ class PreparedQuery:
     """The plan as a compiled chain, if it starts at a key."""
     expected: ExpectedRows | None = None
     """The estimated rows of the plan."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The values of parameters, in stored form, that the plan was made for; empty for unknown values."""
 
     @property
     def trivial(self) -> bool:

@@ -210,7 +210,7 @@ class ColumnStatistics:
         if not self.sample or value is None:
             return self.known_share / 3
         try:
-            position = np.searchsorted(self._ordered, value, side="right" if inclusive else "left")
+            position = self._ordered.searchsorted(value, side="right" if inclusive else "left")
         except TypeError:
             return self.known_share / 3
         # A bound outside the sample may still exclude or include some rows.

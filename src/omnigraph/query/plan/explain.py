@@ -23,9 +23,7 @@ LineNote = Callable[[LineSubject], str]
 
 def explain(plan: ir.AnyIR, note: LineNote | None = None) -> str:
     """Return the plan as text that ends with a newline; with `note`, with a column of notes."""
-    params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
-    head = f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
-    lines = _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
+    head, lines = head_of(plan), lines_of(plan)
     if note is None:
         return "\n".join([head, *(text for text, _ in lines)]) + "\n"
     width = min(max(len(text) for text, _ in lines), _WIDTH_MAX)
@@ -34,6 +32,17 @@ def explain(plan: ir.AnyIR, note: LineNote | None = None) -> str:
 
 
 _Line = tuple[str, LineSubject]
+
+
+def head_of(plan: ir.AnyIR) -> str:
+    """Return the first line of a plan."""
+    params = ", ".join(f"${param.name}: {param.type}" for param in plan.params)
+    return f"{'change' if isinstance(plan, ir.MutationIR) else 'query'} {plan.name}({params})"
+
+
+def lines_of(plan: ir.AnyIR) -> list[tuple[str, LineSubject]]:
+    """Return the lines of a plan after the first, each with its subject; two spaces indent a level."""
+    return _mutation(plan) if isinstance(plan, ir.MutationIR) else _read(plan)
 
 
 def _read(plan: ir.QueryIR, depth: int = 1, result: str = "return", stage: str = "") -> list[_Line]:

@@ -10,7 +10,7 @@ from bench import orders
 import omnigraph as og
 from omnigraph.engine.exec.adaptive import CHANGES_MAX
 from omnigraph.engine.exec.pipeline import MatchPipeline
-from omnigraph.engine.optimizer import optimize
+from omnigraph.engine.optimizer import optimize, pattern_optimizer
 from support.writes import edge, new_graph, node
 
 SCHEMA = """
@@ -152,7 +152,7 @@ def test_plan_that_changes_at_every_operator_has_the_same_rows(small, tune, monk
     text = orders.random_query(Random(seed))
     tune(replan_rows_min=NEVER)
     given = small.query(text).to_pylist()
-    monkeypatch.setattr(optimize, "_JOIN_SHARE", share)
+    monkeypatch.setattr(pattern_optimizer, "_JOIN_SHARE", share)
     tune(replan_rows_min=0, replan_factor=0.0, chain_rows_max=0)
     assert sorted(map(str, small.query(text).to_pylist())) == sorted(map(str, given))
 

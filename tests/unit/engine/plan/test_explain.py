@@ -113,3 +113,39 @@ GUESSES = {0: "~0", 0.2: "~1", 1: "~1", 9.6: "~10", 10: "~10", 123: "~120", 67_0
 @pytest.mark.parametrize(("rows", "said"), GUESSES.items())
 def test_estimates_have_two_digits(rows, said):
     assert format_estimate(rows) == said
+
+
+def test_profile_compares_with_the_rows_that_were_tried(graph, tune):
+    tune(ranked_candidates_min=1, ranked_overfetch=1)
+    match = "$d: Doc $d about $t not { $t.name = $d.text }"
+    text = f"query q() {{ match {{ {match} }} return {{ $d.name as n }} order {{ $d.n }} limit 1 }}"
+    found = notes(graph.profile(text))
+    assert found["scan"].split()[:2] == ["40", "~40"]
+    assert found["expand"].split()[:2] == ["8", "~8"]  # the docs with the lowest value, n = 0
+    assert found["order"].endswith("for the first 8 of 40")
+    assert "estimate too" not in graph.profile(text)
+
+
+def test_explain_compares_the_forms_of_blocks(graph):
+    text = """query q() { match { $t: Tag { name: "t1" } optional { $d: Doc { name: "d01" } $d about $t }
+        not { $e: Doc { name: "d02" } $e about $t } } return { $t.name, $d.name as d } }"""
+    lines = [line.split(", estimated ")[0] for line in graph.explain(text).splitlines()]
+    assert lines[-4:] == [
+        "  chosen  without found once for all $t",
+        "  instead without for each $t",
+        "  chosen  optional for each $t",
+        "  instead optional found once for all $t",
+    ]
+    # A block without a hop to the outer variable cannot run on its own.
+    text = "query q() { match { $t: Tag not { $d: Doc $d.name = $t.name } } return { $t.name } }"
+    assert "without for each $t" in graph.explain(text)
+    assert "instead" not in graph.explain(text)
+
+
+def test_explain_names_the_reason_of_an_order(graph):
+    text = "query q() { match { $d: Doc $d about $t } return { $t.name as n } order { $d.n } limit 1 }"
+    assert "starts at ~40 rows of 40 Doc, the first by the order of the query" in graph.explain(text)
+    stage = "match { $d: Doc $d about $t } with { $t, count($d) as $n }"
+    lines = graph.explain(f"query q() {{ {stage} match {{ $e about $t }} return {{ $e.name as e, $n }} }}").splitlines()
+    assert lines[-2].startswith("  chosen  $t → $d, estimated ")
+    assert lines[-2].endswith("starts at ~4 rows of 4 Tag")

@@ -30,7 +30,7 @@ def statistics(graph) -> GraphStatistics:
 
 def test_counts_columns_and_degrees(graph):
     found = statistics(graph)
-    assert (found.nodes("P"), found.nodes("P|Q"), found.edges(["E"])) == (100, 101, 40)
+    assert (found.nodes("P"), found.nodes("P|Q"), found.edges(("E",))) == (100, 101, 40)
     assert found.node_column("P", "n").distinct == 10
     assert found.edge_column("E", "w").high == 40
     assert found.node_column("P|Q", "name").rows == 101
@@ -64,5 +64,5 @@ def test_small_change_keeps_the_summary(graph):
 
 def test_empty_tables(tmp_path):
     found = statistics(new_graph(tmp_path, SCHEMA))
-    assert (found.nodes("P"), found.edges(["E"]), found.degrees("E", "source").skew) == (0, 0, 1)
+    assert (found.nodes("P"), found.edges(("E",)), found.degrees("E", "source").skew) == (0, 0, 1)
     assert found.node_column("P", "n").share_equal(1) == 0

@@ -396,14 +396,23 @@ def with_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             assert_never(expr)
 
 
-def variables_of(expr: Expr) -> Iterator[str]:
-    """Yield the variables that an expression reads, with repeats."""
-    if isinstance(expr, Prop | Entity | PathPart):
-        yield expr.var
-    elif isinstance(expr, GroupValue):
-        yield GROUP
-    for part in parts_of(expr):
-        yield from variables_of(part)
+CONSTANTS = (Const, ParamRef)
+"""Expressions with one value in all rows."""
+_WITH_VARIABLE = (Prop, Entity, PathPart)
+
+
+def variables_of(expr: Expr) -> list[str]:
+    """Return the variables that an expression reads, in order, with repeats."""
+    # Every execution calls this for its conditions: the common kinds come first, and no union of types is built.
+    if isinstance(expr, _WITH_VARIABLE):
+        return [expr.var]
+    if isinstance(expr, CONSTANTS):
+        return []
+    if isinstance(expr, Compare):
+        return [*variables_of(expr.left), *variables_of(expr.right)]
+    if isinstance(expr, GroupValue):
+        return [GROUP]
+    return [var for part in parts_of(expr) for var in variables_of(part)]
 
 
 def conjuncts_of(condition: Condition) -> Iterator[Condition]:

@@ -89,8 +89,8 @@ def _with_conditions(op: Op, conditions: list[Condition] | tuple[()]) -> Op:
     if isinstance(op, FindPaths):
         return _of_paths(op, conditions)
     assert isinstance(op, Expand), "only scans, expansions and paths bind variables"
-    of_edge = [c for c in conditions if next(variables_of(c)) == op.edge_var]
-    of_node = [c for c in conditions if next(variables_of(c)) != op.edge_var]
+    of_edge = [c for c in conditions if variables_of(c)[0] == op.edge_var]
+    of_node = [c for c in conditions if variables_of(c)[0] != op.edge_var]
     return replace(op, dst_filters=(*op.dst_filters, *of_node), edge_filters=(*op.edge_filters, *of_edge))
 
 
@@ -98,7 +98,7 @@ def _of_paths(op: FindPaths, conditions: list[Condition]) -> FindPaths:
     """Add a condition on a node to the step that reaches the node."""
 
     def of(var: str) -> tuple[Condition, ...]:
-        return tuple(condition for condition in conditions if next(variables_of(condition)) == var)
+        return tuple(condition for condition in conditions if variables_of(condition)[0] == var)
 
     def with_filters(steps: tuple[PathStep, ...]) -> tuple[PathStep, ...]:
         return tuple(
