@@ -7,10 +7,11 @@ from msgspec import UNSET
 from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.results.conflicts import conflict_of
 from omnigraph.operations.merge.merge import MergeResult
-from omnigraph.operations.merge.merge_preview import MergePreview, PreviewTable
+from omnigraph.operations.merge.merge_preview import MergePreview, PreviewTable, SettledRow
 from omnigraph.operations.merge.revert import RevertResult
 from omnigraph.wire.branches import MergeDocument, MergePreviewDocument, RevertDocument, RevertPreviewDocument
 from omnigraph.wire.errors import untyped_conflict
+from omnigraph.wire.typed_values import untyped_value
 
 
 def merge_result_of(document: MergeDocument) -> MergeResult:
@@ -51,4 +52,8 @@ def preview_of(document: MergePreviewDocument | RevertPreviewDocument) -> MergeP
         [conflict_of(untyped_conflict(conflict)) for conflict in document.conflicts],
         0 if document.hidden_conflicts is UNSET else document.hidden_conflicts,
         document.hidden_changes is True,
+        ()
+        if document.settled is UNSET
+        else tuple(SettledRow(each.table_key, each.row_id, untyped_value(each.row)) for each in document.settled),
+        broken_rules=() if document.broken_rules is UNSET else tuple(document.broken_rules),
     )

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.engine.exec.native_calls import interruptible
-from omnigraph.errors import BranchNotFound, Hint, InputError, MergeConflict, OmniGraphError, PreconditionFailed
+from omnigraph.errors import (
+    BranchNotFound,
+    Hint,
+    InputError,
+    MergeConflict,
+    OmniGraphError,
+    PreconditionFailed,
+    SchemaChangeError,
+)
 from omnigraph.errors import Conflict as ConflictError
 from omnigraph.operations.merge.column_mapping import document
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
@@ -99,11 +107,15 @@ class MergeRequest:
     """Refuses changes of the target's schema that the policy does not permit."""
     allow_query_breakage: bool = False
     """Permits that stored queries do not fit the merged schema."""
+    source_commit: str | None = None
+    """The commit at which the head of the source must be; None is any."""
 
     @property
     def keyed_options(self) -> WriteOptions:
         """The options with the hash of the request."""
-        arguments = self.source, self.options.branch, self.resolve, self.delete_branch
+        arguments: tuple[Any, ...] = self.source, self.options.branch, self.resolve, self.delete_branch
+        if self.source_commit is not None:
+            arguments = *arguments, self.source_commit
         return replace(self.options, request_hash=hash_request("merge", *arguments))
 
 
@@ -125,7 +137,8 @@ def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
 
 def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
     source, options = request.source, request.keyed_options
-    theirs, ours = _source(repository, source, options.branch), repository.snapshot(options.branch)
+    theirs = _source(repository, source, options.branch, request.source_commit)
+    ours = repository.snapshot(options.branch)
     if options.if_commit not in (None, ours.commit_id):
         raise PreconditionFailed(options.branch, expected=options.if_commit, actual=ours.commit_id)
     incarnation = repository.state().get_head(source).incarnation
@@ -165,14 +178,31 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
 def check_merged_schema(plan: MergePlan, ours: Snapshot, check: SchemaCheck | None) -> None:
     """Refuse a plan whose change of the target's schema the policy does not permit."""
     if check is not None and plan.schema is not None and plan.schema.record is not None:
-        check(catalog_of(document(ours.schema)), plan.schema.catalog)
+        check.check(catalog_of(document(ours.schema)), plan.schema.catalog)
+
+
+def preview_of(plan: MergePlan, ours: Snapshot, check: SchemaCheck | None) -> MergePreview:
+    """Return the preview of a plan, with the rules of the policy that it would break."""
+    preview, schema = plan.preview(), plan.schema
+    if check is None or plan.guarded or schema is None or schema.record is None:
+        return preview
+    return replace(preview, broken_rules=check.broken(catalog_of(document(ours.schema)), schema.catalog))
 
 
 def check_merged_queries(plan: MergePlan, ours: Snapshot) -> None:
     """Refuse a plan that breaks stored queries, by its schema or because they do not fit it."""
     schema = plan.schema
-    if schema is not None and (schema.record is not None or plan.queries.hash != ours.queries_hash):
+    if schema is None or (schema.record is None and plan.queries.hash == ours.queries_hash):
+        return
+    try:
         check_queries(ours, catalog_of(document(ours.schema)), plan.queries, schema.catalog, what="the merge")
+    except SchemaChangeError as error:
+        if not plan.guarded:
+            raise
+        # The texts of queries can contain names that the caller cannot see.
+        raise SchemaChangeError(
+            "the merge would break stored queries; nothing was changed", code=error.code, hint=error.hint
+        ) from None
 
 
 def _restore(repository: Repository, request: MergeRequest, earlier: Earlier) -> MergeResult:
@@ -197,10 +227,13 @@ def preview_merge(
     target: str,
     resolve: Resolve = None,
     row_rules: MergeRowRules | None = None,
+    source_commit: str | None = None,
+    check_schema: SchemaCheck | None = None,
 ) -> MergePreview:
-    """Plan a merge, with its conflicts. Nothing is written."""
-    theirs = _source(repository, source, target)
-    return plan_merge(repository, repository.snapshot(target), theirs, resolve, row_rules=row_rules).preview()
+    """Plan a merge, with its conflicts and the rules of the policy that it would break. Nothing is written."""
+    theirs = _source(repository, source, target, source_commit)
+    ours = repository.snapshot(target)
+    return preview_of(plan_merge(repository, ours, theirs, resolve, row_rules=row_rules), ours, check_schema)
 
 
 def plan_merge(
@@ -210,6 +243,7 @@ def plan_merge(
     resolve: Resolve,
     run_ranges: RunRanges | None = None,
     row_rules: MergeRowRules | None = None,
+    rules: type[ConflictRules] = ConflictRules,
 ) -> MergePlan:
     """Plan the merge of two snapshots."""
     commits = repository.all_commits()
@@ -226,7 +260,7 @@ def plan_merge(
         snapshots,
         ours,
         theirs,
-        partial(ConflictRules, resolve),
+        partial(rules, resolve),
         _VirtualBases(repository, commits, bases).of,
         run_ranges,
         row_rules,
@@ -339,10 +373,15 @@ class _VirtualBases:
 # -- helpers -----------------------------------------------------------------------------------------
 
 
-def _source(repository: Repository, source: str, target: str) -> Snapshot:
+def _source(repository: Repository, source: str, target: str, expected: str | None) -> Snapshot:
+    """Return the head of the source, which must be an expected commit if one is given."""
     if source == target:
         raise InputError("a merge needs two different branches")
-    return repository.snapshot(source)
+    found = repository.snapshot(source)
+    if expected not in (None, found.commit_id):
+        assert expected is not None
+        raise PreconditionFailed(source, expected=expected, actual=found.commit_id)
+    return found
 
 
 def _is_ancestor(repository: Repository, commit_id: str, head_id: str) -> bool:

@@ -8,7 +8,7 @@ are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -17,28 +17,28 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.engine.write.constraints import violations
 from omnigraph.engine.write.delta import Delta, TableDelta, Violation
-from omnigraph.errors import InputError
 from omnigraph.operations.merge.column_mapping import document, names_in
 from omnigraph.operations.merge.conflict_rules import ConflictRules
 from omnigraph.operations.merge.guarded_merge import GuardedMerge, MergeRowRules
-from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable
+from omnigraph.operations.merge.merge_embeddings import merge_embeddings
+from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable, SettledRow
 from omnigraph.operations.merge.merge_queries import decide_queries
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge, decide_schema
 from omnigraph.operations.merge.merge_target import MergeTarget
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
+from omnigraph.operations.merge.settled_rows import settled_rows
+from omnigraph.operations.merge.violation_rows import ViolationRows, plain_conflict
 from omnigraph.operations.stored_queries import record_of
 from omnigraph.query.stored_queries import QuerySet
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_store import TableStore
-from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.compare.three_way import (
     NO_RULE,
     ConflictDetail,
-    ConflictKind,
     MergeRule,
     Resolution,
     Row,
@@ -57,16 +57,6 @@ from omnigraph.versioning.write.transaction import Transaction
 
 VirtualBases = Callable[[Identity, SchemaMerge], VirtualBase | None]
 """Table → rows of the virtual base of several common ancestors; None if there is one ancestor."""
-
-_KINDS: dict[str, ConflictKind] = {
-    "range": "value_constraint_violation",
-    "check": "value_constraint_violation",
-    "enum": "value_constraint_violation",
-    "unique": "unique_violation",
-    "endpoint": "orphan_edge",
-    "orphan": "orphan_edge",
-    "cardinality": "cardinality_violation",
-}
 
 
 @dataclass(frozen=True)
@@ -103,6 +93,8 @@ class MergePlan:
     """The stored queries of the merged graph."""
     shown: GuardedMerge | None = None
     """Decides what the caller may see; None if everything."""
+    settled: tuple[SettledRow, ...] = ()
+    """The first rows whose conflicts are resolved."""
 
     @property
     def guarded(self) -> bool:
@@ -129,6 +121,7 @@ class MergePlan:
             self.schema is not None and self.schema.record is not None,
             tuple(step.describe() for step in self.schema.steps) if self.schema is not None else (),
             list(self.conflicts),
+            settled=self.settled,
         )
 
     def _visible_preview(self, shown: GuardedMerge) -> MergePreview:
@@ -171,7 +164,7 @@ class MergePlan:
                 transaction.set_version(table.target_key, theirs.open(table.adopted))
                 transaction.set_embeddings(table.target_key, dict(table.adopted.pin.embeddings))
                 continue
-            _merge_embeddings(transaction, table.target_key, theirs, named=not self.guarded)
+            merge_embeddings(transaction, table.target_key, theirs, named=not self.guarded)
             evolved = self.schema.evolved(key, transaction.snapshot.table(table.target_key))
             if merge.put.num_rows or len(merge.delete):
                 new = pc.is_in(merge.put["id"], value_set=merge.new_ids)
@@ -193,25 +186,6 @@ class MergePlan:
             transaction.take_schema(self.schema.record)
         if self.queries.hash != transaction.snapshot.queries_hash:
             transaction.set_queries(record_of(self.queries))
-
-
-def _merge_embeddings(transaction: Transaction, key: str, theirs: Snapshot, *, named: bool) -> None:
-    """Record the vector spaces of a merged table. Raises `InputError` if the branches used different models."""
-    pin = transaction.snapshot.tables[key].pin
-    identity = pin.table_id, pin.incarnation
-    same = (table.pin for table in theirs.tables.values() if (table.pin.table_id, table.pin.incarnation) == identity)
-    ours, other = dict(pin.embeddings), next(same, None)
-    for column, space in other.embeddings if other is not None else ():
-        if ours.setdefault(column, space) != space:
-            where = f" of '{TableKey.parse(key).type_name}.{column}': {ours[column]} and {space}" if named else ""
-            raise InputError(
-                f"the branches used different models for the vectors{where}; nothing was merged",
-                code="embedding_mismatch",
-                hint="embed the vectors of one branch again with the other's model: "
-                f"omnigraph embed --in-graph --reembed-all --branch {theirs.branch}",
-            )
-    if ours != dict(pin.embeddings):
-        transaction.set_embeddings(key, ours)
 
 
 def plan_snapshots(
@@ -258,6 +232,11 @@ class _Planner:
     run_ranges: RunRanges | None = None
     guard: GuardedMerge | None = None
     deltas: dict[str, TableDelta] = field(default_factory=dict)
+    repaired: dict[str, list[str]] = field(default_factory=dict)
+    """Rows that resolve violations, by table."""
+
+    def __post_init__(self) -> None:
+        self._violation_rows = ViolationRows(self.schema, self.ours, self.theirs, self.deltas, self._rows)
 
     def run(self) -> None:
         if self.guard is not None:
@@ -280,9 +259,13 @@ class _Planner:
             self._validate()
         elif self.rules.unused:
             # The other ids in 'resolve' can name violations, which are reported after these conflicts are resolved.
-            for conflict in self._violations():
-                self._used(conflict.table_key, [conflict.row_id or ""])
+            for violation in self._violations():
+                for key, row_id in self._nameable_rows(violation):
+                    self._used(key, [row_id])
         self.rules.check_all_used()
+        if self.guard is None:
+            merges = {key: table.merge for key, table in self.plan.tables.items()}
+            self.plan.settled = settled_rows(self.schema, self.ours, merges, self.repaired, self._rows)
 
     def _used(self, key: str, ids: Sequence[str]) -> None:
         """Mark the resolutions of some rows as used. A hidden row has no conflict that can be named."""
@@ -392,29 +375,36 @@ class _Planner:
 
     def _validate(self) -> None:
         """Apply every rule to the result. Rows named in `resolve` are resolved, and the result is validated again."""
-        resolved: set[str] = set()
+        resolved: set[tuple[str, str]] = set()
         while True:
             found = self._violations()
-            named = [
-                conflict
-                for conflict in found
-                if conflict.row_id in self.rules.of(conflict.table_key).rows and conflict.id not in resolved
-            ]
+            named = {
+                (key, row_id)
+                for violation in found
+                for key, row_id in self._nameable_rows(violation)
+                if row_id in self.rules.of(key).rows
+            } - resolved
             if not named:
                 break
-            resolved |= {conflict.id for conflict in named}
-            for key in {conflict.table_key for conflict in named}:
-                self._resolve(key, [conflict.row_id for conflict in named if conflict.table_key == key])
-        self.plan.conflicts += found
+            resolved |= named
+            for key in {key for key, _ in named}:
+                ids = sorted(row_id for other, row_id in named if other == key)
+                self.repaired.setdefault(key, []).extend(ids)
+                self._resolve(key, ids)
+        self.plan.conflicts += map(self._violation_rows.conflict if self.guard is None else plain_conflict, found)
 
-    def _violations(self) -> list[ConflictDetail]:
+    def _violations(self) -> list[Violation]:
         guard = None if self.guard is None else self.guard.write
         delta = Delta(self.deltas, MergeTarget(self.ours, self.schema), guard=guard)
-        return [_conflict(violation) for violation in violations(self.schema.catalog, delta)]
+        return list(violations(self.schema.catalog, delta))
 
-    def _resolve(self, key: str, row_ids: Sequence[str | None]) -> None:
+    def _nameable_rows(self, violation: Violation) -> Iterator[tuple[str, str]]:
+        """Yield the rows whose resolution can end a violation. Rules for rows hide those without a listed id."""
+        if self.guard is None or plain_conflict(violation).row_id is not None:
+            yield from self._violation_rows.names(violation, related=bool(self.rules.unused))
+
+    def _resolve(self, key: str, ids: Sequence[str]) -> None:
         """Replace rows that violate a rule by the state that `resolve` selects."""
-        ids = [row_id for row_id in row_ids if row_id is not None]
         self._used(key, ids)
         identity, merged_table = next(item for item in self.schema.merged_tables.items() if item[1].key == key)
         tables = [by_identity(snapshot).get(identity) for snapshot in (self.ours, self.theirs)]
@@ -470,9 +460,3 @@ def _base_names(base: Snapshot, snapshot: Snapshot, table: PinnedTable) -> Mappi
 
 def _names(schema: pa.Schema) -> set[str]:
     return set(schema.names)
-
-
-def _conflict(violation: Violation) -> ConflictDetail:
-    kind = _KINDS[violation.rule]
-    named = kind in ("orphan_edge", "unique_violation")
-    return ConflictDetail(violation.table_key, violation.row_id if named else None, kind, violation.message)

@@ -32,6 +32,24 @@ class PreviewTable:
 
 
 @dataclass(frozen=True)
+class SettledRow:
+    """A row whose conflict `resolve` settles, as the merge leaves it; None is a deleted row."""
+
+    table_key: str
+    row_id: str
+    row: dict[str, Any] | None
+
+    @property
+    def id(self) -> str:
+        """The id of the conflict."""
+        return f"{self.table_key}:{self.row_id}"
+
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form; `value` converts the row."""
+        return {"id": self.id, "table_key": self.table_key, "row_id": self.row_id, "row": value(self.row)}
+
+
+@dataclass(frozen=True)
 class MergePreview:
     """The plan of a merge, without its rows; nothing was written."""
 
@@ -47,19 +65,27 @@ class MergePreview:
     """True if the schema of the target changes."""
     schema_steps: tuple[str, ...] = ()
     """The changes of the target's schema, one line each."""
+    broken_rules: tuple[str, ...] = field(default=(), kw_only=True)
+    """Problems that the rules for rows of the policy would have with the merged schema."""
     conflicts: list[ConflictDetail] = field(default_factory=list)
     """The conflicts that the caller may see."""
     hidden_conflicts: int = 0
     """The number of conflicts that rules for rows hide from the caller."""
     hidden_changes: bool = False
     """True if rows change of which the caller may see nothing, or no changed value."""
+    settled: tuple[SettledRow, ...] = ()
+    """The first rows whose conflicts `resolve` settles; none under rules for rows."""
 
     def __repr__(self) -> str:
         counts = {
             name: sum(getattr(table, name) for table in self.tables.values())
             for name in ("inserted", "updated", "deleted")
         }
-        for count, what in ((len(self.schema_steps), "schema step"), (len(self.conflicts), "conflict")):
+        for count, what in (
+            (len(self.schema_steps), "schema step"),
+            (len(self.broken_rules), "broken rule"),
+            (len(self.conflicts), "conflict"),
+        ):
             counts[what if count == 1 else f"{what}s"] = count
         if self.hidden_conflicts:
             counts["conflicts hidden from you"] = self.hidden_conflicts
@@ -76,6 +102,8 @@ class MergePreview:
             "dropped_tables": list(self.dropped),
             "schema_changes": self.schema_changes,
             "schema_steps": list(self.schema_steps),
+            **({"broken_rules": list(self.broken_rules)} if self.broken_rules else {}),
             "conflicts": [conflict.to_json(value) for conflict in self.conflicts],
             **{name: found for name, found in hidden.items() if found},
+            **({"settled": [row.to_json(value) for row in self.settled]} if self.settled else {}),
         }

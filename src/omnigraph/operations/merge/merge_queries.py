@@ -36,7 +36,7 @@ def decide_queries(
         elif side == "theirs" and clash.theirs is None:
             merged = merged.without([clash.name])
         elif side == "theirs":
-            merged = merged.with_queries([there.get(clash.name)])
+            merged = QuerySet({**merged.queries, clash.name: there.get(clash.name)})
     return merged, conflicts
 
 

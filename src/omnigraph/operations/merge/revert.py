@@ -19,6 +19,7 @@ from omnigraph.operations.merge.merge import (
     check_merged_queries,
     check_merged_schema,
     conflict_error,
+    preview_of,
     publish_schema_copy,
 )
 from omnigraph.operations.merge.merge_plan import MergePlan, plan_snapshots
@@ -114,10 +115,11 @@ def preview_revert(
     branch: str,
     resolve: Resolve = None,
     row_rules: MergeRowRules | None = None,
+    check_schema: SchemaCheck | None = None,
 ) -> MergePreview:
-    """Plan a revert, with its conflicts. Nothing is written."""
-    commit = _commit(repository, commit_id, branch)
-    return _plan(repository, commit, repository.snapshot(branch), resolve, row_rules).preview()
+    """Plan a revert, with its conflicts and the rules of the policy that it would break. Nothing is written."""
+    commit, ours = _commit(repository, commit_id, branch), repository.snapshot(branch)
+    return preview_of(_plan(repository, commit, ours, resolve, row_rules), ours, check_schema)
 
 
 def _commit(repository: Repository, commit_id: str, branch: str) -> Commit:
