@@ -100,6 +100,7 @@ def serving(uri: str, *options: str, log: str = "error") -> Iterator[tuple[int, 
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+        process.stdout.close()
 
 
 @contextlib.contextmanager

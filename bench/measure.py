@@ -7,9 +7,15 @@ many rounds. The garbage collector is off, as in `timeit`.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Mapping
 from statistics import median
 from time import perf_counter
+
+
+def keeping_bytecode() -> dict[str, str]:
+    """The environment of a new process that uses compiled bytecode, as that of an installed package does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def medians_us(functions: Mapping[str, Callable[[], object]], *, rounds: int, calls: int) -> dict[str, float]:

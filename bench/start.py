@@ -9,7 +9,6 @@ The parts are processor time within one process: imports of libraries, imports o
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.measure import keeping_bytecode
 from omnigraph.demo.build import build_demo
 
 RUNS = 9
@@ -99,7 +99,7 @@ def figures() -> dict[str, float]:
 def _warm_server(folder: Path) -> Iterator[dict[str, str]]:
     """Run a warm server; yield the environment of its commands."""
     with tempfile.TemporaryDirectory(prefix="og") as runtime:
-        environ = {**os.environ, "XDG_RUNTIME_DIR": runtime, "OMNIGRAPH_WARM": "on"}
+        environ = {**keeping_bytecode(), "XDG_RUNTIME_DIR": runtime, "OMNIGRAPH_WARM": "on"}
         command = [sys.executable, "-m", "omnigraph", "serve", "--warm"]
         process = subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.DEVNULL)
         try:
@@ -115,7 +115,7 @@ def _warm_server(folder: Path) -> Iterator[dict[str, str]]:
 
 def _walls(commands: dict[str, list[str]], folder: Path, environ: dict[str, str] | None = None) -> dict[str, float]:
     """Return the median duration of each command; the commands take turns. By default no warm server is used."""
-    environ = environ or {**os.environ, "OMNIGRAPH_WARM": "off"}
+    environ = environ or {**keeping_bytecode(), "OMNIGRAPH_WARM": "off"}
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(RUNS + 1):
         for name, words in commands.items():
@@ -129,7 +129,8 @@ def _walls(commands: dict[str, list[str]], folder: Path, environ: dict[str, str]
 
 def _split(folder: Path) -> dict[str, float]:
     code = SPLIT.replace("WORDS", repr(READ))
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True)
+    command, environ = [sys.executable, "-c", code], keeping_bytecode()
+    done = subprocess.run(command, cwd=folder, env=environ, check=True, capture_output=True, text=True)
     laps: dict[str, float] = json.loads(done.stdout)
     return laps
 
@@ -137,5 +138,6 @@ def _split(folder: Path) -> dict[str, float]:
 def _kernels() -> float:
     """Return the median time to load compiled kernels in a new process; the first one may compile them."""
     command = [sys.executable, "-c", KERNELS]
-    done = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(RUNS + 1)]
+    environ = keeping_bytecode()
+    done = [subprocess.run(command, env=environ, check=True, capture_output=True, text=True) for _ in range(RUNS + 1)]
     return statistics.median(float(one.stdout) for one in done[1:])

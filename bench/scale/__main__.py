@@ -23,6 +23,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bench.measure import keeping_bytecode
 from bench.scale import documents, edges, large_texts, peers
 from bench.scale.corpus import Corpus, Figures, generate
 from bench.scale.processes import peak
@@ -82,6 +83,7 @@ def run(corpus: Corpus, names: list[str]) -> dict[str, Figures]:
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[2],
+            env=keeping_bytecode(),
         )
         found[name] = json.loads(done.stdout.splitlines()[-1])
         print(report({name: found[name]}), flush=True)

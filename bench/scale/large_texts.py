@@ -26,6 +26,9 @@ SHAPES = {
     "order": "match { $d: Doc } return { $d.key } order { $d.year, $d.key } limit 5",
     "order by text": "match { $d: Doc } return { $d.key } order { $d.text } limit 5",
     "group": "match { $d: Doc } return { $d.year, count($d) as n }",
+    "group by text": "match { $d: Doc } return { $d.text, count($d) as n } order { n desc, $d.text } limit 3",
+    "distinct texts": "match { $d: Doc } return { count(distinct $d.text) as n }",
+    "least text": "match { $d: Doc } return { $d.year, min($d.text) as least } order { $d.year } limit 3",
     "hop": 'match { $d: Doc { key: "d7" }  $d cites $e } return { $e.key, $e.text }',
     "two hops": "match { $d: Doc  $d cites $e  $e cites $f } return { count(distinct $f) as n }",
     "not exists": "match { $d: Doc  not { $d cites $e } } return { $d.key }",
@@ -33,7 +36,7 @@ SHAPES = {
     "bm25": 'match { $d: Doc } return { $d.key } order { bm25($d.text, "seven") } limit 3',
     "all texts": "match { $d: Doc  $d.year < 1960 } return { $d.text }",
 }
-"""Name → body of a query. Groups by such texts, and their `min` and `max`, fail with LimitReached."""
+"""Name → body of a query. Rows whose texts exceed the budget together are returned batch by batch, groups are not."""
 
 
 def large_texts(corpus: Corpus) -> Figures:

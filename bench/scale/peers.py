@@ -127,11 +127,13 @@ def _table(corpus: Corpus) -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb  # noqa: PLC0415 (a peer)
 
-    database = lancedb.connect(str(corpus.peer))
-    if "docs" in database.table_names():
-        return database.open_table("docs")
-    file = pq.ParquetFile(corpus.file)
-    return database.create_table("docs", file.iter_batches(ROWS), schema=file.schema_arrow)
+    if not corpus.peer.exists():
+        part = corpus.peer.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        file = pq.ParquetFile(corpus.file)
+        lancedb.connect(str(part)).create_table("docs", file.iter_batches(ROWS), schema=file.schema_arrow)
+        part.rename(corpus.peer)
+    return lancedb.connect(str(corpus.peer)).open_table("docs")
 
 
 def _build_again(corpus: Corpus, kind: str) -> None:

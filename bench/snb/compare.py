@@ -8,6 +8,10 @@ from datetime import date, datetime
 from typing import Any
 
 
+class Disagreement(Exception):
+    """Two systems returned different rows: nothing is timed."""
+
+
 def normal(rows: Iterable[Any], ordered: bool) -> list[tuple[Any, ...]]:
     """Rows as tuples of plain values; sorted if their order is not defined."""
     found = [tuple(_plain(value) for value in (row.values() if isinstance(row, dict) else row)) for row in rows]

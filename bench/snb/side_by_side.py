@@ -20,8 +20,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
-from bench.snb.compare import normal
+import numpy as np
+
+from bench.snb.compare import Disagreement, normal
 from bench.snb.generate import Data, make
+from bench.snb.mixed import copied, operations, report, run_mixed
+from bench.snb.official import convert
 from bench.snb.systems import SYSTEMS, OmniGraph, System
 from bench.snb.workload import Parameters, Params, Query, queries
 
@@ -30,10 +34,6 @@ ANSWER_S_MAX = 900
 REPEAT_S = 0.04
 """Short queries are repeated for this time, so that the processes' turns do not dominate."""
 _CONTEXT = multiprocessing.get_context("spawn")
-
-
-class Disagreement(Exception):
-    """Two systems returned different rows: nothing is timed."""
 
 
 @dataclass
@@ -47,6 +47,10 @@ class Line:
     def ms(self, system: str) -> float:
         """The median of a system."""
         return median(self.calls[system])
+
+    def p95(self, system: str) -> float:
+        """The 95th percentile of a system over all sets of parameters."""
+        return float(np.percentile(self.calls[system], 95))
 
     @property
     def ratio(self) -> float | None:
@@ -83,18 +87,30 @@ class Worker:
             self._process.kill()
 
 
+Source = float | Path
+"""A scale of our generator, or a folder of files in the layout of LDBC's."""
+
+
+def network(source: Source, folder: Path) -> Data:
+    """The files of a network, generated or converted if missing."""
+    if not isinstance(source, Path):
+        return make(source, folder)
+    data = Data(folder / f"snb-{source.name}" / "data")
+    return data if (data.folder / "done").exists() else convert(source, data)
+
+
 def run(
-    scale: float,
+    source: Source,
     folder: Path,
     systems: Sequence[str],
     chosen: Sequence[Query],
     *,
-    sets: int = 5,
+    sets: int = 20,
     rounds: int = 3,
     budget_s: float = 20.0,
 ) -> list[Line]:
     """The times of some queries; a query stops after `budget_s` seconds, but not before one call of each system."""
-    data = make(scale, folder)
+    data = network(source, folder)
     parameters = Parameters(data)
     workers = {name: Worker(name, data.folder.parent / name, data) for name in systems}
     try:
@@ -110,6 +126,23 @@ def run(
     finally:
         for worker in workers.values():
             worker.close()
+
+
+def run_mix(source: Source, folder: Path, systems: Sequence[str], count: int) -> str:
+    """The throughput of a mix of reads and updates on copies of the loaded data; one system after the other."""
+    data = network(source, folder)
+    mix = operations(data, queries(), count)
+    found = {}
+    for name in systems:
+        copy = copied(data.folder.parent / name)
+        worker = Worker(name, copy, data)
+        try:
+            worker.call("prepare")
+            found[name] = worker.call("mixed", mix, patience_s=7200)
+        finally:
+            worker.close()
+            shutil.rmtree(copy)
+    return report(found)
 
 
 class Answering(Protocol):
@@ -165,6 +198,8 @@ def _answer(system: System, folder: Path, data: Data, what: str, *arguments: Any
             return system.can(arguments[0])
         case "ask":
             return _timed(system, *arguments)
+        case "mixed":
+            return run_mixed(system, *arguments)
         case _:
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -200,12 +235,14 @@ def _prepare(system: System, folder: Path, data: Data) -> str:
 
 
 def table(lines: Sequence[Line], systems: Sequence[str]) -> str:
-    """The medians, the ratio to the fastest peer, and the geometric mean of each group."""
+    """The medians and 95th percentiles, the ratio to the fastest peer, and the geometric mean of each group."""
     others = [name for name in systems if name != OURS]
-    rows = [f"{'ms':<6}{'rows':>7}{OURS:>12}" + "".join(f"{name:>12}" for name in others) + f"{'ratio':>8}"]
+    rows = [f"{'ms':<6}{'rows':>7}" + "".join(f"{name:>12}{'p95':>9}" for name in [OURS, *others]) + f"{'ratio':>8}"]
     for line in lines:
-        row = f"{line.query.name:<6}{line.rows:>7.1f}{line.ms(OURS):>12.2f}"
-        row += "".join(f"{line.ms(name):>12.2f}" if name in line.calls else f"{'–':>12}" for name in others)
+        row = f"{line.query.name:<6}{line.rows:>7.1f}"
+        for name in [OURS, *others]:
+            timed = name in line.calls
+            row += f"{line.ms(name):>12.2f}{line.p95(name):>9.2f}" if timed else f"{'–':>12}{'–':>9}"
         rows.append(row + (f"{line.ratio:>8.2f}" if line.ratio is not None else f"{'–':>8}"))
     for group, mean in means(lines).items():
         rows.append(f"geometric mean of the {group} reads against the fastest peer: {mean:.2f}")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import omnigraph as og
 from bench.snb import oracle
 from bench.snb.generate import Data
+from bench.snb.updates import Update, apply, apply_to_oracle
 from bench.snb.workload import SCHEMA, Params, Query
 
 MEMORY = "6GB"
@@ -46,6 +47,10 @@ class System(ABC):
     def ask(self, query: Query, params: Params) -> list[Any]:
         """Run a query and return its rows."""
 
+    def change(self, update: Update) -> None:
+        """Make an insert or a delete, durably."""
+        raise NotImplementedError(f"{self.name} has no statements for {update.name}")
+
     def version(self) -> str:
         """The version of the system."""
         return str(__import__(self.name).__version__)
@@ -67,6 +72,9 @@ class OmniGraph(System):
 
     def ask(self, query: Query, params: Params) -> list[Any]:
         return self.graph.query(query.ours, params).to_pylist()
+
+    def change(self, update: Update) -> None:
+        apply(self.graph, update)
 
 
 class DuckDb(System):
@@ -90,6 +98,11 @@ class DuckDb(System):
 
     def ask(self, query: Query, params: Params) -> list[Any]:
         return list(self.db.execute(query.sql, params).fetchall())
+
+    def change(self, update: Update) -> None:
+        self.db.begin()
+        apply_to_oracle(self.db, update)
+        self.db.commit()
 
 
 class Ladybug(System):

@@ -42,13 +42,18 @@ def queries() -> list[Query]:
         ours = (FOLDER / "queries" / f"{group}.gq").read_text(encoding="utf-8")
         sql = sections(group, "sql")
         cypher = sections(group, "cypher")
-        names = re.findall(r"^query (\w+)", ours, re.MULTILINE)
-        if set(names) != set(sql):
-            raise ValueError(f"{group}: {sorted(set(names) ^ set(sql))} are not in both files")
-        texts = re.split(r"^(?=query )", ours, flags=re.MULTILINE)
-        for name, text in zip(names, (text for text in texts if text.startswith("query")), strict=True):
+        texts = split_queries(ours)
+        if set(texts) != set(sql):
+            raise ValueError(f"{group}: {sorted(set(texts) ^ set(sql))} are not in both files")
+        for name, text in texts.items():
             found.append(Query(name, group, text, sql[name], cypher.get(name), name not in UNORDERED))
     return found
+
+
+def split_queries(source: str) -> dict[str, str]:
+    """The queries of a `.gq` file by name."""
+    texts = [text for text in re.split(r"^(?=query )", source, flags=re.MULTILINE) if text.startswith("query ")]
+    return {text[len("query ") :].partition("(")[0]: text for text in texts}
 
 
 def sections(group: str, language: str) -> dict[str, str]:

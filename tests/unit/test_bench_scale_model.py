@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from bench.scale_model import (
     DOCUMENT,
+    TOLERANCE,
     Clock,
     Cluster,
     Constants,
+    Speed,
     bucket_count,
     limits,
     load_stages,
@@ -32,7 +36,6 @@ from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.splits import plan_input
 
 EDGES = 40_000
-TOLERANCE = 0.3
 
 
 def test_document_shows_the_tables_of_the_model():
@@ -123,3 +126,21 @@ def test_clock_adds_the_parts_of_one_name():
     clock.add("scan", 1.0, 0.5)
     clock.add("scan", 2.0, 0.25)
     assert (clock.wall_s, clock.cpu_s) == ({"scan": 3.0}, {"scan": 0.75})
+
+
+def test_speed_scales_the_rows_and_not_the_jobs():
+    slow = Speed(rows=2.0, busy=1.0).scaled(Constants())
+    assert (slow.read_s, slow.commit_s) == (2 * Constants().read_s, 2 * Constants().commit_s)
+    assert (slow.job_s, slow.task_s, slow.disk_bytes) == (Constants().job_s, Constants().task_s, Constants().disk_bytes)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_model_predicts_one_two_and_four_workers(tmp_path):
+    """Processor seconds within 30 %, and times, if no other program runs."""
+    arguments = ["--check", "--edges", "400000", "--rounds", "1", "--in", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.scale_model", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.count("processor, ") == 6, done.stderr
+    assert done.returncode == 0, done.stdout

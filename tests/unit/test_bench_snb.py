@@ -1,16 +1,22 @@
-"""The social-network workload at its smallest scale: sound data, and the answers of DuckDB for every query."""
+"""The social-network workload at its smallest scale: sound data, and the answers of DuckDB for all reads."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from bench.snb import oracle
-from bench.snb.compare import normal
+from bench.snb.compare import Disagreement, normal
 from bench.snb.generate import Data, Generator, Size, make
-from bench.snb.side_by_side import OURS, Disagreement, Line, compare_and_time, means, run
+from bench.snb.mixed import copied, operations, report, run_mixed
+from bench.snb.side_by_side import OURS, Line, compare_and_time, means, run
 from bench.snb.side_by_side import table as shown_table
+from bench.snb.systems import DuckDb, OmniGraph, load
+from bench.snb.updates import DELETES, INSERTS, Update
+from bench.snb.versions import check, compare_version, plan
 from bench.snb.workload import FOLDER, PARAMETERS, SCHEMA, Parameters, Query, queries, sections
 
 import omnigraph as og
@@ -19,7 +25,7 @@ from omnigraph.query.syntax.format import format_queries
 from omnigraph.schema.check import compile_schema
 
 SCALE = 0.003
-SETS = 8
+SETS = 20
 """Sets of parameters of each query."""
 
 
@@ -154,6 +160,7 @@ def test_systems_are_loaded_and_take_turns(lines):
     assert all(set(line.calls) == {OURS, "duckdb"} and len(line.calls[OURS]) == 1 for line in lines)
     shown = shown_table(lines, [OURS, "duckdb"])
     assert "ic13" in shown
+    assert shown.splitlines()[0].split() == ["ms", "rows", OURS, "p95", "duckdb", "p95", "ratio"]
     assert "geometric mean of the complex reads" in shown
 
 
@@ -161,7 +168,7 @@ def test_every_answer_is_that_of_duckdb(data, lines):
     del lines
     folder = data.folder.parent
     graph = og.open(folder / OURS / "graph")
-    db = duckdb.connect(str(folder / "duckdb" / "db"), read_only=True)
+    db = duckdb.connect(str(folder / "duckdb" / "db"), read_only=True, config={"threads": 1})
     parameters = Parameters(data)
     answered = set()
     for query in queries():
@@ -171,6 +178,38 @@ def test_every_answer_is_that_of_duckdb(data, lines):
             if expected:
                 answered.add(query.name)
     assert answered == set(PARAMETERS), "some set of parameters of each query must have an answer"
+
+
+def test_reads_of_every_version_are_those_of_duckdb(data, tmp_path):
+    """A branch, main beside it, the commit before all updates, and the merge."""
+    chosen = [query for query in queries() if query.group != "bi"]
+    made = plan(data, chosen, sets=1)
+    assert {update.name for update in made.branch} == {*INSERTS, *DELETES}
+    changed = {v: sum(made.answers[v][q.name] != made.answers["before"][q.name] for q in chosen) for v in made.answers}
+    assert changed["branch"] > 15 > changed["main"] > 5
+    assert made.answers["merged"] != made.answers["branch"]
+    graph = load(data, tmp_path / "graph")
+    assert check(graph, made, chosen) == 4 * sum(map(len, made.params.values()))
+    wrong = replace(made, answers={"merged": made.answers["before"]})
+    with pytest.raises(Disagreement, match="merged, is1 "):
+        compare_version(graph, wrong, chosen, "merged")
+
+
+def test_systems_agree_on_a_mix_of_reads_and_updates(data, lines):
+    del lines
+    mix = operations(data, queries(), 60)
+    assert sum(isinstance(one, Update) for one in mix) > 5
+    found = {}
+    for system in (OmniGraph, DuckDb):
+        opened = system(copied(data.folder.parent / system.name))
+        opened.open()
+        found[system.name] = run_mixed(opened, mix)
+    shown = report(found)
+    assert "mixed, omnigraph: " in shown
+    assert all(kind in shown for kind in ("; insert ", "; delete ", "; complex "))
+    found["duckdb"][0][3].append((0,))
+    with pytest.raises(Disagreement, match="read 3 of the mix"):
+        report(found)
 
 
 def test_means_are_of_the_fastest_peer():

@@ -248,6 +248,8 @@ class Tuning:
     vector_batch_rows: int = 8192
     vector_batch_elements: int = 65_536
     """Elements of one matrix product. A larger product would use several threads, which slows it down."""
+    vector_part_elements: int = 1 << 23
+    """Codes that one thread compares at least: these take a few milliseconds, a thread starts in a tenth of one."""
     vector_exact_rows_max: int = 512
     """Up to this many vectors are compared in full, without codes."""
     vector_copy_bytes_max: int = 256 * 1024**2

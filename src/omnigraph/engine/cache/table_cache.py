@@ -29,6 +29,7 @@ from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
 from omnigraph.observer import current, timed
+from omnigraph.storage.lance.indexes import IndexSpec, index_names
 from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
@@ -259,6 +260,10 @@ class TableData:
     def may_stream(self) -> bool:
         """False if the table is so small on disk that all its columns fit the cache; reads nothing."""
         return not self._is_small and not fits(self._table.largest_bytes, self.cache.bytes_max)
+
+    def has_sorted_index(self, name: str) -> bool:
+        """Return True if Lance finds the rows of a filter on a column by an index."""
+        return IndexSpec(name).name in self.derived("indexes", lambda: index_names(self._table))
 
     def matches(self, names: Sequence[str], sql: str | None) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
         """Yield columns of the rows that pass an SQL filter, batch by batch, with their row numbers."""

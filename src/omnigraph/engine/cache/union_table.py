@@ -18,7 +18,15 @@ from omnigraph.arrays import concatenate
 from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
 from omnigraph.engine.cache.segments import SegmentView
-from omnigraph.engine.cache.table_cache import DataCache, DictionaryCodes, Mask, Numbers, encode, numbered_rows
+from omnigraph.engine.cache.table_cache import (
+    DataCache,
+    DictionaryCodes,
+    Mask,
+    Numbers,
+    TableData,
+    encode,
+    numbered_rows,
+)
 from omnigraph.engine.cache.visibility import StoredTable, hides_rows
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
@@ -137,6 +145,13 @@ def depends_on_type(expr: ir.Expr) -> bool:
 def column_of(data: ColumnSource, field: str) -> str:
     """Return the column of a field of a node; the `type` of a union is its `TYPE` column."""
     return ir.TYPE if field == "type" and data.union is not None else field
+
+
+def is_streamed(data: ColumnSource, name: str) -> bool:
+    """Return True if a column does not fit the cache."""
+    if isinstance(data, UnionTable):
+        return name != ir.TYPE and any(member.streams(name) for member in data.members)
+    return isinstance(data, TableData) and data.streams(name)
 
 
 def joined_segments(views: Sequence[SegmentView[Body]], tables: Sequence[StoredTable]) -> SegmentView[Body]:

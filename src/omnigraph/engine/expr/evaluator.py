@@ -36,6 +36,8 @@ from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.types import PropertyType
 
+_COLUMNS = (ir.Prop, ir.Arithmetic, ir.Negative, ir.Function)
+"""Expressions with a value in each row. A tuple is tested faster than a union."""
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -71,7 +73,7 @@ class Evaluator:
             bound = bindings.bound[variables[0]]
             data = bound.data
             stored = unmasked(data, condition)
-            if stored is not None and not stored.is_few(bound.count) and is_streamed(condition, stored):
+            if stored is not None and is_streamed(condition, stored, bound.count):
                 passing = streamed_mask(self, condition, variables[0], stored)
                 return passing if bound.whole else passing[bound.numbers]
             if not bound.whole and bindings.count >= bound.data.row_count:
@@ -99,18 +101,13 @@ class Evaluator:
 
     def _compare(self, compare: ir.Compare, bindings: BindingTable) -> pa.Array | Mask | bool:
         left, right, op = compare.left, compare.right, compare.op
-        if (
-            op in _ORDERED
-            and isinstance(left, ir.Const | ir.ParamRef)
-            and not isinstance(right, ir.Const | ir.ParamRef)
-        ):
+        if op in _ORDERED and isinstance(left, ir.CONSTANTS) and not isinstance(right, ir.CONSTANTS):
             left, right, op = right, left, flipped(cast(Op, op))
-        if isinstance(right, ir.Const | ir.ParamRef) and isinstance(left, ir.Prop | ir.Computed):
+        if isinstance(right, ir.CONSTANTS) and isinstance(left, _COLUMNS):
             return self._compare_with_constant(left, op, self.constant(right), bindings)
-        column = ir.Prop | ir.Computed
-        if isinstance(right, ir.Computed) and isinstance(left, column) and not any(ir.variables_of(right)):
+        if isinstance(right, ir.Computed) and isinstance(left, _COLUMNS) and not any(ir.variables_of(right)):
             return self._compare_with_constant(left, op, stored_values(self.value(right, BindingTable()))[0], bindings)
-        if op == "contains_item" and isinstance(left, ir.Const | ir.ParamRef) and isinstance(right, column):
+        if op == "contains_item" and isinstance(left, ir.CONSTANTS) and isinstance(right, _COLUMNS):
             return self._is_in(right, self.constant(left), bindings)
         if op == "matches":  # of a constant text with a pattern, which is always a constant
             pattern = self.constant(cast(ir.Const, right))

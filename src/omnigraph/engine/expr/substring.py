@@ -38,7 +38,9 @@ def contains_text(column: pa.Array, pattern: str) -> pa.Array:
         start, done = int(ends[some.start]), 0
         if not frequent:
             text = data.slice(start, int(ends[some.stop]) - start).to_pybytes()
-            done = _search(text, wanted, ends[some.start : some.stop + 1] - start, found[some])
+            # A search in 32-bit numbers would convert all of them for each hit.
+            relative = (ends[some.start : some.stop + 1] - start).astype(np.int64)
+            done = _search(text, wanted, relative, found[some])
         if done < some.stop - some.start:
             frequent = True
             rest = column.slice(some.start + done, some.stop - some.start - done)

@@ -7,7 +7,8 @@ bit-identical results; the tests compare the two. Floating-point sums have one i
 
 The fallbacks run until their total time, with the estimate of the next call, exceeds the load time; then the kernels
 are loaded. If there is no object file yet, another process of low priority compiles it (`build`), so that no query
-waits for the compiler. Without a cache, a long-lived process compiles in the background. numba is optional.
+waits for the compiler. Without a cache, a long-lived process compiles in the background. numba is optional (extra
+`kernels`): without it the fallbacks always run.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
@@ -28,6 +30,8 @@ from typing import Any
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.user_folder import make_folder
 from omnigraph.engine.kernels import object_cache
+
+NOT_INSTALLED = "numba is not installed; loops run in numpy (install it: pip install 'omnigraph[kernels]')"
 
 _SUBJECTS = ("bfs_kernels", "bm25", "masked_sums", "postings", "vectors")
 
@@ -162,6 +166,16 @@ def find(subject: str, work_s: float = 0.0) -> Any | None:
     return found
 
 
+def fallback_s() -> float:
+    """Return the total run time of the numpy fallbacks of this process."""
+    return _loader.spent_s
+
+
+def can_compile() -> bool:
+    """Return True if numba is installed."""
+    return find_spec("numba") is not None
+
+
 @contextmanager
 def timed_fallback() -> Iterator[None]:
     """Measure a numpy fallback; its run time counts towards loading the kernels."""
@@ -203,6 +217,9 @@ def load_into(loader: KernelLoader) -> bool:
     loader.asked = True
     if loader.load_cached():
         return True
+    if not can_compile():
+        _log.info(NOT_INSTALLED)
+        return False
     try:
         data = compiled()
     except Exception as error:

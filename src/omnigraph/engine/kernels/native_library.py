@@ -60,15 +60,18 @@ class NativeLibrary:
     def function(self, name: str, loop: Loop) -> Callable[..., int]:
         """Return a loop that takes arrays and numbers."""
         native = self.pointer(name, loop)
-        arrays = [(np.dtype(kind[:-1]), kind[-1] == "&") if kind[-1] in "*&" else None for kind in loop.parameters]
+        count = len(loop.parameters)
+        arrays = [
+            (at, np.dtype(kind[:-1]), kind[-1] == "&") for at, kind in enumerate(loop.parameters) if kind[-1] in "*&"
+        ]
 
         def call(*arguments: Any) -> int:
-            return native(
-                *(
-                    value if array is None else address_of(value, array[0], written=array[1])
-                    for value, array in zip(arguments, arrays, strict=True)
-                )
-            )
+            if len(arguments) != count:
+                raise TypeError(f"the loop '{name}' takes {count} arguments, not {len(arguments)}")
+            values = [*arguments]
+            for at, dtype, written in arrays:
+                values[at] = address_of(values[at], dtype, written=written)
+            return native(*values)
 
         return call
 

@@ -6,21 +6,25 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.arrays import rows_within
-from omnigraph.display import html_of
+from omnigraph.display import html_of, save, show
 from omnigraph.engine import tuning
 from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
 from omnigraph.engine.result.result_graph import ResultGraph
-from omnigraph.errors import InputError, MissingPackage
+from omnigraph.errors import InputError
+from omnigraph.optional_packages import get_package
 from omnigraph.scalar_types.columns import kind_of, stored_values
 from omnigraph.text_table import TableStyle, table_lines, terminal_width
+from omnigraph.types import PropertyType
 from omnigraph.versioning.compare.rows import python_values, with_instants
+
+Model = TypeVar("Model")
 
 _HTML_ROWS = 50
 _TEXT_ROWS = 20
@@ -92,6 +96,11 @@ class Result:
     def schema(self) -> pa.Schema:
         """The columns and their Arrow types."""
         return self._arrow.schema
+
+    @property
+    def shape(self) -> ResultGraph:
+        """The kind and type of each column, and the hops between the columns of nodes."""
+        return self._shape()
 
     @property
     def columns(self) -> list[str]:
@@ -171,7 +180,7 @@ class Result:
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas DataFrame; pandas must be installed."""
-        _need("pandas")
+        get_package("pandas")
         columns = [column.cast(with_instants(column.type)) for column in self.to_arrow().columns]
         table = pa.Table.from_arrays(columns, names=self.columns)
         try:
@@ -192,7 +201,18 @@ class Result:
 
     def to_polars(self) -> Any:
         """Return the rows as a polars DataFrame; polars must be installed."""
-        return _need("polars").from_arrow(self.to_arrow())
+        return get_package("polars").from_arrow(self.to_arrow())
+
+    def into(self, model: type[Model]) -> list[Model]:
+        """Return the rows as objects of a class: a pydantic model, a dataclass or a msgspec struct.
+
+        A single column of nodes or edges gives these; otherwise the column `p.name` or `name` gives the field `name`. A
+        column without a field, a field without a column, and a wrong type raise `InputError`, which names them.
+        """
+        from omnigraph.models.objects import objects_of  # noqa: PLC0415 (only for objects)
+
+        types = {field.name: column_type(field.type) for field in self.schema}
+        return objects_of(model, self.columns, types, self)
 
     def json_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows as JSON values: dates as text, integers beyond the range of JavaScript as strings."""
@@ -222,22 +242,35 @@ class Result:
         """Return the rows as a JSON array."""
         return json.dumps(self.to_rows(), ensure_ascii=False)
 
+    def show(self) -> Any:
+        """Return a widget with the picture and the table for a notebook (extra `notebook`)."""
+        return show(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture and the table as one HTML file, which loads nothing, and return its path.
+
+        The file has at most 10,000 nodes and 20 MB; it names what was left out.
+        """
+        return save(self, path)
+
     def _repr_html_(self) -> str:
         first = self._first_rows(_HTML_ROWS)
         return html_of(ResultView(self.columns, first, len(self), self.numeric_columns, self._shape()))
 
 
+def column_type(type_: pa.DataType) -> Any:
+    """Return the type of a column: a `PropertyType`, or for objects a dict of field to type; None if there is none."""
+    if pa.types.is_struct(type_):
+        return {field.name: column_type(field.type) for field in type_}
+    if pa.types.is_fixed_size_list(type_):
+        return PropertyType("Vector", dim=type_.list_size)
+    kind = kind_of(type_.value_type if pa.types.is_list(type_) else type_)
+    return None if kind is None else PropertyType(kind.name, is_list=pa.types.is_list(type_))
+
+
 def batch_values(batch: pa.RecordBatch) -> list[list[Any]]:
     """Return the JSON values of a batch, column by column."""
     return [_json_column(column) for column in batch.columns]
-
-
-def _need(package: str) -> Any:
-    """Import an optional package."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingPackage(f"'{package}' is not installed", hint=f"install it: pip install {package}") from error
 
 
 def _json_values(values: list[Any], type_: pa.DataType) -> list[Any]:

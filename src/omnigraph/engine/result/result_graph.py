@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
@@ -21,22 +22,52 @@ class ColumnHop:
 
 
 @dataclass(frozen=True)
+class ResultColumn:
+    """What a column contains: nodes of a type, paths, or values. A whole edge is no value; `id($e)` is one."""
+
+    kind: Literal["node", "path", "value"]
+    type: str
+    """The name of the node type, such as `Note` or `Note|Person`; of other columns, the type of the values."""
+
+
+@dataclass(frozen=True)
 class ResultGraph:
-    """The types of the columns and the hops between columns of nodes."""
+    """The columns and their types, and the hops between columns of nodes."""
 
     types: tuple[ResultType, ...] = ()
     hops: tuple[ColumnHop, ...] = ()
+    columns: tuple[ResultColumn, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "columns": [{"kind": each.kind, "type": each.type} for each in self.columns],
+            "hops": [
+                {name: getattr(hop, name) for name in ("source", "target", "label", "directed", "several")}
+                for hop in self.hops
+            ],
+        }
+
+
+def read_result_graph(data: Mapping[str, Any]) -> ResultGraph:
+    """Return the columns and hops of a JSON form; the types of values are not part of it."""
+    return ResultGraph(
+        hops=tuple(ColumnHop(**hop) for hop in data["hops"]),
+        columns=tuple(ResultColumn(**column) for column in data["columns"]),
+    )
 
 
 def result_graph_of(plan: ir.AnyIR) -> ResultGraph:
     """Return the column types of a query and the hops of a read between its node columns."""
     types: list[ResultType] = []
+    columns: list[ResultColumn] = []
     column_of: dict[str, int] = {}
     for number, column in enumerate(plan.columns):
         expr = column.expr
         if isinstance(expr, ir.GroupValue) and isinstance(plan, ir.QueryIR):
             expr = plan.group_exprs[expr.index]
         types.append(column.type)
+        columns.append(_column(expr, column.type))
         if isinstance(expr, ir.Entity):
             column_of.setdefault(expr.var, number)
     hops: list[ColumnHop] = []
@@ -48,7 +79,15 @@ def result_graph_of(plan: ir.AnyIR) -> ResultGraph:
             label = "|".join(step.edge_types)
             label = f"{label}{{{step.min_hops},{step.max_hops}}}" if several else label
             hops.append(ColumnHop(source, target, label, step.direction in ("in", "out"), several))
-    return ResultGraph(tuple(types), tuple(hops))
+    return ResultGraph(tuple(types), tuple(hops), tuple(columns))
+
+
+def _column(expr: ir.Expr, type_: ResultType) -> ResultColumn:
+    if isinstance(expr, ir.Entity):
+        return ResultColumn("node", expr.type_name)
+    if isinstance(expr, ir.PathPart) and expr.part == "path":
+        return ResultColumn("path", str(type_))
+    return ResultColumn("value", str(type_))
 
 
 def _expansions(pipeline: ir.Pipeline) -> Iterator[ir.Expand]:

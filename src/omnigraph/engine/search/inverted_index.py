@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,8 @@ WORDS = "postings"
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
 _CHECKED_WORDS = 1 << 20
+_FOUND_MAX = 1_024
+"""Terms whose places and numbers of rows are kept."""
 _SLACK = 1e-12
 """The share of all weights by which bounds are lowered: sums in different orders differ by rounding."""
 
@@ -70,6 +72,8 @@ class InvertedIndex:
     """The number of terms of each row plus one; 0 for null."""
     totals: Numbers
     """The number of rows that are not null, the number of their terms, and the largest value of `lengths`."""
+    _counts: dict[tuple[int, int], int] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """The numbers of rows of the posting lists that queries used."""
 
     @property
     def nbytes(self) -> int:
@@ -102,10 +106,16 @@ class InvertedIndex:
 
     def count(self, place: tuple[int, int]) -> int:
         """Return the number of rows of a posting list."""
-        try:
-            return count_postings(self.words, *place)
-        except BadPostings as error:
-            raise _damaged(error) from error
+        known = self._counts.get(place)
+        if known is None:
+            try:
+                known = count_postings(self.words, *place)
+            except BadPostings as error:
+                raise _damaged(error) from error
+            if len(self._counts) >= _FOUND_MAX:
+                self._counts.clear()
+            self._counts[place] = known
+        return known
 
     def postings(self, place: tuple[int, int]) -> tuple[RowNumbers, TermCounts]:
         """Return the rows of a posting list, ascending, and the number of occurrences in each."""
@@ -152,6 +162,10 @@ class _Part:
             return rows.astype(np.int64) + self.first if self.first else rows
         there = self.row_map[rows]
         return there[there >= 0]
+
+
+_Places = list[tuple[_Part, tuple[int, int]]]
+"""The segments that contain a term, each with the place of its posting list."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +231,7 @@ class TermScores:
 class _Term:
     """A term of a query: its posting lists and the factor of its scores, which are below it."""
 
-    places: list[tuple[_Part, tuple[int, int]]]
+    places: _Places
     size: int
     """The number of its postings."""
     weight: float
@@ -242,6 +256,8 @@ class TextIndex:
     view: SegmentView[InvertedIndex]
     given: TextStatistics | None = None
     """The statistics of the whole column, if the index covers only a part of it."""
+    _found: dict[str, _Places] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """The places of the terms that queries used: a search of a dictionary compares many terms."""
 
     @property
     def nbytes(self) -> int:
@@ -299,10 +315,16 @@ class TextIndex:
         norms: Scores = _K1 * (1 - _B + _B * lengths / (mean or 1.0))
         return norms
 
-    def _find(self, word: str) -> list[tuple[_Part, tuple[int, int]]]:
+    def _find(self, word: str) -> _Places:
         """Return the segments that contain a term, each with the place of its posting list."""
-        found = [(part, part.index.find(word)) for part in self._parts]
-        return [(part, place) for part, place in found if place is not None]
+        known = self._found.get(word)
+        if known is None:
+            found = [(part, part.index.find(word)) for part in self._parts]
+            known = [(part, place) for part, place in found if place is not None]
+            if len(self._found) >= _FOUND_MAX:
+                self._found.clear()
+            self._found[word] = known
+        return known
 
     def holding_all(self, words: Iterable[str]) -> Mask:
         """Return a mask of the rows that contain all words; no row if there are no words."""
@@ -474,7 +496,7 @@ class TextIndex:
             add_note(f"'{word}' in {holding:,} rows")
         return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5)) * (_K1 + 1)
 
-    def _sparse_scores(self, found: list[tuple[str, list[tuple[_Part, tuple[int, int]]]]]) -> TermScores:
+    def _sparse_scores(self, found: list[tuple[str, _Places]]) -> TermScores:
         """Score few rows without an array of all rows."""
         terms = [pair for word, places in found for pair in self._term_scores(word, places)]
         rows = np.unique(np.concatenate([*(rows for rows, _ in terms), _NO_ROWS]))
@@ -483,7 +505,7 @@ class TextIndex:
             scores[np.searchsorted(rows, numbers)] += added
         return TermScores(self.row_count, rows, scores)
 
-    def _term_scores(self, word: str, places: list[tuple[_Part, tuple[int, int]]]) -> list[tuple[Numbers, Scores]]:
+    def _term_scores(self, word: str, places: _Places) -> list[tuple[Numbers, Scores]]:
         """Return the current rows of a term, segment by segment, and what it adds to their scores."""
         with kernels.timed_fallback():
             lists: list[tuple[Numbers, TermCounts, Lengths]] = []

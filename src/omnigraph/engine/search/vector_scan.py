@@ -27,7 +27,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmappe
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
-from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.engine.exec.native_calls import in_parts, interruptible
 from omnigraph.errors import Damaged
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -104,18 +104,31 @@ class VectorBlock:
         return found
 
     def _candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        elements = (len(self.codes) if rows is None else len(rows)) * self.codes.shape[1]
+        count, width = len(self.codes) if rows is None else len(rows), self.codes.shape[1]
+        elements = count * width
         loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
         if loops is not None:
-            some = _NO_ROWS if rows is None else rows
-            block = (self.codes, self.scales, self.errors)
-            numbers: Numbers = interruptible(
-                lambda: loops.candidates(block, query.codes, query.step, query.slack, some, rows is None, wanted),
-                elements // _CODES_A_NUMBER,
-            )
-            return numbers
+
+            def found(start: int, stop: int) -> Numbers:
+                part = self if rows is not None else self._part(start, stop)
+                some = _NO_ROWS if rows is None else rows[start:stop]
+                block = (part.codes, part.scales, part.errors)
+                numbers: Numbers = loops.candidates(
+                    block, query.codes, query.step, query.slack, some, rows is None, wanted
+                )
+                return numbers + start
+
+            # The nearest of all are among the nearest of each part.
+            rows_min = tuning.current.vector_part_elements // max(width, 1)
+            parts = interruptible(lambda: in_parts(found, count, rows_min), elements // _CODES_A_NUMBER)
+            return np.concatenate(parts)
         with kernels.timed_fallback():
             return self._candidates_numpy(query, rows, wanted)
+
+    def _part(self, start: int, stop: int) -> VectorBlock:
+        """Return some consecutive rows, without the vectors in full."""
+        some = slice(start, stop)
+        return VectorBlock(None, self.norms[some], self.codes[some], self.scales[some], self.errors[some])
 
     def bounds(self, query: VectorQuery, rows: Numbers, best: Matrix) -> Matrix:
         """Return the upper bounds of the similarities of some rows, NaN for a row without a vector.

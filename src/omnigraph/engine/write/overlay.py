@@ -325,6 +325,17 @@ class WriteOverlay:
         committed = CommittedRows(self._snapshot) if below is None else _CommittedAndPending(self._snapshot, below)
         return Delta(tables, committed, cascaded=cascaded, guard=guard)
 
+    def op_counts(self) -> dict[str, dict[str, int]]:
+        """Return the numbers of rows that are inserted, updated and deleted, by table."""
+        committed = CommittedRows(self._snapshot)
+        counts: dict[str, dict[str, int]] = {}
+        for table in self.changed_tables():
+            put = one_array(table.rows["id"])
+            updated = len(committed.ids_among(table.key, put))
+            deleted = len(committed.ids_among(table.key, one_array(table.deleted)))
+            counts[table.key] = {"insert": len(put) - updated, "update": updated, "delete": deleted}
+        return counts
+
     # -- writes that are published together ------------------------------------------------------
 
     def changes(self) -> dict[str, TableWrite]:

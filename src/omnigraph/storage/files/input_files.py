@@ -25,6 +25,7 @@ from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.files.s3_objects import BucketFile, bucket_store
 from omnigraph.storage.lance.lance_errors import store_errors
+from omnigraph.table_format import PLAIN, TableFormat
 from omnigraph.text_files import NamedPath
 
 _MAGIC = "*?["
@@ -39,8 +40,10 @@ class DataFile:
     name: str
     location: Location
     size: int
-    delimiter: str | None = None
-    """The delimiter of a CSV file; None if the reader detects it."""
+    format: TableFormat = PLAIN
+    """The format of a table file."""
+    type_name: str | None = None
+    """The type of the rows of a table file; None if its name says it."""
 
     @property
     def stem(self) -> str:
@@ -224,19 +227,23 @@ def find_files(
     environ: Mapping[str, str],
     is_data: Callable[[str], bool],
     *,
-    delimiter: str | None = None,
+    format: TableFormat | None = None,
 ) -> list[DataFile]:
     """Return the files of paths, folders and patterns, in the given order; those of one pattern or folder by name.
 
     A folder contributes the files at any depth for which `is_data` returns True. Names that begin with a dot or an
-    underscore are skipped, because other programs mark files that are not data in this way.
+    underscore are skipped, because other programs mark files that are not data in this way. The type of a `NamedPath`
+    is that of its files.
     """
     found: list[DataFile] = []
     for pattern in patterns:
         files = _in_bucket(pattern, environ, is_data) if "://" in pattern else _on_disk(pattern, is_data)
         if not files:
             raise no_such_file(pattern)
-        found += files if delimiter is None else [replace(file, delimiter=delimiter) for file in files]
+        type_name = pattern.type_name if isinstance(pattern, NamedPath) else None
+        if format is not None or type_name is not None:
+            files = [replace(file, format=format or file.format, type_name=type_name) for file in files]
+        found += files
     return found
 
 

@@ -16,6 +16,8 @@ RECOVERY = "__recovery"
 INIT_CLAIM = "__init_claim.json"
 MAINTENANCE_CLAIM = "__maintenance_claim.json"
 STAGING = "__staging"
+WEBHOOKS = "__webhooks"
+PROPOSALS = "__proposals"
 RECOVERY_LOG = "_graph_commit_recoveries.lance"
 SCHEMA_COPY = "_schema.pg"
 PROBE = "__create_if_absent_probe_"
@@ -58,6 +60,11 @@ def intent_name(operation_id: str) -> str:
 def staging_folder(job_id: str) -> str:
     """Return the folder in which a bulk job keeps its files until it ends."""
     return f"{STAGING}/{job_id}"
+
+
+def webhook_folder(name: str) -> str:
+    """Return the folder of the progress of a webhook."""
+    return f"{WEBHOOKS}/{name}"
 
 
 def manifest_file(folder: Path, version: int) -> Path:

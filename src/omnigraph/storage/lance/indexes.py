@@ -6,7 +6,7 @@ committed as one change, which is staged and promoted like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.staging import StagedWrite
 from omnigraph.storage.lance.tables import Table
 
+SEGMENT_ROWS = 1 << 23
+"""The rows of one segment of an index, unless a single fragment has more."""
 _RETIRED_SUFFIXES = ("_text", "_vector")
 """The ends of the names of text and vector indexes that earlier releases built. No query uses them."""
 
@@ -86,7 +88,7 @@ def stage_indexes(
     # Lance locks the handle that it builds an index with, and readers share the handle of the table.
     dataset = table.private()
     try:
-        made = [_build(dataset, spec) for spec in build]
+        made = [segment for spec in build for segment in _build(dataset, spec)]
         operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error
@@ -97,10 +99,26 @@ def _is_retired(index: Any) -> bool:
     return index.index_type != "BTree" and str(index.name).endswith(_RETIRED_SUFFIXES)
 
 
-def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> lance.Index:
-    return dataset.create_index_uncommitted(
-        spec.column, "BTREE", name=spec.name, replace=True, fragment_ids=list(dataset.fragment_ids())
-    )
+def _build(dataset: lance.LanceDataset, spec: IndexSpec) -> Iterator[lance.Index]:
+    """Yield the segments of an index. Their size is bounded: Lance sorts a segment in memory, with 70 bytes per row."""
+    for fragments in _groups({fragment.fragment_id: fragment.count_rows() for fragment in dataset.get_fragments()}):
+        yield dataset.create_index_uncommitted(
+            spec.column, "BTREE", name=spec.name, replace=True, fragment_ids=fragments
+        )
+
+
+def _groups(rows: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield consecutive fragments that have about `SEGMENT_ROWS` rows at most."""
+    group: list[int] = []
+    size = 0
+    for fragment, count in rows.items():
+        if group and size + count > SEGMENT_ROWS:
+            yield group
+            group, size = [], 0
+        group.append(fragment)
+        size += count
+    if group:
+        yield group
 
 
 def _segments(index: Any) -> list[lance.Index]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checked
 from omnigraph.storage.lance.lance_errors import is_offset_overflow, lance_errors
@@ -30,11 +31,16 @@ def smaller(rows: int) -> int:
     return max(1, rows // _SMALLER)
 
 
+def _names(filter: str | pc.Expression, column: str) -> bool:
+    """Return True if a filter can use a column."""
+    return f"`{column}`" in filter if isinstance(filter, str) else column in str(filter)
+
+
 class Scan:
     """A scan of columns of a table version in row order.
 
-    `options` are those of a Lance scanner. The batches get smaller once one of them overflows; rows that were returned
-    before are not returned again.
+    A filter is SQL or an Arrow expression. `options` are those of a Lance scanner. The batches get smaller once one of
+    them overflows; rows that were returned before are not returned again.
     """
 
     def __init__(
@@ -42,13 +48,13 @@ class Scan:
         table: Table,
         columns: Sequence[str],
         *,
-        filter: str | None = None,
+        filter: str | pc.Expression | None = None,
         batch_rows: int = BATCH_ROWS,
         batch_bytes: int | None = BATCH_BYTES,
         **options: Any,
     ) -> None:
         self._table = table
-        used = [name for name in table.schema.names if filter is not None and f"`{name}`" in filter]
+        used = [name for name in table.schema.names if filter is not None and _names(filter, name)]
         self._rows = table.limit_batch(batch_rows, [*columns, *used])
         self._options = {
             "columns": [*columns],

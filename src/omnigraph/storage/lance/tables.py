@@ -40,6 +40,8 @@ FragmentKey = tuple[str, int, str]
 _TRANSACTION_FILE = re.compile(rb"[0-9]+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.txn\Z")
 
 _STREAM_ROWS = 65_536
+_SMALL_BATCH_BYTES = 4 * 1024 * 1024
+"""Batches of so many bytes at most have more rows; Lance reads several of them ahead."""
 _STREAM_BYTES = 8 * 1024 * 1024
 _BLOB_ROWS = 16
 """Rows with large values are read in small batches."""
@@ -111,8 +113,8 @@ class Table:
     def private(self) -> lance.LanceDataset:
         """Open a second Lance handle of this version.
 
-        Lance locks a handle while it builds an index or compacts, and every concurrent use of that handle fails. Such
-        calls therefore never use `dataset`, which readers in other threads share.
+        Lance locks a handle while it builds an index, compacts or reads a transaction, and every concurrent use of that
+        handle fails. Such calls therefore never use `dataset`, which readers in other threads share.
         """
         return self.store.load(self.folder, self.version)
 
@@ -152,7 +154,7 @@ class Table:
     def property(self, key: str) -> str | None:
         """Return the transaction property `key` of the change that made this version; None if there is none."""
         with self.reading():
-            transaction = self.dataset.read_transaction(self.version)
+            transaction = self.private().read_transaction(self.version)
         found: str | None = (transaction.transaction_properties or {}).get(key) if transaction is not None else None
         return found
 
@@ -185,7 +187,15 @@ class Table:
         """Yield rows as Arrow batches, for tables larger than memory; of all fragments, or of some by position."""
         with self.reading():
             if fragments is None or fragments:
-                yield from self._scan(columns, filter=filter, fragments=fragments).batches()
+                rows = self._scanned_rows(self.schema.names if columns is None else columns)
+                yield from self._scan(columns, filter=filter, fragments=fragments, batch_rows=rows).batches()
+
+    def _scanned_rows(self, columns: Sequence[str]) -> int:
+        """Return the size of the batches of a scan: larger ones take less time if their rows are certainly small."""
+        widths = [fixed_width(self.schema.field(name).type) for name in columns if name in self.schema.names]
+        known = [width for width in widths if width is not None]
+        size = sum(known) if len(known) == len(columns) else self.largest_bytes // max(self.row_count, 1)
+        return _STREAM_ROWS if size * _STREAM_ROWS <= _SMALL_BATCH_BYTES else BATCH_ROWS
 
     def matches(self, columns: Sequence[str], filter: str | None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that pass an SQL filter, and as the last column `OFFSET`, their row numbers.
@@ -237,11 +247,15 @@ class Table:
         return sum(fixed_width(field.type) or 0 for field in self.schema)
 
     def stream(
-        self, columns: Sequence[str], batch_rows: int = _STREAM_ROWS, fragments: Sequence[int] | None = None
+        self,
+        columns: Sequence[str],
+        batch_rows: int = _STREAM_ROWS,
+        fragments: Sequence[int] | None = None,
+        filter: pc.Expression | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield rows of all fragments, or of some by position, in batches of at most `batch_rows` rows and about 8 MiB.
 
-        Little is read ahead.
+        Little is read ahead. With a filter, only the rows that pass it are yielded.
         """
         if fragments is not None and not fragments:
             return
@@ -249,6 +263,7 @@ class Table:
             scan = self._scan(
                 columns,
                 fragments=fragments,
+                filter=filter,
                 batch_rows=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
                 batch_bytes=_STREAM_BYTES,
                 batch_readahead=2,

@@ -58,6 +58,11 @@ ADDRESS, ROW_ID = "_rowaddr", "_rowid"
 """Columns of Lance: the fragment id and the offset of a row, and its id, which never changes."""
 
 
+def _is_text(column: pa.ChunkedArray) -> bool:
+    """True for ids; a node type may have a property of another type that is named like an end of an edge."""
+    return bool(pa.types.is_string(column.type))
+
+
 class _FoundRows(NamedTuple):
     """Rows of one fragment: its position, and the offsets of the rows, ascending."""
 
@@ -205,7 +210,7 @@ class LookupCache:
         """
         if rows.num_rows > min(self.dict_rows_max, self.small_rows_max):
             return
-        names = [name for name in ("id", "src", "dst") if name in table.field_ids]
+        names = [name for name in ("id", "src", "dst") if name in table.field_ids and _is_text(rows[name])]
         start = 0
         for files, count in written:
             for name in names:

@@ -96,8 +96,8 @@ def test_counts_equal_the_number_of_returned_rows(graph):
 
 def test_a_drawing_distinguishes_types(graph):
     result = graph.query("query q() { match { $x: Named $x -> $y } return { $x, $y } }")
-    dots = result_view._dots(result._shape(), [column.to_pylist() for column in result.to_arrow().columns])
-    nodes = {(dot.key, dot.kind) for dot in dots}
+    dots = result_view.dots_of(result._shape(), [column.to_pylist() for column in result.to_arrow().columns])
+    nodes = {(dot.key, dot.kind) for dot, _ in dots}
     assert ("A:n1", "A") in nodes
     assert ("B:n1", "B") in nodes
 

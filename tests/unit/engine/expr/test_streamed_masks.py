@@ -7,6 +7,8 @@ import pytest
 import omnigraph
 from omnigraph import arrays
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.table_cache import TableData
+from omnigraph.engine.expr import streamed_masks
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
 
@@ -194,3 +196,33 @@ def test_groups_and_counts_of_texts_need_no_complete_column(graph, characters):
     with tuning.replaced(rank_characters=characters):
         expected, found = both(graph, query, absent=())
     assert found == expected
+
+
+@pytest.mark.parametrize("characters", [3, 64])
+@pytest.mark.parametrize("key", ["", "$d.title", "$d.n"])
+def test_smallest_and_largest_texts_need_no_complete_column(graph, characters, key):
+    columns = "min($d.text) as low, max($d.text) as high, max($d.text where $d.n > 5) as some"
+    rest = f"return {{ {key}, {columns} }} order {{ {key} }}" if key else f"return {{ {columns} }}"
+    with tuning.replaced(rank_characters=characters):
+        expected, found = both(graph, f"query q() {{ match {{ $d: Doc }} {rest} }}", absent=("text",))
+    assert found == expected
+    assert any(row["high"] is not None for row in expected)
+
+
+@pytest.mark.parametrize("match", ["", '$d.title != "title 1"'])
+def test_a_case_does_not_scan_a_column_for_each_batch(graph, monkeypatch, match):
+    columns = 'case when $d.text contains "xx" then "long" else $d.title end as c, count($d) as n'
+    query = f"query q() {{ match {{ $d: Doc  {match} }} return {{ {columns} }} order {{ c }} }}"
+    seen: list[str | None] = []
+    matches = TableData.matches
+
+    def counted(self, names, sql):
+        seen.append(sql)
+        return matches(self, names, sql)
+
+    monkeypatch.setattr(streamed_masks, "_BATCH_BYTES", 1_000)
+    monkeypatch.setattr(streamed_masks, "_LARGE_BYTES", 1)
+    monkeypatch.setattr(TableData, "matches", counted)
+    expected, found = both(graph, query, absent=("text",))
+    assert found == expected
+    assert len(seen) == (0 if match else 1), "one scan of all texts; the batches of some rows are read by number"

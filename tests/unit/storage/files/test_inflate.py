@@ -62,7 +62,7 @@ def test_inflates_beyond_compares_the_content_size(tmp_path):
 )
 def test_content_larger_than_memory_is_read_in_chunks(tmp_path, monkeypatch, tune, name, text, engine):
     tune(memory_load_bytes_max=900)
-    monkeypatch.setattr(record_sources, "_file_source", lambda *_: pytest.fail("read in one go"))
+    monkeypatch.setattr(record_sources, "_read_files", lambda *_: pytest.fail("read in one go"))
     graph = og.init(tmp_path / "g", "node T { a: String? }\n", sync=False, environ={})
     file = compressed(tmp_path, gzip.compress(text), name)
     assert file.size * 6 < 900

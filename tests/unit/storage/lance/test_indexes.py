@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.storage.lance import indexes
 from omnigraph.storage.lance.indexes import IndexSpec, count_uncovered, index_names, stage_indexes, uncovered_rows
 from omnigraph.storage.lance.staging import StagedWrite, TableWrite
 from omnigraph.versioning.upkeep.maintenance import _maintain_table, _Work
@@ -117,6 +118,37 @@ def test_a_rebuild_replaces_each_index_under_its_name(line):
     assert sorted(index.name for index in line.table.dataset.describe_indices()) == ["id_btree", "rank_btree"]
     assert not uncovered_rows(line.table)
     assert line.table.read(["id"], filter="rank = 35")["id"].to_pylist() == ["d35"]
+
+
+def test_an_index_of_a_large_table_has_several_segments(line, monkeypatch):
+    monkeypatch.setattr(indexes, "SEGMENT_ROWS", 25)
+    for start in (0, 10, 20, 50):
+        line.write(TableWrite(append=documents(range(start, start + (30 if start == 20 else 10)))))
+    build(line, ID, RANK)
+
+    def segments() -> dict[str, list[int]]:
+        return {index.name: [len(one.fragment_ids) for one in index.segments] for index in described()}
+
+    def described():
+        return line.table.dataset.describe_indices()
+
+    # Fragments of 10, 10, 30 and 10 rows.
+    assert {name: sorted(sizes) for name, sizes in segments().items()} == {
+        "id_btree": [1, 1, 2],
+        "rank_btree": [1, 1, 2],
+    }
+    assert not uncovered_rows(line.table)
+    for number in (3, 19, 20, 49, 55):
+        assert "ScalarIndexQuery" in line.table.dataset.scanner(filter=f"rank = {number}").explain_plan()
+        assert line.table.read(["id"], filter=f"rank = {number}")["id"].to_pylist() == [f"d{number}"]
+        assert line.table.read(["rank"], filter=f"id = 'd{number}'")["rank"].to_pylist() == [number]
+    assert line.table.read(["rank"], filter="rank >= 18 AND rank < 22")["rank"].to_pylist() == [18, 19, 20, 21]
+    line.write(TableWrite(delete=["d19"], append=documents(range(60, 64))))
+    assert line.table.read(["rank"], filter="rank > 17 AND rank < 21")["rank"].to_pylist() == [18, 20]
+    monkeypatch.setattr(indexes, "SEGMENT_ROWS", 1_000)
+    build(line, ID, RANK, rebuild=True)
+    assert {name: len(sizes) for name, sizes in segments().items()} == {"id_btree": 1, "rank_btree": 1}
+    assert line.table.read(["id"], filter="rank = 62")["id"].to_pylist() == ["d62"]
 
 
 def test_indexes_of_an_empty_table_are_pending(line):

@@ -164,3 +164,12 @@ def test_texts_that_are_compressed_beyond_all_estimates(tmp_path):
     assert ordered.to_rows() == [{"d.key": "d099"}, {"d.key": "d098"}]
     table = graph.snapshot().table("node:D")
     assert table.take(["text"], list(range(600))).num_rows == 600
+
+
+def test_batches_of_small_rows_are_larger(tmp_path):
+    graph = og.init(tmp_path / "graph", "node V { k: I64 @key  vec: Vector(64) }")
+    vectors = pa.array(list(np.ones((10_000, 64), np.float32)), pa.list_(pa.float32(), 64))
+    graph.load({"V": pa.table({"k": np.arange(10_000), "vec": vectors})}, mode="append")
+    table = graph.snapshot().table("node:V")
+    assert [batch.num_rows for batch in table.batches(["k"])] == [10_000]
+    assert [batch.num_rows for batch in table.batches(["vec", "k"])] == [8_192, 1_808]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -326,6 +327,15 @@ def test_a_promotion_reports_version_rows_and_transaction(line):
     assert (promoted.version, promoted.row_count) == (table.version, 2)
     assert promoted.transaction_uuid == staged.transaction.uuid
     assert table.dataset.read_transaction(table.version).transaction_properties == {"who": "me"}
+
+
+def test_a_transaction_property_is_read_beside_other_readers_of_the_handle(line):
+    table, _ = stage(line.table, TableWrite(append=people("a")), {"who": "me"}).promote()
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(lambda: [table.property("who") for _ in range(200)])
+        while not beside.done():
+            assert table.fragment_count == 1
+        assert beside.result() == ["me"] * 200
 
 
 @pytest.mark.parametrize("place", ["table.numbered", "table.promoted"])

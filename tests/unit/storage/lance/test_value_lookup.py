@@ -293,3 +293,10 @@ def test_a_restored_folder_shows_its_own_rows(graph, tmp_path: Path):
     assert graph.mutate(insert, params={"n": "lost", "c": 4}).affected_nodes == 1
     caps = {row["id"]: row["cap"] for row in graph.snapshot().table(SHELF).read(["id", "cap"]).to_pylist()}
     assert (caps["kept"], caps["other"], caps["lost"]) == (2, 2, 4)
+
+
+def test_properties_of_nodes_may_be_named_like_the_ends_of_edges(tmp_path):
+    graph = og.init(tmp_path / "ends", "node T { name: String @key  src: [I64]?  dst: I64? }", sync=False, environ={})
+    graph.load([{"type": "T", "data": {"name": "a", "src": [1, 2], "dst": 3}}], mode="append")
+    graph.mutate('update T set { src: [4] } where name = "a"')
+    assert graph.get("T", "a") == {"id": "a", "name": "a", "src": [4], "dst": 3}
