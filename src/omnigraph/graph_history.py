@@ -11,14 +11,17 @@ from typing import Any, TypeVar
 
 from omnigraph.checkpoints import paced
 from omnigraph.engine.exec.cancellation import OperationWatch
-from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
+from omnigraph.errors import CommitNotFound, Conflict, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
+from omnigraph.operations.branch_status import EVERY_BRANCH, BranchStatus
+from omnigraph.operations.commit_selection import CommitSelection
+from omnigraph.operations.diff_graph import DiffGraph, DiffGraphBuilder, DiffSummary
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
 from omnigraph.operations.merge.conflict_rules import Resolve
-from omnigraph.operations.merge.guarded_merge import MergeRowRules
+from omnigraph.operations.merge.guarded_merge import row_rules_of
 from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_branch, preview_merge
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
@@ -30,7 +33,7 @@ from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
 from omnigraph.versioning.feed.diff_pages import DiffCursor, check_limit, read_changes, read_page, request_digest
 from omnigraph.versioning.feed.feed import ChangePage, Feed, PageLimits, both_rights, read_block
 from omnigraph.versioning.feed.row_history import Blame, EntityChange, EntityHistory
-from omnigraph.versioning.model.ancestry import merge_bases, reachable
+from omnigraph.versioning.model.ancestry import ahead_and_behind, merge_bases, reachable
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Tag
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.branches import BranchAttributes, create_branch, delete_branch, update_branch
@@ -55,6 +58,27 @@ class GraphHistory:
         """Return every branch: main first, then by name."""
         self._context.check("read")
         return Listing(self._repository.branches(), self._describe_branch)
+
+    def readable_branches(self) -> list[str]:
+        """Return the branches that the caller may read: main first, then by name."""
+        self._context.check("read")
+        access = self._context.access
+        names = self._repository.branches()
+        return names if access is None else [name for name in names if access.decide("read", name).allowed]
+
+    def branch_status(self, base: str) -> list[BranchStatus]:
+        """Return every branch that the caller may read, compared with a base, from one pass over the history."""
+        names = self.readable_branches()
+        self._context.check("read", base)
+        state = self._repository.state()
+        commits = self._repository.all_commits(state)
+        heads = {name: self._context.visible_head(state.get_head(name)) for name in names}
+        base_id = state.get_head(base).commit_id
+        compared = ahead_and_behind({name: head.commit_id for name, head in heads.items()}, base_id, commits.values())
+        shown = dict(
+            zip(heads, self._context.visible_commits(commits[head.commit_id] for head in heads.values()), strict=True)
+        )
+        return [BranchStatus(head, shown[name], base, *compared[name]) for name, head in heads.items()]
 
     def _describe_branch(self, name: str) -> dict[str, Any]:
         head = self._repository.state().find_head(name)
@@ -113,24 +137,23 @@ class GraphHistory:
         self,
         branch: str,
         limit: int | None,
+        selection: CommitSelection,
         *,
         after: str | None = None,
-        actor: str | None = None,
-        kind: str | None = None,
     ) -> list[Commit]:
-        """Return the commits of a branch, newest first: those after a commit, of one actor, of one kind."""
+        """Return the selected commits of a branch, newest first; `after` continues behind a commit."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InputError(f"the limit must be a non-negative integer (got {str(limit)[:40]!r})")
-        self._context.check("read", branch)
-        found = self._repository.newest_commits(branch, few=limit is not None)
+        if branch == EVERY_BRANCH:
+            found = self._repository.newest_commits(*self.readable_branches())
+        else:
+            self._context.check("read", branch)
+            found = self._repository.newest_commits(branch, few=limit is not None)
         if after is not None:
             found = after_commit(found, lambda commit: commit.id, after, f"in the history of branch '{branch}'")
-        chosen = (
-            commit
-            for commit in paced(found)
-            if (actor is None or commit.actor == actor) and (kind is None or commit.kind == kind)
-        )
-        return Listing(self._context.visible_commits(islice(chosen, limit)), describe_commit)
+        # Conditions apply to the visible part of a commit: a list reveals nothing about the hidden part.
+        chosen = filter(selection.includes, self._context.visible_commits(paced(found)))
+        return Listing(islice(chosen, limit), describe_commit)
 
     # -- merge and revert ------------------------------------------------------------------------
 
@@ -141,35 +164,59 @@ class GraphHistory:
         resolve: Resolve,
         *,
         delete_branch: bool,
+        allow_policy_breakage: bool,
         allow_query_breakage: bool,
         engine: str,
         spark: Any,
+        source_commit: str | None = None,
     ) -> MergeResult:
         """Merge a branch into the branch of `options` as one commit."""
-        rules = self._row_rules(trusted=self._context.skips_row_check(source, options.branch))
+        check = self._context.schema_check(allowed=allow_policy_breakage)
+        trusted = self._context.skips_row_check(source, options.branch)
+        rules = row_rules_of(self._context, trusted=trusted, check=check)
         with _open_range_runner(engine, spark) as run_ranges:
-            check = self._context.schema_check()
             request = MergeRequest(
-                source, options, resolve, delete_branch, rules, run_ranges, check, allow_query_breakage
+                source,
+                options,
+                resolve,
+                delete_branch,
+                rules,
+                run_ranges,
+                check,
+                allow_query_breakage,
+                source_commit,
             )
             return merge_branch(self._repository, request)
 
-    def _row_rules(self, *, trusted: bool = False, preview: bool = False) -> MergeRowRules | None:
-        """Return the rules for rows and properties that limit the caller of a merge or revert."""
-        context = self._context
-        if not context.has_row_rules:
-            return None
-        check = context.schema_check()
-        return MergeRowRules(context.guard_on, context.sees_alike, context.catalogs.of, check, trusted, preview)
+    def check_proposal_rules(self, source: str, target: str, *, force: bool) -> None:
+        """Refuse a merge into a branch that takes proposals only; with `force`, the policy decides."""
+        if self._context.access is None:
+            return
+        from omnigraph.operations.proposals.proposal_rights import needs_proposal
 
-    def preview_merge(self, source: str, into: str, resolve: Resolve) -> MergePreview:
+        if not needs_proposal(self._context, target):
+            return
+        if force:
+            self._context.check("proposal_bypass", source, target)
+            return
+        raise Conflict(
+            f"branch '{target}' takes proposals only: its rules need approvals or checks; nothing was written",
+            code="proposal_required",
+            hint=f"propose '{source}', or force the merge, which needs the right 'proposal_bypass'",
+        )
+
+    def preview_merge(self, source: str, into: str, resolve: Resolve, source_commit: str | None = None) -> MergePreview:
         """Return the plan of a merge, with its conflicts; nothing is written."""
         self._context.check_head(source)
         self._context.check_head(into)
-        return preview_merge(self._repository, source, into, resolve, self._row_rules(preview=True))
+        rules, check = row_rules_of(self._context, preview=True), self._context.schema_check()
+        return preview_merge(self._repository, source, into, resolve, rules, source_commit, check)
 
-    def revert(self, point: Point, options: WriteOptions, resolve: Resolve) -> RevertResult:
+    def revert(
+        self, point: Point, options: WriteOptions, resolve: Resolve, *, allow_policy_breakage: bool
+    ) -> RevertResult:
         """Undo one commit as a new commit on the branch of `options`."""
+        check = self._context.schema_check(allowed=allow_policy_breakage)
         # A repetition returns the recorded result even if the point no longer exists.
         options = replace(options, request_hash=hash_request("revert", options.branch, point, resolve))
         return revert_commit(
@@ -177,15 +224,16 @@ class GraphHistory:
             lambda: self._context.snapshot(options.branch, point).commit_id,
             options,
             resolve=resolve,
-            check_schema=self._context.schema_check(),
-            row_rules=self._row_rules(),
+            check_schema=check,
+            row_rules=row_rules_of(self._context, check=check),
         )
 
     def preview_revert(self, commit_id: Point, branch: str, resolve: Resolve) -> MergePreview:
         """Return the plan of a revert, with its conflicts; nothing is written."""
         self._context.check_head(branch)
         reverted = self._context.snapshot(branch, commit_id).commit_id
-        return preview_revert(self._repository, reverted, branch, resolve, self._row_rules(preview=True))
+        rules, check = row_rules_of(self._context, preview=True), self._context.schema_check()
+        return preview_revert(self._repository, reverted, branch, resolve, rules, check)
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -194,21 +242,38 @@ class GraphHistory:
     ) -> ChangeSet:
         """Return the differences between two points; an absent point is the head of `branch`. `watch` can stop it."""
         before, after = self.points(from_, to, branch)
+        return self.diff_between(before, after, diff_title(from_, to, branch), wanted, watch)
+
+    def diff_between(
+        self, before: Snapshot, after: Snapshot, title: str, wanted: ChangeFilter, watch: OperationWatch | None = None
+    ) -> ChangeSet:
+        """Return the differences between two snapshots that the caller may read."""
         seen = self.compare(before, after)
 
         def changes() -> Iterator[RowChange]:
             found = read_changes(before, after, shown_names, wanted, seen=seen)
             return found if watch is None else watch.over(found)
 
+        def as_graph(limit: int) -> DiffGraph:
+            builder = DiffGraphBuilder(self._context, after, limit)
+            builder.add(found)
+            return builder.finish(DiffSummary(builder.counts, found.schema_steps, found.commits))
+
         steps = _schema_steps(before, after, seen)
-        commits = before.commit_id, after.commit_id
-        return ChangeSet(changes, diff_title(from_, to, branch), steps, commits=commits)
+        found = ChangeSet(changes, title, steps, commits=(before.commit_id, after.commit_id), as_graph=as_graph)
+        return found
+
+    def diff_graph(self, from_: At, to: At, branch: str, wanted: ChangeFilter, limit: int) -> DiffGraph:
+        """Return the first changes between two points as a graph with one ring of unchanged neighbours."""
+        before, after = self.points(from_, to, branch)
+        found: DiffGraph = self.diff_between(before, after, diff_title(from_, to, branch), wanted).as_graph(limit)
+        return found
 
     def diff_page(
         self, from_: At, to: At, branch: str, wanted: ChangeFilter, *, limit: int | None, after: str | None
     ) -> ChangeSet:
         """Return one page of the differences between two points: the first, or that of a cursor, at its commits."""
-        count = check_limit(limit)
+        check_limit(limit)
         digest = request_digest(self._repository.genesis_id, (str(from_), str(to), branch), wanted)
         cursor = DiffCursor.read(after, digest) if after is not None else None
         if cursor is None:
@@ -217,6 +282,22 @@ class GraphHistory:
             first, last = (self._commit_of_cursor(branch, each) for each in (cursor.before, cursor.after))
             if self._sight is not None:
                 first, last = map(self._on_branch_of, (first, last), self.points(from_, to, branch))
+        title = diff_title(from_, to, branch)
+        return self.page_between(first, last, title, wanted, limit=limit, cursor=cursor, digest=digest)
+
+    def page_between(
+        self,
+        first: Snapshot,
+        last: Snapshot,
+        title: str,
+        wanted: ChangeFilter,
+        *,
+        limit: int | None,
+        cursor: DiffCursor | None,
+        digest: str,
+    ) -> ChangeSet:
+        """Return one page of the differences between two snapshots; `digest` identifies the request of a cursor."""
+        count = check_limit(limit)
         rights = None if self._sight is None else both_rights(self._sight, first, last)
         if cursor is not None:
             cursor.check_rights(rights)
@@ -232,7 +313,7 @@ class GraphHistory:
             raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
         steps = _schema_steps(first, last, seen)
         commits = first.commit_id, last.commit_id
-        return ChangeSet(lambda: iter(page.changes), diff_title(from_, to, branch), steps, page.next, commits=commits)
+        return ChangeSet(lambda: iter(page.changes), title, steps, page.next, commits=commits)
 
     def compare(self, before: Snapshot, after: Snapshot) -> VisibleDiff | None:
         """Return what the caller may see of two snapshots; None if everything."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from omnigraph.display import html_of
+from omnigraph.display import html_of, save, show
+from omnigraph.errors import InputError
 from omnigraph.versioning.compare.diff import RowChange
 
 _SHOWN = 50
@@ -35,9 +38,12 @@ class ChangeSet:
         next: str | None = None,
         *,
         commits: tuple[str, str],
+        as_graph: Callable[[int], Any] | None = None,
     ) -> None:
         self._changes = changes
-        self._title = title
+        self._as_graph = as_graph
+        self.title = title
+        """What is compared, in words."""
         self.schema_steps = schema_steps
         """The differences of the schemas, one line per change."""
         self.next = next
@@ -49,7 +55,7 @@ class ChangeSet:
         return self._changes()
 
     def __repr__(self) -> str:
-        return f"ChangeSet({self._title})"
+        return f"ChangeSet({self.title})"
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return the numbers of inserted, updated and deleted rows, by table key."""
@@ -59,6 +65,22 @@ class ChangeSet:
             ops[change.op] += 1
         return counted
 
+    def as_graph(self, limit: int) -> Any:
+        """Return the first changes as a graph with one ring of unchanged neighbours; see `Graph.diff_graph`."""
+        if self._as_graph is None:
+            raise InputError(
+                "these changes have no picture", hint="show the difference of two points: graph.diff(a, b)"
+            )
+        return self._as_graph(limit)
+
+    def show(self) -> Any:
+        """Return a widget with the changes as a picture and a table for a notebook (extra `notebook`)."""
+        return show(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the changes as one HTML file, which loads nothing, and return its path."""
+        return save(self, path)
+
     def _repr_html_(self) -> str:
         changes = tuple(islice(self, _SHOWN + 1))
-        return html_of(ChangeSetView(self._title, changes[:_SHOWN], len(changes) <= _SHOWN, self.schema_steps))
+        return html_of(ChangeSetView(self.title, changes[:_SHOWN], len(changes) <= _SHOWN, self.schema_steps))

@@ -43,6 +43,27 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class ConflictRow:
+    """A row of a violation, whose resolution can end it: in the merged graph and on both sides, None if absent."""
+
+    table_key: str
+    row_id: str
+    row: Row | None
+    ours: Row | None
+    theirs: Row | None
+
+    @property
+    def id(self) -> str:
+        """The name of the row in `resolve`."""
+        return f"{self.table_key}:{self.row_id}"
+
+    def to_json(self, value: ToJson = to_plain) -> dict[str, Any]:
+        """Return the JSON form; `value` converts rows."""
+        images = {"row": value(self.row), "ours": value(self.ours), "theirs": value(self.theirs)}
+        return {"id": self.id, "table_key": self.table_key, "row_id": self.row_id, **images}
+
+
+@dataclass(frozen=True)
 class ConflictDetail:
     """A conflicting change of both branches, or a constraint that the merged graph would violate."""
 
@@ -54,7 +75,9 @@ class ConflictDetail:
     ours: Row | None = None
     theirs: Row | None = None
     properties: tuple[str, ...] = ()
-    """The columns in which the sides differ, if both have the row."""
+    """The columns in which the sides differ, if both have the row; the column of a violated rule."""
+    rows: tuple[ConflictRow, ...] = ()
+    """The rows of a violation that `resolve` can name; none under rules for rows."""
 
     @property
     def id(self) -> str:
@@ -90,6 +113,7 @@ class ConflictDetail:
             "base": value(self.base),
             "ours": value(self.ours),
             "theirs": value(self.theirs),
+            **({"rows": [row.to_json(value) for row in self.rows]} if self.rows else {}),
         }
 
 
@@ -120,6 +144,8 @@ class TableMerge:
     conflicts: tuple[ConflictDetail, ...] = ()
     resolved: tuple[str, ...] = ()
     """Rows that a rule resolved by name."""
+    settled: tuple[str, ...] = ()
+    """Rows that both sides changed and that a rule resolved, by name or in general."""
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of changed rows, by operation."""
@@ -139,6 +165,7 @@ def concat_merges(parts: Iterable[TableMerge], schema: pa.Schema) -> TableMerge:
         pa.concat_arrays([pa.array([], pa.utf8()), *(part.new_ids for part in listed)]),
         tuple(conflict for part in listed for conflict in part.conflicts),
         tuple(row_id for part in listed for row_id in part.resolved),
+        tuple(row_id for part in listed for row_id in part.settled),
     )
 
 
@@ -162,6 +189,7 @@ def override_rows(
         merge.new_ids.filter(pc.invert(pc.is_in(merge.new_ids, value_set=ids))),
         merge.conflicts,
         merge.resolved,
+        merge.settled,
     )
     return concat_merges([kept, decisions.merge(schema)], schema)
 
@@ -226,13 +254,16 @@ class _RowDecisions:
         self._delete: list[str] = []
         self._conflicts: list[ConflictDetail] = []
         self._resolved: list[str] = []
+        self._decided: list[str] = []
 
     def merge(self, schema: pa.Schema) -> TableMerge:
         """Return the decisions as a merge."""
         put = from_dicts(self._put, schema)
         delete = pa.array(self._delete, pa.utf8())
         new = pa.array(self._new, pa.utf8())
-        return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._resolved))
+        conflicting = {conflict.row_id for conflict in self._conflicts}
+        settled = tuple(id_ for id_ in self._decided if id_ not in conflicting)
+        return TableMerge(put, delete, new, tuple(self._conflicts), tuple(self._resolved), settled)
 
     def take(self, id_: str, t: Row | None, row: Row | None) -> None:
         """Set the row of the target; `t` is its current row."""
@@ -247,6 +278,7 @@ class _RowDecisions:
     def resolve(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
         """Resolve a row that both sides changed differently, or record a conflict."""
         rule = self._rule
+        self._decided.append(id_)
         choice: Resolution | Row | None = rule.default
         sides = rule.properties
         if id_ in rule.rows:

@@ -211,6 +211,22 @@ def read_changes(
             yield from (CommitChange(type_id, row) for row in changes.rows() if wanted.has_op(row.op))
 
 
+def count_changes(repository: Repository, commit: Commit, columns: Columns) -> dict[str, dict[Op, int]]:
+    """Return the numbers of inserted, updated and deleted rows of a commit by table; unchanged tables are left out."""
+    images = commit_images(repository, commit, None, commit.branch)
+    before, after = images.before, images.after
+    found: dict[str, dict[Op, int]] = {}
+    for pair in sorted(changed_pairs(before, after, lambda _: True), key=_table_sort_key):
+        counts: dict[Op, int] = {"insert": 0, "update": 0, "delete": 0}
+        for changes in diff_pair(pair, before, after, columns).ranges():
+            counts["insert"] += changes.inserted.num_rows
+            counts["update"] += changes.new.num_rows
+            counts["delete"] += changes.deleted.num_rows
+        if any(counts.values()):
+            found[pair.key] = counts
+    return found
+
+
 def _table_sort_key(pair: TablePair) -> tuple[int, str]:
     return _KIND_RANK[TableKey.parse(pair.key).kind], _type_id(pair.identity)
 

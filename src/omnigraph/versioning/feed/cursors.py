@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 from omnigraph.errors import ChangeCursorRejected, InputError
 
-TokenKind = Literal["commit-page", "diff-page", "feed-cursor", "feed-page", "query-page"]
+TokenKind = Literal[
+    "commit-page", "diff-page", "feed-cursor", "feed-page", "neighbor-page", "query-page", "search-page"
+]
 Rejected = Callable[[str], InputError]
 """Creates the error with the reason why a token cannot be used."""
 

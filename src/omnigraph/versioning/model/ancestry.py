@@ -6,12 +6,14 @@ tested on small hand-made graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
 from operator import or_
 
+from omnigraph.checkpoints import paced
 from omnigraph.versioning.model.manifest_objects import Commit
 
 Parents = Callable[[str], Sequence[str]]
@@ -29,10 +31,10 @@ def reachable(start: str, parents: Parents) -> Iterator[str]:
             pending.extend(parents(commit))
 
 
-def newest_first(start: Commit, get: Callable[[str], Commit]) -> Iterator[Commit]:
-    """Yield `start` and every commit reachable from it, newest first; a commit is got when it is needed."""
-    queue = [(_age(start), start)]
-    seen = {start.id}
+def newest_first(starts: Iterable[Commit], get: Callable[[str], Commit]) -> Iterator[Commit]:
+    """Yield every commit reachable from `starts`, newest first; a commit is got when it is needed."""
+    queue = sorted((_age(start), start) for start in {commit.id: commit for commit in starts}.values())
+    seen = {start.id for _, start in queue}
     while queue:
         _, commit = heappop(queue)
         yield commit
@@ -69,6 +71,32 @@ def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[s
             pending.extend(parents(commit))
     # All ancestors of a shared commit are shared, so the traversal stops at the first one.
     return {commit for commit in reachable(start, lambda c: () if c in shared else parents(c)) if commit not in shared}
+
+
+def ahead_and_behind(heads: Mapping[str, str], base: str, commits: Iterable[Commit]) -> dict[str, tuple[int, int]]:
+    """Return for each named head the commits that only it reaches, and those that only `base` reaches.
+
+    `commits` are all commits. One pass marks each commit with the heads that reach it; many commits share a mark, so
+    counting takes one step per mark and head.
+    """
+    bits = {name: 1 << number for number, name in enumerate(heads, 1)}
+    marks: dict[str, int] = {base: 1}
+    for name, commit_id in heads.items():
+        marks[commit_id] = marks.get(commit_id, 0) | bits[name]
+    counted: Counter[int] = Counter()
+    for commit in paced(sorted(commits, key=_age)):
+        mark = marks.pop(commit.id, 0)
+        if mark:
+            counted[mark] += 1
+            for parent in commit.parents:
+                marks[parent] = marks.get(parent, 0) | mark
+    return {
+        name: (
+            sum(count for mark, count in counted.items() if mark & bit and not mark & 1),
+            sum(count for mark, count in counted.items() if mark & 1 and not mark & bit),
+        )
+        for name, bit in bits.items()
+    }
 
 
 def merge_bases(ours: str, theirs: str, parents: Parents) -> frozenset[str]:

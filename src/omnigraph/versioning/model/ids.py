@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable
@@ -27,6 +28,12 @@ def new_ulid(now_us: int) -> str:
     return _encode(((now_us // 1000) & (2**48 - 1)) << 80 | secrets.randbits(80))
 
 
+def derived_ulid(now_us: int, seed: str) -> str:
+    """Return the ULID of a time and a text; the same one for the same arguments."""
+    digest = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:10], "big")
+    return _encode(((now_us // 1000) & (2**48 - 1)) << 80 | digest)
+
+
 def later_ulid(previous: str, now_us: int) -> str:
     """Return a ULID that sorts after another one; ULIDs of one millisecond are otherwise in no order."""
     made = new_ulid(now_us)
@@ -36,6 +43,11 @@ def later_ulid(previous: str, now_us: int) -> str:
     for letter in previous:
         value = value << 5 | _ALPHABET.index(letter)
     return _encode(value + 1)
+
+
+def ulid_of(digest: str) -> str:
+    """Return an id in the form of a ULID for a hexadecimal digest; it has no time."""
+    return _encode(int(digest[:30], 16))
 
 
 def _encode(value: int) -> str:

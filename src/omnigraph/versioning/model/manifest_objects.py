@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.display import html_of
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.version_parts import VersionPart
 from omnigraph.table_key import TableKey
@@ -155,6 +156,9 @@ class Commit:
     """The commit from which its branch was forked."""
     queries_hash: str = ""
     """The stored queries at the commit; empty if there are none."""
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def created_at(self) -> datetime:

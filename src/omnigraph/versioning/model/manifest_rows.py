@@ -222,6 +222,8 @@ def _queries_to_json(hash_: str) -> dict[str, str]:
 
 
 IDENTITY_OBJECT_ID = "graph_identity"
+REF_CHANGE = "ref_change"
+REF_CHANGE_PREFIX = "ref_change:"
 
 
 def identity_to_row(next_id: int) -> Row:
@@ -266,9 +268,9 @@ def idempotency_to_row(
     return to_row(idempotency_object_id(key, actor), "idempotency", metadata=_json(metadata))
 
 
-def ref_change_to_row(change_id: str, change: Mapping[str, Any]) -> Row:
-    """Return the history row that records a change of a branch or tag."""
-    return to_row(f"ref_change:{change_id}", "ref_change", metadata=_json(change))
+def ref_change_to_row(change_id: str, change: Mapping[str, Any], version: int) -> Row:
+    """Return the history row that records a change of a branch or tag, and the manifest version that contains it."""
+    return to_row(f"{REF_CHANGE_PREFIX}{change_id}", REF_CHANGE, metadata=_json(change), table_version=version)
 
 
 # -- from rows ---------------------------------------------------------------------------------------

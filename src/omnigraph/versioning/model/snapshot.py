@@ -111,5 +111,5 @@ def on_branch(snapshot: Snapshot, branch: str) -> Snapshot:
     """Return a snapshot as a point of a branch that contains its commit."""
     if branch == snapshot.branch:
         return snapshot
-    tables = snapshot.tables
-    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, snapshot.schema_hash, tables)
+    tables, schema, queries = snapshot.tables, snapshot.schema_hash, snapshot.queries_hash
+    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, schema, tables, queries)

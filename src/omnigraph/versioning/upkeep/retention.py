@@ -8,7 +8,7 @@ ignored; then the store's time counts alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,28 +42,42 @@ def live_versions(
     """Return table → versions that a head, a tag or a retained commit pins."""
     commits = repository.all_commits(state)
     pins = repository.all_pins(state)
-    heads = state.heads()
     times = _CommitTimes(commits, pins, written, microseconds(now))
-    # Without the rows of their merge base, two branches could no longer be merged.
-    retained = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
-    for head in heads:
-        retained.add(head.commit_id)
-        if head.fork_commit_id is not None:
-            retained.add(head.fork_commit_id)
+    retained: set[str] = set()
+    for head in state.heads():
         retained |= _retained(head.commit_id, commits, times, policy)
-    live = pinned_versions(state)
+    live = needed_versions(repository, state)
     for commit_id in retained.intersection(pins):
-        for pin in pins[commit_id]:
-            live.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
+        _add(live, pins[commit_id])
     return live
+
+
+def needed_versions(repository: Repository, state: State) -> dict[TableId, set[int]]:
+    """Return table → versions that a head, a tag or a merge of two branches needs.
+
+    Without the rows of their merge base, two branches could no longer be merged.
+    """
+    commits = repository.all_commits(state)
+    pins = repository.all_pins(state)
+    heads = state.heads()
+    bases = set(meeting_points((head.commit_id for head in heads), lambda commit_id: commits[commit_id].parents))
+    bases.update(head.fork_commit_id for head in heads if head.fork_commit_id is not None)
+    needed = pinned_versions(state)
+    for commit_id in bases.intersection(pins):
+        _add(needed, pins[commit_id])
+    return needed
 
 
 def pinned_versions(state: State) -> dict[TableId, set[int]]:
     """Return table → versions that a head or a tag pins."""
     pinned: dict[TableId, set[int]] = {}
-    for pin in state.protected_pins():
-        pinned.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
+    _add(pinned, state.protected_pins())
     return pinned
+
+
+def _add(versions: dict[TableId, set[int]], pins: Iterable[Pin]) -> None:
+    for pin in pins:
+        versions.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
 
 
 class _CommitTimes:

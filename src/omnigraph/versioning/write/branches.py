@@ -146,7 +146,8 @@ def _create(repository: Repository, new: _NewBranch, request: RefRequest) -> Hea
         if new.start is not None:
             repository.check_whole(new.start, state)
         made = new.head(state, incarnation, now, request.actor)
-        rows = request.rows("branch_create", name, made.commit_id, now, {"head": head_to_json(made)})
+        result = {"head": head_to_json(made)}
+        rows = request.rows("branch_create", name, made.commit_id, now, state.version + 1, result)
         return Change(put=(head_to_log_row(made),), add=rows)
 
     repository.publish(decide)
@@ -180,7 +181,8 @@ def update_branch(
         if if_commit not in (None, head.commit_id):
             raise PreconditionFailed(name, expected=if_commit, actual=head.commit_id)
         made = attributes.set_on(head)
-        rows = request.rows("branch_update", name, made.commit_id, now, {"head": head_to_json(made)})
+        result = {"head": head_to_json(made)}
+        rows = request.rows("branch_update", name, made.commit_id, now, state.version + 1, result)
         return Change(put=(head_to_log_row(made),), add=rows)
 
     def update() -> Head:
@@ -198,7 +200,8 @@ def delete_expired(repository: Repository, now_us: int, request: RefRequest = NO
     def decide(state: State) -> Change | None:
         deleted[:] = expired(state, now_us)
         heads = [state.get_head(name) for name in deleted]
-        rows = [request.rows("branch_expire", head.branch, head.commit_id, repository.clock()) for head in heads]
+        now, version = repository.clock(), state.version + 1
+        rows = [request.rows("branch_expire", head.branch, head.commit_id, now, version) for head in heads]
         drop = tuple(head_object_id(name) for name in deleted)
         return Change(drop=drop, add=tuple(row for some in rows for row in some)) if deleted else None
 
@@ -247,7 +250,7 @@ def delete_branch(
             raise PreconditionFailed(name, expected=if_commit, actual=head.commit_id)
         if not force:
             _check_kept(repository, state, head)
-        rows = request.rows("branch_delete", name, head.commit_id, now, result)
+        rows = request.rows("branch_delete", name, head.commit_id, now, state.version + 1, result)
         return Change(drop=(head_object_id(name),), add=rows)
 
     def delete() -> None:

@@ -35,9 +35,15 @@ class RefRequest:
                 raise InputError(f"the {what} is not valid Unicode text")
 
     def rows(
-        self, action: RefAction, name: str, commit_id: str, now: int, result: Mapping[str, Any] | None = None
+        self,
+        action: RefAction,
+        name: str,
+        commit_id: str,
+        now: int,
+        version: int,
+        result: Mapping[str, Any] | None = None,
     ) -> tuple[Row, ...]:
-        """Return the history rows of a change; `result` is recorded with the idempotency key."""
+        """Return the history rows of a change in a manifest version; `result` is recorded with the idempotency key."""
         change = {
             "action": action,
             "name": name,
@@ -48,7 +54,7 @@ class RefRequest:
             "metadata": dict(self.metadata),
         }
         recorded = (self.key.to_row(result or {}),) if self.key is not None else ()
-        return (ref_change_to_row(new_ulid(now), change), *recorded)
+        return (ref_change_to_row(new_ulid(now), change, version), *recorded)
 
 
 def keyed(request: RefRequest, action: RefAction, *arguments: Any) -> RefRequest:

@@ -173,6 +173,12 @@ class Repository:
         """The storage format of the graph."""
         return int(self.state().manifest.stamp or 0)
 
+    @property
+    def known_epoch(self) -> int:
+        """The number of times that this process found the graph replaced by another one."""
+        known = self._state
+        return known.epoch if known is not None else 0
+
     def state(self) -> State:
         """Return the newest state; it is read again only if the manifest changed."""
         with self._lock:
@@ -386,13 +392,13 @@ class Repository:
         """Return the commits reachable from a branch's head, newest first."""
         return list(islice(self.newest_commits(branch, few=limit is not None), limit))
 
-    def newest_commits(self, branch: str = MAIN, *, few: bool = False) -> Iterator[Commit]:
-        """Return an iterator of the commits reachable from a branch's head, newest first.
+    def newest_commits(self, *branches: str, few: bool = False) -> Iterator[Commit]:
+        """Return an iterator of the commits reachable from the heads of branches, by default of main, newest first.
 
         With `few`, commits are read from the manifest in batches as they are needed, unless all are known already.
         """
         state = self.state()
-        head = state.get_head(branch)
+        heads = [state.get_head(branch) for branch in branches or (MAIN,)]
         with self._lock:
             few = few and not self._commits[0]
         get = _RecentCommits(self, state).get if few else self.all_commits(state).get
@@ -400,10 +406,10 @@ class Repository:
         def commit_of(commit_id: str) -> Commit:
             commit = get(commit_id)
             if commit is None:
-                raise Damaged(f"commit {commit_id} is missing from the history of '{branch}'")
+                raise Damaged(f"commit {commit_id} is missing from the history of '{', '.join(branches)}'")
             return commit
 
-        return newest_first(commit_of(head.commit_id), commit_of)
+        return newest_first([commit_of(head.commit_id) for head in heads], commit_of)
 
     def commits_between(self, state: State, low: int, high: int) -> dict[str, Commit]:
         """Return the commits whose manifest versions are above `low` and at most `high`, by id."""

@@ -47,7 +47,7 @@ def _create(repository: Repository, name: str, at: Snapshot, request: RefRequest
         if state.find_head(tag.name) is not None:
             raise TagExists(f"branch '{tag.name}' already exists", hint="choose another name")
         repository.check_whole(at, state)
-        rows = request.rows("tag_create", tag.name, tag.commit_id, now, {"tag": tag_to_json(tag)})
+        rows = request.rows("tag_create", tag.name, tag.commit_id, now, state.version + 1, {"tag": tag_to_json(tag)})
         return Change(put=(tag_to_row(tag),), add=rows)
 
     repository.publish(decide)
@@ -72,7 +72,8 @@ def delete_tag(repository: Repository, name: str, request: RefRequest = NO_REQUE
             known = [tag.name for tag in state.tags()]
             raise TagNotFound(f"there is no tag '{name}'", hint=did_you_mean(name, known))
         meant = found
-        return Change(drop=(tag_object_id(name),), add=request.rows("tag_delete", name, found.commit_id, now))
+        rows = request.rows("tag_delete", name, found.commit_id, now, state.version + 1)
+        return Change(drop=(tag_object_id(name),), add=rows)
 
     def delete() -> None:
         repository.publish(decide)

@@ -171,7 +171,8 @@ class Transaction:
     """One attempt of a write, on one snapshot.
 
     `pending` are the changes of writes before this one that are published together with it, and `based_on` is the last
-    of their commits. The caller has prepared them on `state`.
+    of their commits. The caller has prepared them on `state`. With `fork_of`, the commit is the first of a new branch,
+    which is forked from the head of another one by the same publish and replaces an earlier branch of its name.
     """
 
     def __init__(
@@ -182,6 +183,7 @@ class Transaction:
         state: State | None = None,
         pending: PendingWrites | None = None,
         based_on: str | None = None,
+        fork_of: str | None = None,
     ) -> None:
         repository.check_writable()
         self.repository = repository
@@ -191,12 +193,14 @@ class Transaction:
         """The changes, if they were recorded by `record`."""
         self.state = state if state is not None else repository.state()
         """The state of the manifest on which the write is prepared."""
-        self.snapshot: Snapshot = repository.at_head(self.state, options.branch)
+        self._fork_of = fork_of
+        base = fork_of or options.branch
+        self.snapshot: Snapshot = repository.at_head(self.state, base)
         self.based_on = based_on or self.snapshot.commit_id
         """The commit that the write is prepared on."""
-        head = self.state.find_head(options.branch)
+        head = self.state.find_head(base)
         if options.if_commit is not None and self.snapshot.commit_id != options.if_commit:
-            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=self.snapshot.commit_id)
+            raise PreconditionFailed(base, expected=options.if_commit, actual=self.snapshot.commit_id)
         self._incarnation = head.incarnation if head else ""
         self._changes: dict[str, TableWrite] = {}
         self._versions: dict[str, Table] = {}
@@ -519,11 +523,12 @@ class Transaction:
     def _check(self, state: State, commit_id: str) -> Head:
         """Check that the branch did not move since the snapshot and this commit was not fenced; return the head."""
         options = self.options
-        head = state.get_head(options.branch)
+        branch = self._fork_of or options.branch
+        head = state.get_head(branch)
         if any(state.is_aborted(fenced) for fenced in (commit_id, *self._jobs)):
             raise HeadMoved("this write was considered dead and was aborted; nothing was written", hint="try again")
         if options.if_commit is not None and head.commit_id != options.if_commit:
-            raise PreconditionFailed(options.branch, expected=options.if_commit, actual=head.commit_id)
+            raise PreconditionFailed(branch, expected=options.if_commit, actual=head.commit_id)
         pins = {pin.key: pin for pin in head.pins}
         for key, expected in options.expected_versions.items():
             actual = pins[key].table_version if key in pins else 0
@@ -533,10 +538,17 @@ class Transaction:
             raise HeadMoved("another branch changed its schema in the meantime; nothing was written", hint="try again")
         if head.commit_id != self.snapshot.commit_id or head.incarnation != self._incarnation:
             raise HeadMoved(
-                f"branch '{options.branch}' moved to commit {head.commit_id}; nothing was written",
+                f"branch '{branch}' moved to commit {head.commit_id}; nothing was written",
                 hint="read again and retry",
             )
-        return head
+        return head if self._fork_of is None else self._forked(head, state)
+
+    def _forked(self, head: Head, state: State) -> Head:
+        """Return the head of a new branch at another head."""
+        now = self.repository.clock()
+        fork = replace(head, branch=self.options.branch, incarnation=new_ulid(now), created_us=now)
+        fork = replace(fork, owner=self.options.actor, description=None, expires_us=None)
+        return replace(fork, fork_commit_id=head.commit_id, fork_branch=head.branch, since=state.version + 1)
 
     def _pins(
         self,
