@@ -94,7 +94,8 @@ def test_no_route_answers_without_a_valid_token(server: ServerUnderTest, route: 
 def test_public_routes_need_no_token(server: ServerUnderTest) -> None:
     for route in ROUTES:
         if route.scope == "public" and "{" not in route.path:
-            assert server.request(route.method, route.path, headers={"Authorization": ""}).status == 200, route.name
+            status = server.request(route.method, route.path, headers={"Authorization": ""}).status
+            assert status < 400 or status in route.statuses, route.name
 
 
 def test_nothing_but_the_token_names_the_actor(server: ServerUnderTest, site: Path) -> None:

@@ -15,9 +15,9 @@ from support.tenants import GRAPH_ROLES, SECRET, SERVER_ROLES, Tenants
 
 PROTECTED = [route for route in ROUTES if route.scope != "public"]
 GATED = [route for route in PROTECTED if route.gates]
-ALSO_READ = frozenset({"revertCommit"})
-"""Routes that also read a commit, which `Graph` judges."""
-HIDING = frozenset({"invokeQuery", "invokeQueryIfGraphCommit"})
+ALSO_READ = frozenset({"revertCommit", "getPlan", "invokeQuery", "invokeQueryIfGraphCommit", "getQueryRows"})
+"""Routes that also read a branch or a commit, which `Graph` judges."""
+HIDING = frozenset({"invokeQuery", "invokeQueryIfGraphCommit", "getQueryRows"})
 """Routes whose denial is that of an object that does not exist."""
 
 

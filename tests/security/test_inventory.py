@@ -33,7 +33,16 @@ ABSENT = (
     *("/.env", "/.git/config", "/.well-known/security.txt", "/robots.txt", "/favicon.ico", "/static/docs.html"),
     *("/graphs/", "/graphs/a", "/graphs/a/", "/graphs/a/graphs", "/graphs/a/healthz", "/graphs/a/admin/reload"),
     *("/graphs/a/graphs/b/query", "/graphs/a/../b/query", "/v1/query", "/v2/query"),
-    *("/runs", "/runs/x", "/runs/x/publish", "/graphql", "/ws", "/rpc", "/proposals", "/ui", "/mcp"),
+    *(
+        "/runs",
+        "/runs/x",
+        "/runs/x/publish",
+        "/graphql",
+        "/ws",
+        "/rpc",
+        "/ui/a/b",
+        "/mcp/x",
+    ),
     *("/..", "/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/query/../healthz", "/%2e/healthz"),
 )
 GRAPH_ROUTES = [route for route in ROUTES if route.scope == "graph"]
@@ -105,7 +114,9 @@ def test_a_flat_path_is_the_path_of_the_default_graph(site: Tenants, route: Rout
         )
         assert flat.status == nested.status, (flat.body, nested.body)
         if flat.headers.get("content-type", "").startswith("application/json"):
-            varying = ("elapsed_ms", "request_id", "cursor", "text", "location", "next_page_token")
+            varying = ("elapsed_ms", "ms", "request_id", "cursor", "text", "location", "next_page_token")
+            if route.name == "profile":
+                varying += ("notes",)  # The first run of a query reads columns, the next one finds them cached.
             assert without(flat.json, varying) == without(nested.json, varying)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -35,6 +36,9 @@ def foreign_requests(site: Tenants, route: Route) -> list[RouteRequest]:
     """Requests that differ from an allowed one in one value, which belongs to others."""
     base = request_of(route, site.mine)
     found = []
+    if route.name == "mcp":
+        # Its `id` is that of the message; `test_tools_refuse_the_ids_of_others` calls its tools.
+        return found
     for name in members_of(route):
         for value in site.foreign.get(name, ()):
             changed = base.with_value(name, value)
@@ -60,6 +64,9 @@ def test_own_data_is_served(site: Tenants, route: Route) -> None:
     expected = {"previewMerge": (400,), "getQuery": (404,)}.get(
         route.name, (200, 206, 403) if everywhere else (200, 206)
     )
+    if "{proposal}" in route.path:
+        # There is no proposal of this id.
+        expected = (404,)
     assert reply.status in expected, reply.body
     assert SECRET not in text_of(reply)
 
@@ -71,6 +78,32 @@ def test_ids_of_others_are_refused(site: Tenants, route: Route) -> None:
         shown = (request.path, request.members, reply.status, reply.body[:300])
         assert reply.status in REFUSED, shown
         assert SECRET not in text_of(reply), shown
+
+
+def test_tools_refuse_the_ids_of_others(site: Tenants) -> None:
+    query = {"query": site.mine["query"]}
+    own = {"type": "Person", "id": "pat", "branch": "public"}
+    calls = [
+        *(("query", {**query, "branch": branch}) for branch in site.foreign["branch"]),
+        *(("query", {**query, "at": at}) for at in site.foreign["at"]),
+        *(("get", {**own, "branch": branch}) for branch in site.foreign["branch"]),
+        *((tool, {**own, "id": id}) for tool in ("get", "history", "neighbors") for id in site.foreign["id"]),
+        *(("search", {"text": SECRET, "branch": branch}) for branch in site.foreign["branch"]),
+        *(("diff", {"from": "public", "to": to}) for to in site.foreign["to"]),
+        *(("commits", {"branch": branch}) for branch in site.foreign["branch"]),
+        *(("schema", {"branch": branch}) for branch in site.foreign["branch"]),
+        *(("commits_get", {"id": commit}) for commit in site.foreign["commit_id"]),
+        *(("snapshot", {"at": at}) for at in site.foreign["at"]),
+    ]
+    for tool, arguments in calls:
+        params = {"name": tool, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        reply = site.server.post("/mcp", body, token=site.tokens["ana"])
+        assert reply.status == 200
+        assert reply.json["result"]["isError"] is True, (tool, arguments, reply.body[:300])
+        assert SECRET not in text_of(reply).replace(json.dumps(arguments), ""), (tool, arguments)
+    mine = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get", "arguments": own}}
+    assert site.server.post("/mcp", mine, token=site.tokens["ana"]).json["result"]["isError"] is False
 
 
 @pytest.mark.parametrize("route", GRAPH_ROUTES, ids=named)

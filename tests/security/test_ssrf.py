@@ -11,6 +11,7 @@ import json
 import socket
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ import pytest
 import omnigraph as og
 from support.provider import Reply as ProviderReply
 from support.provider import running
+from support.receiver import receiving
 from support.server import Reply, ServerUnderTest, serving
 
 SCHEMA = """node Page {
@@ -229,3 +231,60 @@ def test_redirects_of_an_embedding_provider_are_not_followed(tmp_path: Path, sta
             assert reply.status >= 400, reply.body
             assert provider.seen, "the provider was asked"
             assert listener.connections == 0
+
+
+HOOK_SECRET = "a-secret-of-the-webhook"
+WEBHOOKS = ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0", "169.254.169.254")
+
+
+def webhook_config(folder: Path, uri: str, entries: list[str]) -> Path:
+    config = folder / "omnigraph.yaml"
+    lines = "".join(f'    - {{{entry}, secret: "${{HOOK}}"}}\n' for entry in entries)
+    config.write_text(f"graphs: {{g: {{uri: {uri}}}}}\nserver:\n  webhooks:\n{lines}", encoding="utf-8")
+    return config
+
+
+def wait_for_webhooks(server: ServerUnderTest, state: str) -> list[Any]:
+    """Wait until every webhook has a state, and return them."""
+    for _ in range(1500):
+        found: list[Any] = server.get("/webhooks").json["webhooks"]
+        if all(each["state"] == state for each in found):
+            return found
+        time.sleep(0.02)
+    raise AssertionError(found)
+
+
+def test_webhooks_refuse_private_loopback_and_metadata_addresses(tmp_path: Path, listener: Listener) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, sync=False)
+    entries = [f'name: h{position}, url: "https://{host}:{listener.port}/x"' for position, host in enumerate(WEBHOOKS)]
+    before = listener.connections
+    with serving(config=webhook_config(tmp_path, graph.uri, entries), environ={"HOOK": HOOK_SECRET}) as server:
+        wait_for_webhooks(server, "ready")
+        graph.load([{"type": "Page", "data": {"url": "a"}}], mode="append")
+        for each in wait_for_webhooks(server, "retrying"):
+            assert "not permitted" in each["failure"]["error"], each
+    assert listener.connections == before
+
+
+def test_a_permission_for_private_addresses_does_not_cover_metadata(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, sync=False)
+    entries = ['name: h, url: "http://169.254.169.254/latest/", allow_private: true']
+    with serving(config=webhook_config(tmp_path, graph.uri, entries), environ={"HOOK": HOOK_SECRET}) as server:
+        wait_for_webhooks(server, "ready")
+        graph.load([{"type": "Page", "data": {"url": "a"}}], mode="append")
+        (failed,) = wait_for_webhooks(server, "retrying")
+        assert "not permitted" in failed["failure"]["error"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_of_a_receiver_are_not_followed(tmp_path: Path, status: int) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, sync=False)
+    with receiving() as receiver, listening() as listener:
+        receiver.script = [(status, {"Location": f"http://127.0.0.1:{listener.port}/x"})] * 20
+        entries = [f'name: h, url: "{receiver.url}", allow_private: true']
+        with serving(config=webhook_config(tmp_path, graph.uri, entries), environ={"HOOK": HOOK_SECRET}) as server:
+            wait_for_webhooks(server, "ready")
+            graph.load([{"type": "Page", "data": {"url": "a"}}], mode="append")
+            (failed,) = wait_for_webhooks(server, "retrying")
+            assert f"status {status}, a redirect" in failed["failure"]["error"]
+        assert listener.connections == 0

@@ -34,7 +34,10 @@ class Content:
 
     body: bytes
     media_type: str
+    """The media type; empty if there is no body."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    commit: str | None = None
 
 
 Chunk = bytes | memoryview

@@ -36,6 +36,7 @@ from omnigraph.server.route_table import ROUTES
 from omnigraph.server.router import Router
 from omnigraph.server.settings import is_loopback
 from omnigraph.server.state import ServerState, StateHolder
+from omnigraph.server.webhooks.dispatcher import WebhookDispatcher
 from omnigraph.wire.server_state import NotReady
 
 GRAPH_PREFIX = "/graphs/{graph_id}"
@@ -47,6 +48,9 @@ _CORS_HEADERS = (
     "If-Match",
     "If-None-Match",
     "Last-Event-ID",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
     "Omnigraph-If-Graph-Commit",
     "Omnigraph-Min-Commit",
     "Omnigraph-Timeout-Ms",
@@ -78,6 +82,7 @@ class Server:
         self.metrics = make_metrics(self)
         self.tracing = Tracing() if holder.current.settings.traces.enabled else None
         self.reporter.metrics = self.metrics.metrics if self.metrics is not None else None
+        self.webhooks = WebhookDispatcher(self)
         self.loop_turns = LoopTurns()
         self.refusal_pace = RefusalPace()
         self.started = time.time()
@@ -120,7 +125,7 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Watch the memory and maintain the graphs between the messages of start and shutdown.
+        """Watch the memory, maintain the graphs and send webhooks between the messages of start and shutdown.
 
         `lifecycle` starts and stops the other parts.
         """
@@ -130,6 +135,7 @@ class Application:
             if message["type"] == "lifespan.startup":
                 helpers.append(asyncio.create_task(self.server.memory.watch(self.server)))
                 helpers.append(asyncio.create_task(self.server.maintainer.run()))
+                helpers.append(asyncio.create_task(self.server.webhooks.run()))
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 for helper in helpers:
@@ -173,14 +179,15 @@ def make_router() -> Router[Route]:
 
 
 def check_url(scope: Scope, state: ServerState) -> None:
-    """Refuse a URL that is too long, and in open mode a host or origin that is not local.
+    """Refuse a URL that is too long, and in open and single-user mode a host or origin that is not local.
 
-    Without authentication, a web page that resolves its own name to a loopback address could otherwise use the server.
+    A web page that resolves its own name to a loopback address could otherwise use the server of this machine.
     """
     limit = state.settings.limits.url_bytes
     if len(scope["raw_path"]) + len(scope["query_string"]) > limit:
         raise RequestFault(f"the URL exceeds the limit of {limit:,} bytes", status=414, code="url_too_long")
-    if state.tokens is not None or not state.settings.is_loopback or state.settings.socket_path is not None:
+    open_mode = state.authenticator is None and state.settings.is_loopback
+    if not (open_mode or state.mode == "local") or state.settings.socket_path is not None:
         return
     headers = scope["omnigraph.headers"]
     for name, value in (("Host", headers.get("host")), ("Origin", headers.get("origin"))):
@@ -189,7 +196,7 @@ def check_url(scope: Scope, state: ServerState) -> None:
                 f"the header {name} names '{value}', which is not this machine",
                 status=403,
                 code="foreign_origin",
-                hint="without authentication, a server answers requests to localhost only",
+                hint="without tokens and in single-user mode, a server answers requests to localhost only",
             )
 
 

@@ -16,6 +16,7 @@ from typing import IO, BinaryIO
 from omnigraph.errors import InputError, LimitReached
 from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.text_files import NamedPath
+from omnigraph.wire.loads import TYPE_RECORD
 
 FILES_MAX = 1_000
 NAME_MAX = 1_000
@@ -33,7 +34,7 @@ def unpacked(archive: Path) -> Iterator[list[NamedPath]]:
     """
     found: list[NamedPath] = []
     with ExitStack() as copies, archive.open("rb") as file:
-        for name, size in _members(file):
+        for name, type_name, size in _members(file):
             if len(found) == FILES_MAX:
                 raise LimitReached(
                     f"the archive has more than {FILES_MAX:,} files",
@@ -44,14 +45,14 @@ def unpacked(archive: Path) -> Iterator[list[NamedPath]]:
             copy = SpooledBody(new_body_file(""), "")
             copies.callback(copy.discard)
             _copy(file, copy.file, size)
-            found.append(NamedPath(str(copy.path), name))
+            found.append(NamedPath(str(copy.path), name, type_name))
         if not found:
             raise _invalid("it has no files")
         yield found
 
 
-def _members(file: BinaryIO) -> Iterator[tuple[str, int]]:
-    """Yield the name and the size of each member; the file is then at the content of the member."""
+def _members(file: BinaryIO) -> Iterator[tuple[str, str | None, int]]:
+    """Yield the name, the type and the size of each member; the file is then at the content of the member."""
     extended: dict[str, str] = {}
     while True:
         head = _read(file, _BLOCK)
@@ -67,7 +68,7 @@ def _members(file: BinaryIO) -> Iterator[tuple[str, int]]:
         name = extended.get("path", member.name)
         if not member.isreg() or member.size < 0 or not 0 < len(name) <= NAME_MAX or not name.isprintable():
             raise _invalid(f"the member {name[:80]!r} is not a regular file with a printable name")
-        yield name, _size(extended.get("size"), member.size)
+        yield name, extended.get(TYPE_RECORD), _size(extended.get("size"), member.size)
         extended = {}
 
 

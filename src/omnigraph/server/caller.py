@@ -15,6 +15,7 @@ from omnigraph.graph_handle import context_of
 from omnigraph.operations.access import Access
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.policy.statements import attributes_key
+from omnigraph.server.auth.oidc.metadata import resource_url
 from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.bodies import SpooledBody
 from omnigraph.server.content_negotiation import DEFAULT, Negotiated
@@ -70,11 +71,14 @@ class Caller:
     """A limit below that of the settings."""
     negotiated: Negotiated = DEFAULT
     headers: Mapping[str, str] = field(default_factory=dict)
+    scheme: str = "http"
     writes: bool = False
     """True if the request is a write."""
     idempotency_key: str | None = None
     if_commit: str | None = None
     body: SpooledBody | None = None
+    raw: bytes = b""
+    """The JSON body as it was sent."""
     operation: Operation | None = None
     """The entry of this request in the list of operations; None for a request that needs no admission."""
     url: str = ""
@@ -92,6 +96,11 @@ class Caller:
         """The graph of the request."""
         assert self.opened is not None, "the route is not graph-scoped"
         return self.opened
+
+    @property
+    def resource(self) -> str | None:
+        """The URL of the server, as clients know it; None if the request names none."""
+        return resource_url(self.state.settings.auth.resource, self.scheme, self.headers)
 
     @property
     def actor(self) -> str | None:
@@ -116,7 +125,13 @@ class Caller:
         The branch and the schema decide too. The request names the branch, the commit determines the schema.
         """
         access = self.access
-        if access is None or not access.has_row_rules:
+        return _EVERYTHING if access is None or not access.has_row_rules else self.rights
+
+    @property
+    def rights(self) -> str:
+        """A digest of what decides on the rights of the caller: its actor, groups and attributes, and the policy."""
+        access = self.access
+        if access is None:
             return _EVERYTHING
         parts = (self.state.digests.policy, access.actor, access.groups, attributes_key(access.attributes))
         return sha256(repr(parts).encode()).hexdigest()
@@ -167,7 +182,7 @@ class Caller:
         assert self.served.graph is not None
         if commit_id is None:
             return None
-        commit = context_of(self.graph).visible_commit(self.served.graph.commit(commit_id))
+        commit = context_of(self.graph).own_commit(self.served.graph.commit(commit_id))
         return commit_document(commit, typed=self.negotiated.typed)
 
 
@@ -184,8 +199,3 @@ def commit_document(commit: Commit, *, typed: bool) -> CommitDocument:
 def point_of(text: str | None) -> At:
     """Return the point that a request names; None is the newest commit of the branch."""
     return None if text is None else parse_point(text)
-
-
-def source_text(text: str) -> str:
-    """Return a query or schema text that `Graph` never takes for the name of a file: no name ends in a line feed."""
-    return f"{text}\n" if text.endswith((".gq", ".pg")) else text

@@ -7,6 +7,7 @@ JSON is one document and therefore bounded by `json_rows` and `json_bytes`.
 from __future__ import annotations
 
 import io
+import json
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import rows_within
 from omnigraph.engine import tuning
 from omnigraph.engine.result.csv_rows import csv_rows
+from omnigraph.engine.result.parquet_rows import parquet_chunks
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import LimitReached
 from omnigraph.server.answers import Chunk, Rows
@@ -27,12 +29,13 @@ from omnigraph.wire.document import Document, encoder
 from omnigraph.wire.json_lines import EndDocument
 from omnigraph.wire.queries import query_document, query_metadata
 
-Form = Literal["json", "ndjson", "arrow", "csv", "events", "problem", "octets", "html"]
+Form = Literal["json", "ndjson", "arrow", "csv", "parquet", "events", "problem", "octets", "html"]
 MEDIA_TYPES: dict[Form, str] = {
     "json": "application/json",
     "ndjson": "application/x-ndjson",
     "arrow": "application/vnd.apache.arrow.stream",
     "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
     "events": "text/event-stream",
     "problem": "application/problem+json",
     "octets": "application/octet-stream",
@@ -227,6 +230,8 @@ def row_chunks(rows: Rows, chosen: Negotiated) -> Iterator[Chunk]:
         case "arrow":
             count = rows_within(rows.result.schema, ARROW_BATCH_ROWS, BATCH_BYTES)
             return arrow_chunks(rows.result.schema, rows.result.batches(count), chosen, _arrow_metadata(rows.result))
+        case "parquet":
+            return parquet_chunks(rows.result.schema, rows.result.batches(ARROW_BATCH_ROWS))
         case "json" | "events" | "problem" | "octets" | "html":
             raise AssertionError(f"rows have no streamed form {chosen.form}")
         case _:
@@ -290,6 +295,7 @@ def _arrow_metadata(result: Result) -> dict[str, str]:
         "graph_commit_id": result.commit_id,
         "row_count": str(len(result)),
         "elapsed_ms": f"{result.elapsed_ms:.3f}",
+        "shape": json.dumps(result.shape.to_json()),
     }
     return members if result.next is None else {**members, "next": result.next}
 

@@ -48,8 +48,9 @@ def encode(caller: Caller, reply: Reply) -> Encoded:
         case Document():
             return _document(caller, reply, 200, None, {})
         case Content():
-            headers = {"Content-Type": reply.media_type, **reply.headers}
-            return Encoded(200, headers, _compressed_body(caller, headers, reply.body))
+            headers = {**({"Content-Type": reply.media_type} if reply.media_type else {}), **reply.headers}
+            body = _compressed_body(caller, headers, reply.body)
+            return Encoded(reply.status, headers, body, commit=reply.commit)
         case Chunks():
             headers = {"Content-Type": reply.media_type, **_tag(caller, reply.commit), **reply.headers}
             chunks = _compressed(caller, headers, reply.chunks)
@@ -70,6 +71,9 @@ def etag_of(commit: str, fingerprint: str) -> str:
 
 def is_not_modified(caller: Caller, body: Any, path: Mapping[str, str]) -> Encoded | None:
     """Return the answer 304 if the client already has this answer; nothing else runs then."""
+    if getattr(body, "every_branch", None) is not None:
+        # An answer about all branches depends on more than one commit.
+        return None
     at = point_of(path.get("commit_id", getattr(body, "at", None)))
     commit = caller.graph.snapshot(getattr(body, "branch", None), at).commit_id
     caller.etag = etag_of(commit, caller.fingerprint)

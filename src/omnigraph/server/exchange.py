@@ -27,6 +27,7 @@ from omnigraph.server import request as read
 from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
 from omnigraph.server.answers import Chunk
 from omnigraph.server.audit_records import audit_record, is_recorded
+from omnigraph.server.auth.oidc.metadata import challenge
 from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import CONTENT_TYPES, Negotiated, negotiate, wants_problem, wants_typed
@@ -86,6 +87,7 @@ class Exchange:
             method=scope["method"],
             remote=client[0] if client else "local",
             headers=self._headers,
+            scheme=scope.get("scheme", "http"),
             writes=route.writes,
             observer=RequestObserver(process_observer(), self._trace),
         )
@@ -173,11 +175,11 @@ class Exchange:
             await asyncio.sleep(self._server.refusal_pace.delay(self._caller.peer))
 
     async def _authenticate(self) -> None:
-        tokens, started = self._state.tokens, time.perf_counter()
-        if tokens is None:
+        authenticator, started = self._state.authenticator, time.perf_counter()
+        if authenticator is None:
             return
         try:
-            self._caller.principal = tokens.find(self._headers.get("authorization"))
+            self._caller.principal = await authenticator.find(self._headers.get("authorization"))
         except Unauthorized:
             tries = self._server.failed_tries
             tries.record(self._caller.remote)
@@ -229,7 +231,7 @@ class Exchange:
         route = self._route
         given = read.query_of(self._scope)
         if route.input is not None:
-            self._input = decode_query(route.input, given, strict=route.strict)
+            self._input = decode_query(route.input, given, strict=route.strict, collects=route.collects)
         elif given and route.strict:
             raise RequestFault(f"this route takes no parameter '{next(iter(given))}'", code="unknown_member")
 
@@ -239,7 +241,7 @@ class Exchange:
         limit = limits.envelope_bytes if route.limit == "envelope" else limits.body_bytes
         check_length(headers.get("content-length"), limit)
         self._body_begun = True
-        self._raw = await read_body(self._receive, limit, headers.get("content-encoding"))
+        self._raw = self._caller.raw = await read_body(self._receive, limit, headers.get("content-encoding"))
         if self._raw:
             self._check_media_type()
         assert route.input is not None
@@ -475,7 +477,7 @@ class Exchange:
     def _fingerprint(self, path: Mapping[str, str]) -> str:
         """Return 96 bits of a hash of the request, its form and what the caller may see."""
         caller = self._caller
-        visible = caller.visible
+        visible = caller.rights if self._route.by_rights else caller.visible
         parts = (self._route.name, *path.values(), *caller.negotiated.parts, visible)
         text = "\0".join(parts).encode() + b"\0" + self._scope["query_string"] + b"\0" + self._raw
         return hashlib.sha256(text).hexdigest()[:24]
@@ -509,7 +511,11 @@ class Exchange:
             return Response(CLIENT_CLOSED, {})
         if isinstance(shown, Cancelled) and self._server.is_draining:
             shown = Overloaded("the server shuts down", scope="server", retry_after_s=1, limit="draining")
-        return error_response(shown, self._caller.request_id, self._headers.get("accept"))
+        response = error_response(shown, self._caller.request_id, self._headers.get("accept"))
+        found = self._state.authenticator
+        if isinstance(shown, Unauthorized) and found is not None and found.json_web_tokens is not None:
+            response.headers["WWW-Authenticate"] = challenge(shown, self._caller.resource)
+        return response
 
     def _report(self, error: BaseException) -> None:
         """Log an unexpected failure: its type and the stack, but not its text, which may hold values."""

@@ -153,7 +153,7 @@ def _by_address(config: Config, uris: Sequence[str]) -> list[GraphEntry]:
         return [GraphEntry(DEFAULT_ID, uris[0], policy, tests)]
     entries: dict[str, GraphEntry] = {}
     for uri in uris:
-        graph_id = PurePosixPath(uri.rstrip("/")).name.removesuffix(".omni")
+        graph_id = folder_id(uri)
         if graph_id in entries:
             raise InputError(
                 f"two graphs have the id '{graph_id}'",
@@ -162,6 +162,11 @@ def _by_address(config: Config, uris: Sequence[str]) -> list[GraphEntry]:
             )
         entries[graph_id] = GraphEntry(graph_id, uri, policy, tests)
     return list(entries.values())
+
+
+def folder_id(uri: str) -> str:
+    """Return the last part of an address without `.omni`."""
+    return PurePosixPath(uri.rstrip("/")).name.removesuffix(".omni")
 
 
 def _named(config: Config, name: str) -> GraphEntry:

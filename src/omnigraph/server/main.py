@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -42,7 +43,11 @@ BATCH_VALUES = 1 << 18
 """Numbers that one call of numpy copies; several of these calls do not release the interpreter."""
 
 
-def serve(options: StartOptions) -> int:
+Announce = Callable[[str, StartOptions, ServerSettings], None]
+"""Tells the user the address of a server that accepts connections."""
+
+
+def serve(options: StartOptions, announce: Announce | None = None) -> int:
     """Serve until a stop signal and return the exit code; the first failure of the start is raised."""
     environ = os.environ if options.environ is None else dict(options.environ)
     manager, inherited = ServiceManager.of(environ), take_socket(environ)
@@ -58,7 +63,7 @@ def serve(options: StartOptions) -> int:
         process = _make_process(options, settings, inherited, manager, folder)
         if inherited is None:
             held.callback(remove_socket_file, settings)
-        code = process.run(partial(announce, process.listener, options, settings))
+        code = process.run(partial(_announce, announce or print_address, process.listener, options, settings))
     if isinstance(process, Lifecycle) and process.has_left_work:
         end_process(code)
     return code
@@ -113,10 +118,14 @@ def _log_start(state: ServerState) -> None:
     log_start(state)
 
 
-def announce(listener: socket.socket, options: StartOptions, settings: ServerSettings) -> None:
-    """Print the address on stdout, and in single-user mode the token and a command that uses it."""
+def _announce(announce: Announce, listener: socket.socket, options: StartOptions, settings: ServerSettings) -> None:
     address = listen_address(listener)
     log.log_event("listen", address=address)
+    announce(address, options, settings)
+
+
+def print_address(address: str, options: StartOptions, settings: ServerSettings) -> None:
+    """Print the address on stdout, and in single-user mode the token and a command that uses it."""
     lines = [f"{VARIABLE}={address}"]
     if options.local_token is not None:
         lines += [f"token: {options.local_token}", curl_command(address, options.local_token, settings.tls.cert)]

@@ -61,12 +61,17 @@ _OTHER_ANSWERS = {
 _ACCEPTED = 202
 _WITHOUT_BODY = frozenset({302, 304})
 _PATH_PARAMETERS = {
+    "plan_hash": "The hash of a plan.",
     "branch": "The name of a branch, percent-encoded as one segment.",
+    "check": "The name of a check, percent-encoded as one segment.",
+    "comment": "The id of a comment.",
     "commit_id": "The id of a commit.",
+    "file": "The name of a file of the web explorer.",
     "graph_id": "The id of a graph.",
     "id": "The id of a node or edge.",
     "name": "The name of a stored query.",
     "operation_id": "The id of an operation.",
+    "proposal": "The id of a proposal.",
     "tag": "The name of a tag.",
     "type": "The name of a node or edge type.",
 }
@@ -297,7 +302,7 @@ def _request_body(route: Route, components: _Components) -> dict[str, Any]:
 
 
 def _statuses(route: Route) -> list[int]:
-    statuses = {route.success, *_EVERY_STATUS, *route.statuses}
+    statuses = {route.success, *_EVERY_STATUS, *route.statuses, *route.statuses_without_body}
     if route.scope != "public":
         statuses.update(_PROTECTED_STATUSES)
     if route.body is not None:
@@ -312,6 +317,8 @@ def _statuses(route: Route) -> list[int]:
 def _response(route: Route, status: int, components: _Components) -> dict[str, Any]:
     if status == route.success:
         return {"description": _OTHER_ANSWERS.get(status, "The answer."), "content": _contents(route, components)}
+    if status in route.statuses_without_body:
+        return {"description": "There is no answer."}
     if status in _WITHOUT_BODY:
         return {"description": _OTHER_ANSWERS[status]}
     if status == _ACCEPTED:
@@ -321,6 +328,8 @@ def _response(route: Route, status: int, components: _Components) -> dict[str, A
         return {"description": _OTHER_ANSWERS[status], "content": _contents(route, components)}
     if route.name == "ready" and status == 503 and route.answer is not None:
         schema = {"anyOf": [components.ref(route.answer), components.ref(ErrorDocument)]}
+    elif route.other_failure is not None:
+        schema = {"anyOf": [components.ref(route.other_failure), components.ref(ErrorDocument)]}
     else:
         schema = components.ref(ErrorDocument)
     return {"description": _REASONS[status], "content": {"application/json": {"schema": schema}}}
@@ -341,6 +350,6 @@ def _answer(route: Route, components: _Components) -> Schema:
 def _content(route: Route, form: Form, components: _Components) -> dict[str, Any]:
     if form == "json":
         return {"schema": _answer(route, components)}
-    if form in ("arrow", "octets"):
+    if form in ("arrow", "octets", "parquet"):
         return {"schema": {"type": "string", "contentMediaType": MEDIA_TYPES[form]}}
     return {"schema": {"type": "string"}}

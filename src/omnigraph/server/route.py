@@ -42,7 +42,7 @@ class Gate:
 
 
 READ = Gate("read", branch="branch", unless=("at", "snapshot", "after"))
-ROWS: tuple[Form, ...] = ("json", "ndjson", "arrow", "csv")
+ROWS: tuple[Form, ...] = ("json", "ndjson", "arrow", "csv", "parquet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +82,20 @@ class Route:
     conditional: bool = False
     """True if the route requires `Omnigraph-If-Graph-Commit`."""
     etag: bool = False
+    by_rights: bool = False
+    """True if the answer depends on the rights of the caller; they are a part of `ETag`."""
+    collects: str | None = None
+    """The member of the input that takes the parameters of the query string that are no member."""
     strict: bool = True
     several_graphs: bool = False
     """True if a server of a single graph answers 405."""
     success: int = 200
     statuses: tuple[int, ...] = ()
     """Statuses of the route beyond those that every route may answer."""
+    statuses_without_body: tuple[int, ...] = ()
+    """Further statuses, whose answers have no body."""
+    other_failure: type[Document] | None = None
+    """A document that describes a failure in place of the error object."""
 
     @property
     def may_write(self) -> bool:

@@ -18,6 +18,7 @@ _FORMS = {
     "ndjson": "NDJSON",
     "arrow": "Arrow",
     "csv": "CSV",
+    "parquet": "Parquet",
     "events": "events",
     "problem": "problem",
     "octets": "bytes",

@@ -91,6 +91,9 @@ class AuthSettings:
     """Authentication."""
 
     tokens: TokenSettings
+    resource: str | None
+    oidc: tuple[Mapping[str, Any], ...]
+    """The entries of `server.auth.oidc`; `server.auth.oidc.issuers` turns them into objects."""
 
 
 @dataclass(frozen=True)
@@ -142,16 +145,29 @@ class TraceSettings:
 
 
 @dataclass(frozen=True)
+class McpServerSettings:
+    """The Model Context Protocol."""
+
+    enabled: bool
+    write: bool
+    adhoc: bool
+    branches: tuple[str, ...]
+    result_tokens: int
+
+
+@dataclass(frozen=True)
 class ServerSettings:
     """All settings of a server process."""
 
     bind: str
     graph: str | None
     graphs: tuple[str, ...]
+    cluster: str | None
     default_graph: str | None
     require_all_graphs: bool
     unauthenticated: bool
     local: bool
+    ui: bool
     workers: int
     inline_reads: bool
     read_staleness_ms: int | None
@@ -167,11 +183,14 @@ class ServerSettings:
     auth: AuthSettings
     audit: AuditSettings
     log: LogSettings
+    mcp: McpServerSettings
     maintain: MaintainSettings
     metrics: MetricsSettings
     traces: TraceSettings
     slow_ms: int
     slow_profile: bool
+    webhooks: tuple[Mapping[str, Any], ...]
+    """The entries of `server.webhooks`; `server.webhooks` turns them into objects."""
     limits: ServerLimits
 
     @property
@@ -294,6 +313,9 @@ def _value(
 def _valid(setting: Setting, value: Any, source: str, base: Path) -> Any:
     """Return a value in the form that the settings hold; raises `InputError` that names its source."""
     expected = setting.check(value)
+    if expected and setting.kind == "entries":
+        # The entries may contain secrets.
+        raise InputError(f"'{source}' must be {expected}", code="bad_setting")
     if expected:
         raise InputError(f"'{source}' must be {expected}, not {redact(repr(value))}", code="bad_setting")
     match setting.kind:
@@ -307,8 +329,19 @@ def _valid(setting: Setting, value: Any, source: str, base: Path) -> Any:
             return parse_memory(value)
         case "seconds":
             return float(value)
+        case "entries":
+            return tuple(_entry(setting, entry, source, base) for entry in value)
         case _:
             return value
+
+
+def _entry(setting: Setting, entry: Mapping[str, Any], source: str, base: Path) -> dict[str, Any]:
+    """Return the members of one entry of a list, with the defaults of absent ones."""
+    given = {key: value for key, value in entry.items() if value is not None}
+    return {
+        member.key: _valid(member, given[member.key], source, base) if member.key in given else member.default
+        for member in setting.members
+    }
 
 
 def _default(setting: Setting) -> Any:

@@ -17,18 +17,22 @@ from omnigraph.config_keys import SERVER, SERVER_SETTINGS
 from omnigraph.errors import Denied, NotFound, OmniGraphError, PolicyInvalid
 from omnigraph.operations.access import Access, Default
 from omnigraph.policy.decide import Policy, PolicyDecision
+from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.query.visibility import Visibility
 from omnigraph.query.write_guard import WriteGuard
 from omnigraph.redaction import redact
 from omnigraph.schema.catalog import Catalog
 from omnigraph.server.audit import AuditLog
+from omnigraph.server.auth.authenticator import Authenticator
 from omnigraph.server.auth.modes import Mode
 from omnigraph.server.auth.sources import TokenSources
 from omnigraph.server.auth.tokens import Principal, TokenSet
+from omnigraph.server.cluster_source import POLL_S, ServedCluster
 from omnigraph.server.graphs import RETRY_S, GraphList, ServedGraph, check_graph_id, unknown_graph
 from omnigraph.server.policies import Policies
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.watched_files import WatchedFiles
+from omnigraph.server.webhooks.targets import Webhook
 
 Phase = Literal["starting", "serving", "draining"]
 _log = logging.getLogger(__name__)
@@ -49,6 +53,8 @@ class ServerState:
 
     settings: ServerSettings
     tokens: TokenSet | None
+    authenticator: Authenticator | None
+    """Finds the callers of requests; None if requests need no token."""
     token_source: str
     mode: Mode
     graphs: Mapping[str, ServedGraph]
@@ -58,7 +64,9 @@ class ServerState:
     audit: AuditLog | None
     digests: Digests
     sources: TokenSources
+    webhooks: tuple[Webhook, ...] = ()
     warnings: tuple[str, ...] = ()
+    cluster: ServedCluster | None = None
 
     @property
     def server_policy(self) -> Policy | None:
@@ -154,10 +162,15 @@ class OpenServerAccess(Access):
     __slots__ = ()
 
     def decide(
-        self, action: str, branch: str | None = None, target: str | None = None, name: str | None = None
+        self,
+        action: str,
+        branch: str | None = None,
+        target: str | None = None,
+        name: str | None = None,
+        proposal: ProposalFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        decision = super().decide(action, branch, target, name)
+        decision = super().decide(action, branch, target, name, proposal)
         if action != "graph_list":
             return decision
         reason = "the list of graphs requires a server policy"
@@ -217,7 +230,7 @@ class StateHolder:
         """The number of reloads since the start of the process, by result."""
         self.on_change: list[Callable[[ServerState], None]] = []
         """Called with the new state after each reload."""
-        self._polled_at = self._tried_at = time.monotonic()
+        self._polled_at = self._tried_at = self._cluster_at = time.monotonic()
 
     def reload(self, reason: str) -> ReloadReport:
         """Build a new state and put it in force; on a failure the running one stays. Blocks; called in a thread."""
@@ -261,6 +274,10 @@ class StateHolder:
         if state.sources.is_polled and now - self._polled_at >= state.settings.auth.tokens.refresh_s:
             self._polled_at = now
             return "refresh of tokens"
+        if state.cluster is not None and now - self._cluster_at >= POLL_S:
+            self._cluster_at = now
+            if state.cluster.has_changed():
+                return "a new revision of the cluster"
         if state.quarantined and now - self._tried_at >= RETRY_S:
             self._tried_at = now
             return "retry of quarantined graphs"

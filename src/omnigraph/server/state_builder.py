@@ -19,15 +19,28 @@ from omnigraph.errors import StorageError
 from omnigraph.machine_memory import MEMORY
 from omnigraph.operations.file_copies import FileCopies
 from omnigraph.server.audit import AuditLog
+from omnigraph.server.auth.authenticator import Authenticator
 from omnigraph.server.auth.modes import LOCAL_ACTOR, start_mode
+from omnigraph.server.auth.oidc.issuers import check_resource, read_issuers
+from omnigraph.server.auth.oidc.json_web_tokens import JsonWebTokens
 from omnigraph.server.auth.sources import LoadedTokens, TokenSources
 from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, token_digest
 from omnigraph.server.certificates import check_certificate
-from omnigraph.server.graphs import GraphList, ServedGraph, list_graphs, open_graphs
+from omnigraph.server.cluster_source import open_cluster
+from omnigraph.server.graphs import (
+    DEFAULT_ID,
+    GraphList,
+    ServedGraph,
+    folder_id,
+    is_graph_id,
+    list_graphs,
+    open_graphs,
+)
 from omnigraph.server.policies import load_policies
-from omnigraph.server.settings import ServerSettings, keep_fixed, read_settings
+from omnigraph.server.settings import ReadSettings, ServerSettings, keep_fixed, read_settings
 from omnigraph.server.state import Digests, ServerState
 from omnigraph.server.watched_files import WatchedFiles
+from omnigraph.server.webhooks.targets import read_webhooks
 
 
 @dataclass(frozen=True)
@@ -42,25 +55,36 @@ class StartOptions:
     """The generated token of single-user mode."""
     environ: Mapping[str, str] | None = field(default=None, repr=False)
     """The environment; None means that of the process."""
+    local_actor: str = LOCAL_ACTOR
+    """The actor of the generated token."""
+    private: bool = False
+    """True if the process belongs to one command: the settings of servers in file and environment do not apply."""
+    read_only: bool = False
+    """True if no graph may be changed."""
 
 
 def build_state(options: StartOptions, files: WatchedFiles, running: ServerState | None = None) -> ServerState:
     """Read everything and return a new state; what did not change is taken from the running one."""
     config, environ = _read_config(options, files)
-    read = read_settings(config, environ, options.flags)
+    read = _read_settings(options, config, environ)
     warnings = [*config.warnings, *read.warnings]
     settings = read.settings
     if running is not None:
         kept = keep_fixed(settings, running.settings)
         settings, warnings = kept.settings, [*warnings, *kept.warnings]
-    listed = list_graphs(config, settings, options.uris)
+    cluster = open_cluster(settings, options.uris, environ, running.cluster if running is not None else None)
+    if cluster is None:
+        listed = _list_graphs(options, config, settings)
+    else:
+        listed, settings = cluster.graph_list(settings.default_graph), cluster.with_policy(settings)
     check_certificate(settings.tls, files)
     sources = TokenSources.of(environ, settings.auth.tokens)
     files.note(sources.file)
-    loaded = _local_tokens(options.local_token) if options.local_token is not None else sources.load()
+    loaded = _local_tokens(options) if options.local_token is not None else sources.load()
     has_policy = any(entry.policy_file is not None for entry in listed.entries) or settings.policy.file is not None
+    authenticator = _authenticator(options, settings, loaded, running)
     mode = start_mode(
-        has_tokens=loaded.tokens is not None,
+        has_tokens=authenticator is not None,
         has_policy=has_policy,
         bind=settings.bind,
         is_loopback=settings.is_loopback,
@@ -77,6 +101,7 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
     return ServerState(
         settings=settings,
         tokens=loaded.tokens,
+        authenticator=authenticator,
         token_source=loaded.source,
         mode=mode,
         graphs={
@@ -90,14 +115,22 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
             _config_digest(settings, listed), policies.digest, loaded.tokens.digest if loaded.tokens else None
         ),
         sources=sources,
+        webhooks=read_webhooks(settings.webhooks, environ, [entry.graph_id for entry in listed.entries]),
         warnings=(*warnings, *loaded.warnings),
+        cluster=cluster,
     )
 
 
 def read_start_settings(options: StartOptions) -> ServerSettings:
     """Return the settings that decide how the process starts."""
     config, environ = _read_config(options, WatchedFiles())
-    return read_settings(config, environ, options.flags).settings
+    return _read_settings(options, config, environ).settings
+
+
+def _read_settings(options: StartOptions, config: Config, environ: Mapping[str, str]) -> ReadSettings:
+    if options.private:
+        return read_settings(Config(), {}, options.flags)
+    return read_settings(config, environ, options.flags)
 
 
 def _read_config(options: StartOptions, files: WatchedFiles) -> tuple[Config, Mapping[str, str]]:
@@ -110,9 +143,33 @@ def _read_config(options: StartOptions, files: WatchedFiles) -> tuple[Config, Ma
     return config, with_env_file(config, environ)
 
 
-def _local_tokens(token: str) -> LoadedTokens:
-    entry = TokenEntry(token_digest(token), Principal(LOCAL_ACTOR))
+def _list_graphs(options: StartOptions, config: Config, settings: ServerSettings) -> GraphList:
+    """Return the graphs to serve; the only graph of a private process has the name of its folder as its id."""
+    listed = list_graphs(config, settings, options.uris)
+    if options.private and listed.default == DEFAULT_ID:
+        named = folder_id(listed.entries[0].uri)
+        entry = replace(listed.entries[0], graph_id=named if is_graph_id(named) else DEFAULT_ID)
+        listed = replace(listed, entries=(entry,), default=entry.graph_id)
+    if options.read_only:
+        listed = replace(listed, entries=tuple(replace(entry, read_only=True) for entry in listed.entries))
+    return listed
+
+
+def _local_tokens(options: StartOptions) -> LoadedTokens:
+    assert options.local_token is not None
+    entry = TokenEntry(token_digest(options.local_token), Principal(options.local_actor))
     return LoadedTokens(TokenSet.of([entry]), "generated")
+
+
+def _authenticator(
+    options: StartOptions, settings: ServerSettings, loaded: LoadedTokens, running: ServerState | None
+) -> Authenticator | None:
+    """Return what finds the callers of requests; None without tokens and issuers. Known keys of issuers are kept."""
+    check_resource(settings.auth.resource)
+    issuers = read_issuers(settings.auth.oidc) if options.local_token is None else ()
+    known = running.authenticator.json_web_tokens if running is not None and running.authenticator else None
+    issued = JsonWebTokens(issuers, known) if issuers else None
+    return None if loaded.tokens is None and issued is None else Authenticator(loaded.tokens, issued)
 
 
 def _check_graphs(graphs: Mapping[str, ServedGraph], settings: ServerSettings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import UNSET, UnsetType, field
 
@@ -40,10 +40,11 @@ class BranchCreatedDocument(Document, kw_only=True):
 
 
 class BranchListDocument(Document):
-    """The names of the branches, sorted; `next` continues a part of them."""
+    """The names of the branches, sorted; `next` continues a part of them. `statuses` is in answers with `compare`."""
 
     branches: list[str]
     next: str | UnsetType = UNSET
+    statuses: list[BranchDocument] | UnsetType = UNSET
 
 
 class ComparedBranchDocument(Document):
@@ -120,6 +121,15 @@ class MergeTableDocument(Document):
     adopted: bool
 
 
+class SettledRowDocument(Document):
+    """A row whose conflict is settled, as the merge leaves it; `row` is null if it is deleted."""
+
+    id: str
+    table_key: str
+    row_id: str
+    row: dict[str, Any] | None
+
+
 class _MergePlanMembers(Document, kw_only=True):
     """Members that follow those of the subclass."""
 
@@ -128,11 +138,15 @@ class _MergePlanMembers(Document, kw_only=True):
     dropped_tables: list[str]
     schema_changes: bool
     schema_steps: list[str]
+    broken_rules: list[str] | UnsetType = UNSET
+    """Problems that the rules for rows of the policy would have with the merged schema."""
     conflicts: list[ConflictDocument]
     hidden_conflicts: int | UnsetType = UNSET
     hidden_changes: bool | UnsetType = UNSET
     source_commit: str | UnsetType = UNSET
     renamed_tables: dict[str, str] | UnsetType = UNSET
+    settled: list[SettledRowDocument] | UnsetType = UNSET
+    """The first rows whose conflicts `resolve` settles."""
 
 
 class MergePreviewDocument(_MergePlanMembers):

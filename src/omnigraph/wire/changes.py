@@ -172,3 +172,59 @@ class BlameDocument(Document):
     type_name: str
     id: str
     properties: list[PropertyBlameDocument]
+
+
+class OpCountDocument(Document):
+    """Numbers of changed rows by operation."""
+
+    insert: int
+    update: int
+    delete: int
+
+
+class _DiffPoints(Document, kw_only=True):
+    """The commits that were compared; these members follow those of the subclass."""
+
+    tables: dict[str, OpCountDocument]
+    schema_steps: list[str]
+    from_commit_id: str
+    to_commit_id: str
+
+
+class DiffSummaryDocument(_DiffPoints):
+    """The numbers of changes between two points, by table."""
+
+
+class DiffNodeDocument(Document):
+    """A node of the graph of a diff; `op` is null for an unchanged neighbour."""
+
+    type: str
+    id: str
+    op: ChangeOp | None
+    data: dict[str, Any]
+
+
+class NodeNameDocument(Document):
+    """The type and id of a node."""
+
+    type: str
+    id: str
+
+
+class DiffEdgeDocument(Document):
+    """An edge of the graph of a diff; `op` is null for an unchanged one."""
+
+    type: str
+    id: str
+    op: ChangeOp | None
+    source: NodeNameDocument
+    target: NodeNameDocument
+
+
+class DiffGraphDocument(_DiffPoints):
+    """The first changes between two points as a graph, with one ring of unchanged neighbours; `tables` counts all."""
+
+    nodes: list[DiffNodeDocument]
+    edges: list[DiffEdgeDocument]
+    changes_omitted: int
+    neighbors_omitted: bool

@@ -33,7 +33,11 @@ class CommitDocument(Document):
 
 
 class CommitListDocument(Document):
-    """Commits, newest first; `next` continues a part of them."""
+    """Commits, newest first; `next` continues a part of them. `heads` and `tags` are in lists of all branches."""
 
     commits: list[CommitDocument]
     next: str | UnsetType = UNSET
+    heads: dict[str, str] | UnsetType = UNSET
+    """Branch → its newest commit."""
+    tags: dict[str, str] | UnsetType = UNSET
+    """Tag → its commit."""

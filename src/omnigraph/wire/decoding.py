@@ -34,7 +34,7 @@ class _Input:
     """What is decoded, and the noun for one of its parts."""
 
     type: type[Request]
-    noun: Literal["member", "query parameter"]
+    noun: Literal["member", "query parameter", "argument"]
 
 
 class _NotJson(ValueError):
@@ -54,13 +54,33 @@ def decode_body(type_: type[RequestType], body: bytes, *, strict: bool) -> Reque
     return _convert(what, type_, given, parse_texts=False)
 
 
-def decode_query(type_: type[RequestType], parameters: Mapping[str, Sequence[str]], *, strict: bool) -> RequestType:
-    """Return the input in the parameters of a query string, each with all its values; `strict` refuses unknown ones."""
+def decode_arguments(type_: type[RequestType], arguments: Mapping[str, Any]) -> RequestType:
+    """Return the input in the arguments of a tool; unknown ones are refused. A null argument is absent."""
+    what = _Input(type_, "argument")
+    for name, value in arguments.items():
+        _check_value(name, value)
+    _refuse_unknown(what, arguments)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return _convert(what, type_, given, parse_texts=False)
+
+
+def decode_query(
+    type_: type[RequestType], parameters: Mapping[str, Sequence[str]], *, strict: bool, collects: str | None = None
+) -> RequestType:
+    """Return the input in the parameters of a query string, each with all its values; `strict` refuses unknown ones.
+
+    The member `collects` takes all parameters that are no other member.
+    """
     what = _Input(type_, "query parameter")
-    if strict:
+    fields = dict(_fields(type_))
+    given: dict[str, Any] = {}
+    if collects is not None:
+        del fields[collects]
+        given[collects] = {name: list(values) for name, values in parameters.items() if name not in fields}
+    elif strict:
         _refuse_unknown(what, parameters)
-    fields = _fields(type_)
-    given = {name: _query_value(name, fields[name], values) for name, values in parameters.items() if name in fields}
+    known = {name: values for name, values in parameters.items() if name in fields}
+    given.update((name, _query_value(name, fields[name], values)) for name, values in known.items())
     return _convert(what, type_, given, parse_texts=True)
 
 

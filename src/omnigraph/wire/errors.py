@@ -41,6 +41,7 @@ from omnigraph.errors import (
     ParseError,
     PolicyInvalid,
     PreconditionFailed,
+    ProposalBlocked,
     QueryTimeout,
     RangeNotSatisfiable,
     RecordError,
@@ -124,6 +125,17 @@ class DiagnosticDocument(Document, kw_only=True):
     excerpt: str | UnsetType = UNSET
 
 
+class ConflictRowDocument(Document):
+    """A row of a violation, whose resolution can end it: in the merged graph and on both sides, null if absent."""
+
+    id: str
+    table_key: str
+    row_id: str
+    row: dict[str, Any] | None
+    ours: dict[str, Any] | None
+    theirs: dict[str, Any] | None
+
+
 class ConflictDocument(Document, kw_only=True):
     """One conflict of a merge; it has the fields of the conflict of an embedded graph, with JSON values."""
 
@@ -137,6 +149,8 @@ class ConflictDocument(Document, kw_only=True):
     ours: dict[str, Any] | None
     theirs: dict[str, Any] | None
     resolutions: tuple[str, ...] | UnsetType = UNSET
+    rows: tuple[ConflictRowDocument, ...] | UnsetType = UNSET
+    """The rows of a violation that `resolve` can name."""
 
 
 class ManifestConflict(Document):
@@ -179,6 +193,7 @@ class RecordDetail(Document):
     property_name: str | None
     rule: str
     record: Any
+    column: str | None = None
 
 
 class EmbeddingModels(Document):
@@ -199,6 +214,12 @@ class Denial(Document):
 
     reasons: tuple[str, ...]
     rules: tuple[str, ...] = ()
+
+
+class ProposalBlock(Document):
+    """Fields of `ProposalBlocked`."""
+
+    reasons: tuple[str, ...]
 
 
 class Overload(Document):
@@ -281,6 +302,7 @@ class ErrorDocument(Document, kw_only=True):
     embedding_models: EmbeddingModels | UnsetType = UNSET
     embedding_failure: EmbeddingFailure | UnsetType = UNSET
     denial: Denial | UnsetType = UNSET
+    proposal_block: ProposalBlock | UnsetType = UNSET
     overload: Overload | UnsetType = UNSET
     page_gone: GonePage | UnsetType = UNSET
     resource_limit: ResourceLimit | UnsetType = UNSET
@@ -304,6 +326,7 @@ _PARTICULARS: dict[type[OmniGraphError], tuple[str, type[Document]]] = {
     EmbeddingMismatch: ("embedding_models", EmbeddingModels),
     EmbeddingError: ("embedding_failure", EmbeddingFailure),
     Denied: ("denial", Denial),
+    ProposalBlocked: ("proposal_block", ProposalBlock),
     Overloaded: ("overload", Overload),
     PageGone: ("page_gone", GonePage),
     LimitReached: ("resource_limit", ResourceLimit),
@@ -453,8 +476,15 @@ def decode_error(document: ErrorDocument, *, typed: bool = False) -> OmniGraphEr
 
 def untyped_conflict(conflict: ConflictDocument) -> ConflictDocument:
     """Return a conflict with typed rows as one with the values of the rows."""
-    rows = {name: untyped_value(getattr(conflict, name)) for name in ("base", "ours", "theirs")}
-    return msgspec.structs.replace(conflict, **rows)
+    images: dict[str, Any] = {name: untyped_value(getattr(conflict, name)) for name in ("base", "ours", "theirs")}
+    if conflict.rows is not UNSET:
+        images["rows"] = tuple(_untyped_row(row) for row in conflict.rows)
+    return msgspec.structs.replace(conflict, **images)
+
+
+def _untyped_row(row: ConflictRowDocument) -> ConflictRowDocument:
+    images = {name: untyped_value(getattr(row, name)) for name in ("row", "ours", "theirs")}
+    return msgspec.structs.replace(row, **images)
 
 
 def _class_of(document: ErrorDocument) -> type[OmniGraphError]:

@@ -12,6 +12,9 @@ from omnigraph.wire.document import Document
 
 LoadMode = Literal["merge", "append", "overwrite"]
 
+TYPE_RECORD = "OMNIGRAPH.type"
+"""The record of an extended header of a tar archive with the type of the rows of a file."""
+
 
 class LoadCounts(Protocol):
     """The result of a load, as far as its documents show it."""
@@ -96,13 +99,14 @@ class IngestDocument(_LoadOutcome):
     tables: list[LoadedTableDocument]
 
 
-class RejectedRecordDocument(Document):
+class RejectedRecordDocument(Document, kw_only=True):
     """A record that was set aside, and the rule that it violates."""
 
     source: str | None
     line: int | None
     type: str | None
     property: str | None
+    column: str | None = None
     rule: str
     reason: str
     record: Any

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import UNSET, UnsetType
 
+from omnigraph.wire.changes import OpCountDocument
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
 
@@ -61,6 +62,10 @@ class ChangeResult(Protocol):
     def rows(self) -> ReturnedRows:
         """The returned rows; without columns if the query returns none."""
 
+    @property
+    def tables(self) -> Mapping[str, Mapping[str, int]] | None:
+        """Of a dry run: the numbers of rows that would change, by table and operation."""
+
 
 class TargetDocument(Document):
     """What a query read: a branch or a snapshot."""
@@ -94,11 +99,29 @@ class QueryMetadataDocument(Document, kw_only=True):
     graph_commit_id: str | UnsetType | None = UNSET
 
 
+class PlanNodeDocument(Document, kw_only=True):
+    """One line of a plan; `children` are the lines of a nested block. Numbers that are not known are absent."""
+
+    op: str
+    text: str
+    expected: float | UnsetType = UNSET
+    """The estimated rows after the operator."""
+    rows: int | UnsetType = UNSET
+    """The actual rows after the operator."""
+    ms: float | UnsetType = UNSET
+    notes: list[str]
+    children: list[PlanNodeDocument]
+
+
 class ExplainDocument(Document):
-    """The plan of a query, or its profile, as text; `plan_hash` is equal for queries that differ only in constants."""
+    """The plan of a query, or its profile, as text and as a tree; `plan_hash` is equal for queries that differ only in
+    constants.
+    """
 
     text: str
     plan_hash: str
+    plan: PlanNodeDocument | UnsetType = UNSET
+    """Older servers send the text only."""
 
 
 class ChangeDocument(Document, kw_only=True):
@@ -114,6 +137,8 @@ class ChangeDocument(Document, kw_only=True):
     rows: Rows | UnsetType = UNSET
     rows_arrow: str | UnsetType = UNSET
     """The rows as an Arrow stream in base64, if the client requests typed values."""
+    tables: dict[str, OpCountDocument] | UnsetType = UNSET
+    """Of a dry run: the numbers of rows that would change, by table."""
 
 
 class AnalysisDocument(Document):
@@ -169,6 +194,9 @@ def change_document(
         commit=commit,
         columns=result.rows.columns if returns else UNSET,
         rows=result.rows.to_rows() if returns else UNSET,
+        tables=UNSET
+        if result.tables is None
+        else {key: OpCountDocument(**counts) for key, counts in result.tables.items()},
     )
 
 

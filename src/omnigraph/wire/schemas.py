@@ -23,18 +23,34 @@ class PropertyDocument(Document, kw_only=True):
     name: str
     type: str
     optional: bool
+    embed: str | UnsetType = UNSET
+    """The property whose text an embedded vector is computed from."""
+    number: int | UnsetType = UNSET
+    """The number of the property, which a rename keeps; absent if rules limit what the caller may see."""
     description: str | UnsetType = UNSET
 
 
+class ConstraintDocument(Document, kw_only=True):
+    """A constraint of a type; `text` is written as in a schema, such as `@range(age, 0..)`."""
+
+    kind: Literal["key", "unique", "index", "range", "check"]
+    columns: list[str]
+    text: str
+
+
 class TypeDocument(Document, kw_only=True):
-    """A type of a catalog; an edge type has `from` and `to`."""
+    """A type of a catalog; an edge type has `from`, `to` and the number of edges of a source, such as `0..1`."""
 
     name: str
     key: list[str]
     properties: list[PropertyDocument]
+    constraints: list[ConstraintDocument]
+    number: int | UnsetType = UNSET
+    """The number of the type, which a rename keeps; absent if rules limit what the caller may see."""
     implements: list[str] | UnsetType = UNSET
     from_: str | UnsetType = field(name="from", default=UNSET)
     to: str | UnsetType = UNSET
+    cardinality: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
 
 
@@ -68,8 +84,12 @@ class SchemaPlanDocument(Document, kw_only=True):
     supported: bool
     step_count: int
     steps: list[dict[str, Any]]
+    descriptions: list[str] | UnsetType = UNSET
+    """One line for each step; in answers of a server only."""
     rename_hints: list[str] | UnsetType = UNSET
     losses: list[str] | UnsetType = UNSET
+    broken_rules: list[str] | UnsetType = UNSET
+    """Problems that the rules for rows of the policy have with the new schema."""
     diagnostics: list[dict[str, Any]] | UnsetType = UNSET
     accepted: dict[str, Any] | UnsetType = UNSET
     desired: dict[str, Any] | UnsetType = UNSET
@@ -88,6 +108,8 @@ class SchemaAppliedDocument(Document, kw_only=True):
     steps: list[dict[str, Any]]
     rename_hints: list[str] | UnsetType = UNSET
     losses: list[str] | UnsetType = UNSET
+    broken_rules: list[str] | UnsetType = UNSET
+    """Problems that the rules for rows of the policy have with the new schema."""
     commit: CommitDocument | UnsetType | None = UNSET
 
 

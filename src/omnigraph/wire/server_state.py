@@ -29,6 +29,15 @@ class ReadyDocument(Document, kw_only=True):
     reasons: list[NotReady] | UnsetType = UNSET
 
 
+class ProtectedResourceDocument(Document, kw_only=True):
+    """The metadata of a protected resource (RFC 9728): the issuers whose tokens it accepts."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str]
+    resource_name: str = "OmniGraph"
+
+
 class AvailabilityDocument(Document, kw_only=True):
     """The state of a graph; `retry_at` is in microseconds since 1970."""
 
@@ -38,6 +47,29 @@ class AvailabilityDocument(Document, kw_only=True):
     role: str | UnsetType = UNSET
     failure_class: str | UnsetType = UNSET
     retry_at: int | UnsetType = UNSET
+
+
+class SignInDocument(Document, kw_only=True):
+    """An issuer at which the web explorer signs in, as a public client."""
+
+    issuer: str
+    client_id: str
+    scopes: list[str]
+
+
+class ExplorerConfigDocument(Document, kw_only=True):
+    """The settings of the web explorer, which a page without a token reads.
+
+    The paths of a server of a single graph have no `/graphs/{graph_id}`. `query_s` is the time limit of a query.
+    """
+
+    version: str
+    needs_token: bool
+    single_graph: bool
+    default_graph: str | None
+    read_only: bool
+    query_s: float
+    sign_in: list[SignInDocument]
 
 
 class GraphDocument(Document, kw_only=True):
@@ -70,13 +102,17 @@ class AllowedGraphDocument(Document):
 
 
 class MeDocument(Document, kw_only=True):
-    """The caller: actor, groups, attributes, and what is allowed; `actor_id` is null without authentication."""
+    """The caller: actor, groups, attributes, and what is allowed; `actor_id` is null without authentication.
+
+    `token_expires_at` is in microseconds since 1970; it is absent if the token does not expire.
+    """
 
     actor_id: str | None
     groups: list[str]
     attributes: dict[str, Any]
     actions: list[str]
     graphs: list[AllowedGraphDocument]
+    token_expires_at: int | UnsetType = UNSET
 
 
 class OperationDocument(Document, kw_only=True):
@@ -131,6 +167,17 @@ class CacheDocument(Document, kw_only=True):
     misses: int
 
 
+class ServedTableDocument(Document, kw_only=True):
+    """A table of `main`: `version` is that of its newest commit; the rows are absent if rules limit rows."""
+
+    table_key: str
+    version: int
+    fragments: int
+    rows: int | UnsetType = UNSET
+    uncovered_rows: int | UnsetType = UNSET
+    """Rows that the least complete of the wanted indexes does not cover."""
+
+
 class ServedGraphDocument(Document, kw_only=True):
     """One graph of a server, with the newest commit, the fragments and the uncovered rows of `main`.
 
@@ -146,6 +193,7 @@ class ServedGraphDocument(Document, kw_only=True):
     uncovered_rows: int | UnsetType = UNSET
     last_maintenance_at: int | UnsetType = UNSET
     caches: list[CacheDocument] | UnsetType = UNSET
+    tables: list[ServedTableDocument] | UnsetType = UNSET
     failure: str | UnsetType = UNSET
 
 

@@ -70,7 +70,14 @@ def test_a_remote_graph_has_every_public_name(remote: type, local: type) -> None
 @pytest.mark.parametrize("name", LOCAL)
 def test_local_methods_are_refused(variants: Variants, form: str, name: str) -> None:
     graph = variants.graphs[form, ACTOR]
-    arguments = {"to_spark": ("Person",), "with_access": (None,), "with_metadata": ({"a": 1},)}[name]
+    arguments = {
+        "show": ("Person",),
+        "sql": ("select 1",),
+        "duckdb": (),
+        "to_spark": ("Person",),
+        "with_access": (None,),
+        "with_metadata": ({"a": 1},),
+    }[name]
     with pytest.raises(InputError, match=f"'{name}' is not available over HTTP") as caught:
         getattr(graph, name)(*arguments)
     assert caught.value.code == "not_remote"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -40,6 +41,17 @@ def queries(graph: Any) -> Any:
         graph.query("match { $p: Person } return { count($p) as people }", limits=Limits(rows_max=1_000)),
         graph.query("query p() { match { $a: Person  $a knows $b } return { $a, $b } }"),
     ]
+
+
+@dataclass
+class PersonRow:
+    name: str
+
+
+def objects(graph: Any) -> Any:
+    text = "match { $p: Person } return { $p.name } order { $p.name }"
+    wrong = failure(lambda: graph.query("match { $p: Person } return { $p.name as other }", into=PersonRow))
+    return [[each.name for each in graph.query(text, into=PersonRow)], wrong]
 
 
 def duplicate_columns(graph: Any) -> Any:
@@ -155,7 +167,16 @@ def tables(graph: Any) -> Any:
 def networks(graph: Any) -> Any:
     found = graph.to_networkx(["Person", "Knows"])
     whole = graph.to_networkx(at="v1")
-    return [sorted(found.nodes(data=True), key=str), sorted(found.edges(data=True), key=str), len(whole)]
+    rust, index = graph.to_rustworkx(["Person", "Knows"])
+    matrix, rows, columns = graph.to_sparse("Knows", branch="draft")
+    return [
+        sorted(found.nodes(data=True), key=str),
+        sorted(found.edges(data=True), key=str),
+        len(whole),
+        [sorted(index.items()), list(rust.nodes()), list(rust.weighted_edge_list())],
+        [matrix.toarray().tolist(), rows.to_pylist(), columns.to_pylist()],
+        failure(lambda: graph.to_sparse("Know")),
+    ]
 
 
 def blobs(graph: Any) -> Any:
@@ -209,6 +230,7 @@ def embeddings(graph: Any) -> Any:
 
 BODIES = [
     queries,
+    objects,
     duplicate_columns,
     query_files,
     pages,

@@ -90,7 +90,7 @@ def test_an_arrow_stream_has_metadata_and_its_end(codec: str | None) -> None:
     data = b"".join(row_chunks(rows(40_000), Negotiated("arrow", codec)))
     reader = pa.ipc.open_stream(io.BytesIO(data))
     members = {b"query_name": b"q", b"graph_commit_id": b"01C", b"row_count": b"40000", b"elapsed_ms": b"1.000"}
-    assert reader.schema.metadata == members
+    assert reader.schema.metadata == {**members, b"shape": b'{"columns": [], "hops": []}'}
     assert reader.read_all().column("n").to_pylist() == list(range(40_000))
     assert data.endswith(b"\xff\xff\xff\xff\x00\x00\x00\x00")
 

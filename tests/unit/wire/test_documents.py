@@ -53,6 +53,7 @@ from omnigraph.wire.commits import CommitDocument, CommitListDocument
 from omnigraph.wire.component_names import component_name
 from omnigraph.wire.document import Document, plain
 from omnigraph.wire.errors import ConflictDocument, ErrorDocument
+from omnigraph.wire.exploration import NeighborListDocument, SearchDocument
 from omnigraph.wire.graph_state import SnapshotDocument, StatusDocument, VersionDocument
 from omnigraph.wire.loads import (
     EmbedDocument,
@@ -120,6 +121,8 @@ DOCUMENTS: dict[str, type[Document]] = {
     "log": CommitListDocument,
     "history": HistoryDocument,
     "blame": BlameDocument,
+    "search": SearchDocument,
+    "neighbors": NeighborListDocument,
     "changes poll": FeedPageDocument,
     "changes baseline": BaselineDocument,
     "status": StatusDocument,

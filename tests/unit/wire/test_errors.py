@@ -79,6 +79,7 @@ SAMPLES: dict[type[OmniGraphError], OmniGraphError] = {
     errors.ExpectedVersionMismatch: errors.ExpectedVersionMismatch("node:Person", expected=3, actual=4),
     errors.PreconditionFailed: errors.PreconditionFailed("main", expected="01A", actual=None),
     errors.KeyConflict: errors.KeyConflict("node:Person", "Ana", "Ana exists", hint="use upsert"),
+    errors.ProposalBlocked: errors.ProposalBlocked("blocked", ["1 approval needed"], hint="review it"),
     errors.Denied: errors.Denied("denied", ["rule 1", "rule 2"], hint="ask"),
     errors.Overloaded: errors.Overloaded(
         "too many", scope="actor", retry_after_s=60, limit="writes_per_actor", value=16, actual=16

@@ -21,7 +21,7 @@ from omnigraph.server.auth.sources import FILE_VARIABLE, SINGLE_VARIABLE
 Mode = Literal["open", "default_deny", "policy", "local"]
 LOCAL_ACTOR = "local"
 """The actor of the generated token of single-user mode."""
-_SET_TOKENS = f"set {FILE_VARIABLE} or {SINGLE_VARIABLE}"
+_SET_TOKENS = f"set {FILE_VARIABLE}, {SINGLE_VARIABLE} or 'server.auth.oidc'"
 
 
 def start_mode(

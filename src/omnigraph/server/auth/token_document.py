@@ -100,14 +100,16 @@ def _entry(member: Mapping[str, Any], place: str) -> TokenEntry:
         _hash(member["sha256"], place) if given == ["sha256"] else token_digest(checked_token(member["token"], place))
     )
     name = member.get("name")
+    not_after = _time(member.get("not_after"), place)
     principal = Principal(
         actor,
         _name(name, "name", place) if name is not None else None,
         _names(member.get("groups"), "groups", place) or (),
         _attributes(member.get("attributes"), place),
         _only(member.get("only"), place),
+        not_after.timestamp() if not_after is not None else None,
     )
-    return TokenEntry(sha256, principal, _time(member.get("not_after"), place))
+    return TokenEntry(sha256, principal, not_after)
 
 
 def _place(member: Mapping[str, Any], position: int, origin: str) -> str:

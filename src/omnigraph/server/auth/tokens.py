@@ -42,6 +42,8 @@ class Principal:
     groups: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     only: Only | None = None
+    not_after: float | None = None
+    """The time at which the token expires, in seconds since 1970; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,17 @@ class TokenSet:
     def __len__(self) -> int:
         return len(self._found)
 
+    def __contains__(self, token: bytes) -> bool:
+        """True if a token is one of the set, also if it has expired."""
+        presented = hashlib.sha256(token).digest()
+        return hmac.compare_digest(self._found.get(_keyed(presented), (_NO_DIGEST, None, 0.0))[0], presented)
+
     def __repr__(self) -> str:
         return f"TokenSet({len(self)} tokens of {len(self.actors)} actors)"
 
     def find(self, header: str | None) -> Principal:
         """Return the caller of a request from its `Authorization` header, decoded as Latin-1; else `Unauthorized`."""
-        token = _bearer(header)
+        token = bearer_token(header)
         presented = hashlib.sha256(token).digest()
         known, principal, not_after = self._found.get(_keyed(presented), (_NO_DIGEST, None, 0.0))
         if not hmac.compare_digest(known, presented) or principal is None:
@@ -132,7 +139,7 @@ def token_digest(token: str) -> bytes:
     return hashlib.sha256(token.strip().encode()).digest()
 
 
-def _bearer(header: str | None) -> bytes:
+def bearer_token(header: str | None) -> bytes:
     """Return the token of an `Authorization` header."""
     scheme, _, token = (header or "").strip().partition(" ")
     token = token.strip()

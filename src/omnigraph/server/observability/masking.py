@@ -1,7 +1,7 @@
 """Removal of secrets from log lines: the last line of defence, since no caller logs a secret.
 
-Masked are tokens of OmniGraph, the values of `Bearer` and `Authorization`, keys of AWS, values named as a secret, and
-the user parts and queries of URLs.
+Masked are tokens of OmniGraph, JSON Web Tokens, the values of `Bearer` and `Authorization`, keys of AWS, values named
+as a secret, and the user parts and queries of URLs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from omnigraph.redaction import redact
 
 _SUSPECT = (
     *("og_", "://", "bearer", "authorization", "akia", "asia", "secret", "passw", "_token", "-token", "sessiontoken"),
-    *("accesstoken", "apikey", "api_key", "api-key", "credential", "signature"),
+    *("accesstoken", "apikey", "api_key", "api-key", "credential", "signature", "eyj"),
 )
 """Lower-case words, one of which is in every text that a mask changes; most lines contain none."""
 _MASKS = (
     (re.compile(r"og_[0-9A-Za-z_\-]{32,}"), "og_***"),
+    (re.compile(r"eyJ[0-9A-Za-z_\-.]{16,}"), "eyJ***"),
     (re.compile(r"(?i)(authorization\W{1,6}(?:basic|bearer|digest)\s{1,8})[^\s\"']+"), r"\1***"),
     (
         re.compile(r"(?i)(authorization[\"']?\s{0,4}[:=,]\s{0,4}b?[\"']?)(?!(?:basic|bearer|digest)\s)[^\s\"']+"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_handle import context_of
-from omnigraph.operations.graph_figures import GraphFigures
+from omnigraph.operations.access import Access
+from omnigraph.operations.graph_figures import GraphFigures, proposal_states
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.observability import log
 from omnigraph.server.observability.metrics import Metrics
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 SAMPLE_S = 5.0
 """The interval of samples in a process that is not scraped itself."""
+LISTING_S = 30.0
+"""The interval of listings of the proposals of a bucket."""
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +36,8 @@ class Sampler:
         """The values of counters at the last sample."""
         self._tables: dict[str, frozenset[str]] = {}
         """The tables of each graph at the last sample."""
+        self._proposals_due: dict[str, float] = {}
+        """The time of the next listing of the proposals of each graph."""
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -101,6 +107,19 @@ class Sampler:
         self._gauge("graph_ready", int(figures is not None), name)
         if figures is not None:
             self._sample_tables(name, figures, with_rows=not served.has_row_rules)
+            self._sample_proposals(served)
+
+    def _sample_proposals(self, served: ServedGraph) -> None:
+        """Set the numbers of open proposals; a listing of a bucket is repeated at intervals only."""
+        now = time.monotonic()
+        if served.graph is None or now < self._proposals_due.get(served.graph_id, now):
+            return
+        self._proposals_due[served.graph_id] = now + (0 if served.is_local else LISTING_S)
+        context = context_of(served.graph)
+        if served.policy is not None:
+            context = context.with_access(Access(served.policy, None))
+        for state, count in proposal_states(context).items():
+            self._gauge("proposals", count, served.graph_id, state)
 
     def _sample_tables(self, graph: str, figures: GraphFigures, *, with_rows: bool) -> None:
         """Set the figures of tables; without those that count rows if rules limit who may know them."""

@@ -16,7 +16,8 @@ from typing import Any
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import OmniGraphError
 from omnigraph.observer import observed
-from omnigraph.server.caller import Caller, point_of, source_text
+from omnigraph.operations.requests import source_text
+from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.observability.log import log_event
 from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.routes.query import narrowed

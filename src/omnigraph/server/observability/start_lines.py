@@ -29,6 +29,7 @@ def log_start(state: ServerState) -> None:
         workers=settings.workers,
         tokens=state.token_source,
         actors=len(state.tokens.actors) if state.tokens is not None else 0,
+        issuers=len(state.settings.auth.oidc),
         config_digest=state.digests.config,
         tokens_digest=state.digests.tokens,
         server_policy=state.policies.server.digest if state.policies.server is not None else None,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from omnigraph.server.route import Gate, Route
-from omnigraph.server.routes import admin, status
+from omnigraph.server.routes import admin, policy, status, webhooks
 from omnigraph.wire.audit import AuditListDocument
 from omnigraph.wire.policies import PolicyExplainDocument, PolicyTestDocument
+from omnigraph.wire.queries import ExplainDocument
 from omnigraph.wire.requests.admin import (
     AuditQuery,
     GraphListQuery,
@@ -14,6 +15,7 @@ from omnigraph.wire.requests.admin import (
     PolicyTestRequest,
 )
 from omnigraph.wire.server_state import GraphListDocument, MeDocument, ReloadDocument, ServerStatusDocument
+from omnigraph.wire.webhooks import WebhookListDocument
 
 _ADMIN = Gate("admin")
 
@@ -55,6 +57,17 @@ ROUTES: tuple[Route, ...] = (
         lane="streams",  # it has slots when reads wait
     ),
     Route(
+        name="getPlan",
+        method="GET",
+        path="/plans/{plan_hash}",
+        handler=status.get_plan,
+        tag="admin",
+        summary="Return the plan of a query that ran before, by the hash that operations and the status list.",
+        answer=ExplainDocument,
+        gates=(_ADMIN,),
+        statuses=(404,),
+    ),
+    Route(
         name="getMetrics",
         method="GET",
         path="/metrics",
@@ -65,6 +78,17 @@ ROUTES: tuple[Route, ...] = (
         scope="server",
         lane="streams",  # as above
         statuses=(404,),
+    ),
+    Route(
+        name="listWebhooks",
+        method="GET",
+        path="/webhooks",
+        handler=webhooks.list_webhooks,
+        tag="admin",
+        summary="Return the progress of every webhook in every graph.",
+        answer=WebhookListDocument,
+        gates=(_ADMIN,),
+        scope="server",
     ),
     Route(
         name="readAudit",
@@ -84,19 +108,19 @@ ROUTES: tuple[Route, ...] = (
         name="explainPolicy",
         method="POST",
         path="/policy/explain",
-        handler=admin.explain_policy,
+        handler=policy.explain_policy,
         tag="policy",
-        summary="Return the decision of the policy in force on one request, and the rules that were considered.",
+        summary="Return the decision of the policy in force on one request; for another actor, with all rules.",
         input=PolicyExplainRequest,
         answer=PolicyExplainDocument,
-        gates=(_ADMIN,),
+        gates=(Gate("admin", given="actor"),),
         body="json",
     ),
     Route(
         name="testPolicy",
         method="POST",
         path="/policy/test",
-        handler=admin.check_policy,
+        handler=policy.check_policy,
         tag="policy",
         summary="Compare the decisions of the policy in force with expected ones.",
         input=PolicyTestRequest,

@@ -17,6 +17,7 @@ from omnigraph.wire.branches import (
 from omnigraph.wire.requests.branches import (
     BranchCreateRequest,
     BranchDeleteQuery,
+    BranchListQuery,
     BranchMergePreviewRequest,
     BranchMergeRequest,
     BranchQuery,
@@ -33,8 +34,8 @@ _BRANCHES = (
         path="/branches",
         handler=branches.list_branches,
         tag="branches",
-        summary="List the names of the branches.",
-        input=ListQuery,
+        summary="List the names of the branches; with `compare`, also their newest commits and how far they differ.",
+        input=BranchListQuery,
         answer=BranchListDocument,
         gates=(Gate("read"),),
         strict=False,

@@ -5,8 +5,20 @@ from __future__ import annotations
 from omnigraph.server.route import Gate, Route
 from omnigraph.server.routes import changes, diff
 from omnigraph.wire.change_feed import ChangesDocument
-from omnigraph.wire.changes import DiffDocument
-from omnigraph.wire.requests.changes import BaselineRequest, ChangesQuery, ChangesStreamQuery, DiffQuery
+from omnigraph.wire.changes import DiffDocument, DiffGraphDocument, DiffSummaryDocument
+from omnigraph.wire.requests.changes import (
+    BaselineRequest,
+    ChangesQuery,
+    ChangesStreamQuery,
+    DiffGraphQuery,
+    DiffPointsQuery,
+    DiffQuery,
+)
+
+_DIFF = (
+    Gate("read", branch="branch", unless=("from_", "to", "after")),
+    Gate("read", branch="branch", given="branch"),
+)
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -18,12 +30,31 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the changed nodes and edges between two points.",
         input=DiffQuery,
         answer=DiffDocument,
-        gates=(
-            Gate("read", branch="branch", unless=("from_", "to", "after")),
-            Gate("read", branch="branch", given="branch"),
-        ),
+        gates=_DIFF,
         forms=("json", "ndjson"),
         statuses=(410,),
+    ),
+    Route(
+        name="diffSummary",
+        method="GET",
+        path="/diff/summary",
+        handler=diff.diff_summary,
+        tag="changes",
+        summary="Count the changed nodes and edges between two points, by table and operation.",
+        input=DiffPointsQuery,
+        answer=DiffSummaryDocument,
+        gates=_DIFF,
+    ),
+    Route(
+        name="diffGraph",
+        method="GET",
+        path="/diff/graph",
+        handler=diff.diff_graph,
+        tag="changes",
+        summary="Return the first changes between two points as a graph with unchanged neighbours.",
+        input=DiffGraphQuery,
+        answer=DiffGraphDocument,
+        gates=_DIFF,
     ),
     Route(
         name="pollChanges",

@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         summary="List the commits of a branch, newest first.",
         input=CommitListQuery,
         answer=CommitListDocument,
-        gates=(Gate("read", branch="branch"),),
+        gates=(Gate("read", branch="branch", unless=("every_branch",)),),
         forms=("json", "ndjson"),
         etag=True,
         strict=False,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from omnigraph.server.auth.oidc import metadata
 from omnigraph.server.route import Route
 from omnigraph.server.routes import documentation
+from omnigraph.wire.server_state import ProtectedResourceDocument
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -15,6 +17,19 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the description of this interface.",
         scope="public",
         lane=None,
+        strict=False,
+    ),
+    Route(
+        name="protectedResource",
+        method="GET",
+        path=metadata.PATH,
+        handler=documentation.protected_resource,
+        tag="documentation",
+        summary="Return the metadata of OAuth: where a client gets a token for this server (RFC 9728).",
+        answer=ProtectedResourceDocument,
+        scope="public",
+        lane=None,
+        statuses=(404,),
         strict=False,
     ),
     Route(

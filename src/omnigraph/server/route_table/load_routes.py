@@ -6,7 +6,7 @@ from omnigraph.server.content_negotiation import MEDIA_TYPES
 from omnigraph.server.route import Gate, Route
 from omnigraph.server.routes import load
 from omnigraph.wire.loads import LoadAnswerDocument
-from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest
+from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest, LoadTablesQuery
 
 _CHANGE = (Gate("change", branch="branch"),)
 
@@ -69,7 +69,7 @@ ROUTES: tuple[Route, ...] = (
         handler=load.load_arrow,
         tag="mutations",
         summary="Load a body of Arrow IPC streams, one for each type, as one commit.",
-        input=LoadQuery,
+        input=LoadTablesQuery,
         answer=LoadAnswerDocument,
         gates=_CHANGE,
         lane="writes",

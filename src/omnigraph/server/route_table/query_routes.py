@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.server.route import READ, ROWS, Gate, Route
-from omnigraph.server.routes import analyze, query
+from omnigraph.server.routes import analyze, query, search
+from omnigraph.wire.exploration import SearchDocument
 from omnigraph.wire.queries import AnalysisDocument, ExplainDocument, QueryDocument
+from omnigraph.wire.requests.exploration import ProjectionQuery, SearchRequest
 from omnigraph.wire.requests.queries import AnalyzeRequest, ExplainRequest, LintRequest, ProfileRequest, ReadRequest
 from omnigraph.wire.schemas import LintDocument
 
@@ -68,6 +70,31 @@ _PLANS = (
         body="json",
     ),
 )
+_SEARCH = Route(
+    name="search",
+    method="POST",
+    path="/search",
+    handler=search.search,
+    tag="queries",
+    summary="Search the nodes of all types by words, by meaning, or by both.",
+    input=SearchRequest,
+    answer=SearchDocument,
+    gates=(READ,),
+    body="json",
+)
+_PROJECTION = Route(
+    name="project",
+    method="GET",
+    path="/projection",
+    handler=search.projection,
+    tag="queries",
+    summary="Return the vectors of a property in two dimensions: `id`, `x` and `y`.",
+    input=ProjectionQuery,
+    answer=QueryDocument,
+    gates=(READ,),
+    lane="slow",
+    forms=ROWS,
+)
 _ANALYZE = Route(
     name="analyze",
     method="POST",
@@ -84,4 +111,4 @@ _ANALYZE = Route(
     statuses=(409,),
 )
 
-ROUTES: tuple[Route, ...] = (*_read_routes(), *_PLANS, _ANALYZE)
+ROUTES: tuple[Route, ...] = (*_read_routes(), *_PLANS, _SEARCH, _PROJECTION, _ANALYZE)

@@ -6,7 +6,9 @@ from omnigraph.server.route import READ, Gate, Route
 from omnigraph.server.routes import blobs, entities, export, snapshot, tables
 from omnigraph.wire.changes import BlameDocument, HistoryDocument
 from omnigraph.wire.entities import EntityDocument
+from omnigraph.wire.exploration import NeighborListDocument
 from omnigraph.wire.graph_state import SnapshotDocument
+from omnigraph.wire.requests.exploration import NeighborQuery
 from omnigraph.wire.requests.tables import (
     BlobQuery,
     EntityQuery,
@@ -65,6 +67,17 @@ ROUTES: tuple[Route, ...] = (
         summary="Return the commit that last set each property of one node or edge.",
         input=EntityQuery,
         answer=BlameDocument,
+        gates=(READ,),
+    ),
+    Route(
+        name="getEntityNeighbors",
+        method="GET",
+        path="/entities/{type}/{id}/neighbors",
+        handler=entities.get_neighbors,
+        tag="entities",
+        summary="Return the edges of a node and the nodes at their other ends, in pages.",
+        input=NeighborQuery,
+        answer=NeighborListDocument,
         gates=(READ,),
     ),
     Route(

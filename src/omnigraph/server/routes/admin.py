@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from omnigraph.errors import Conflict, InputError, NotFound
+from omnigraph.errors import Conflict, NotFound
 from omnigraph.operations.access import Access
 from omnigraph.policy.decide import Policy
-from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS, WITHOUT_EFFECT
-from omnigraph.policy.tests import PolicyCase, run_cases
+from omnigraph.policy.rules import SERVER_ACTIONS, STATEMENT_ACTIONS, WITHOUT_EFFECT
 from omnigraph.server.answers import Chunks, Content
 from omnigraph.server.audit import AuditFilter, read_time
+from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import CONTENT_TYPES, line_chunks
 from omnigraph.server.graphs import ServedGraph
@@ -19,13 +19,10 @@ from omnigraph.server.routes.status import digests_of
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.audit import AuditListDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
-from omnigraph.wire.policies import PolicyCaseDocument, PolicyExplainDocument, PolicyTestDocument
 from omnigraph.wire.requests.admin import (
     AuditQuery,
     GraphListQuery,
     MeQuery,
-    PolicyExplainRequest,
-    PolicyTestRequest,
 )
 from omnigraph.wire.server_state import (
     AllowedBranchDocument,
@@ -39,6 +36,8 @@ from omnigraph.wire.server_state import (
 
 BRANCHES_MAX = 100
 """Number of branches of a graph whose permitted actions are listed."""
+END_OF_TIME_S = 253_402_300_799
+"""The end of the year 9999; a claim of an issuer may name a later one."""
 RECORDS = 1000
 """Number of audit records of a JSON document without a limit."""
 
@@ -81,7 +80,13 @@ def get_me(caller: Caller, body: MeQuery) -> MeDocument:
         attributes=dict(principal.attributes) if principal is not None else {},
         actions=[action for action in SERVER_ACTIONS if access.decide(action).allowed],
         graphs=[graph for graph in graphs if graph.actions or graph.branches],
+        token_expires_at=_expiry(principal),
     )
+
+
+def _expiry(principal: Principal | None) -> int | UnsetType:
+    end = principal.not_after if principal is not None else None
+    return round(min(end, END_OF_TIME_S) * 1_000_000) if end is not None else UNSET
 
 
 def _groups(caller: Caller) -> list[str]:
@@ -96,7 +101,7 @@ def _groups(caller: Caller) -> list[str]:
 
 def _allowed(caller: Caller, served: ServedGraph, branch: str | None) -> AllowedGraphDocument:
     access = caller.state.graph_access(served, caller.principal)
-    scoped = {action: scope for action, scope in GRAPH_ACTIONS.items() if action not in WITHOUT_EFFECT}
+    scoped = {action: scope for action, scope in STATEMENT_ACTIONS.items() if action not in WITHOUT_EFFECT}
     on_graph = [action for action, scope in scoped.items() if scope is None and access.decide(action).allowed]
     branches = []
     for name in [branch] if branch is not None else _branches(served, access):
@@ -154,32 +159,6 @@ def read_audit(caller: Caller, body: AuditQuery) -> Chunks | AuditListDocument:
         return EndDocument(rows=count, graph_commit_id=None, next=reader.cursor or UNSET)
 
     return Chunks(line_chunks(StreamMetadataDocument(content="audit"), reader, end), CONTENT_TYPES["ndjson"])
-
-
-def explain_policy(caller: Caller, body: PolicyExplainRequest) -> PolicyExplainDocument:
-    """Return the decision of the policy in force on one request, and the rules that were considered."""
-    policy = _policy(caller)
-    decision = policy.decide(body.actor, body.action, body.branch, body.target_branch)
-    return PolicyExplainDocument.of(policy.explain(decision))
-
-
-def check_policy(caller: Caller, body: PolicyTestRequest) -> PolicyTestDocument:
-    """Compare the decisions of the policy in force with expected ones."""
-    cases = (
-        PolicyCase(case.id, case.actor, case.action, case.branch, case.target_branch, case.expect)
-        for case in body.cases
-    )
-    outcomes = run_cases(_policy(caller), cases)
-    passed = sum(outcome.ok for outcome in outcomes)
-    documents = [PolicyCaseDocument.of(outcome.to_json()) for outcome in outcomes]
-    return PolicyTestDocument(passed, len(outcomes) - passed, documents)
-
-
-def _policy(caller: Caller) -> Policy:
-    assert caller.served is not None
-    if caller.served.policy is None:
-        raise InputError("the graph has no policy", code="no_policy", hint="set 'policy.file' in the configuration")
-    return caller.served.policy
 
 
 def reload(caller: Caller) -> ReloadDocument:

@@ -16,6 +16,9 @@ from omnigraph.wire.requests.tables import BlobQuery
 CHUNK_BYTES = 1024 * 1024
 """Size of the chunks of a value; two are in memory."""
 
+_INERT = {"Content-Disposition": "attachment", "Content-Security-Policy": "default-src 'none'; sandbox"}
+"""A browser saves a value, whatever it contains, and never opens it as a page."""
+
 _RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*")
 
 
@@ -25,7 +28,7 @@ def get_blob(caller: Caller, body: BlobQuery) -> Chunks:
         body.type, body.id, body.property_, branch=body.branch, at=point_of(body.point), kind=body.entity
     )
     tag = f'"{blob.etag}"'
-    headers = {"ETag": tag, "Accept-Ranges": "bytes", "Omnigraph-Snapshot-Id": blob.commit_id}
+    headers = {"ETag": tag, "Accept-Ranges": "bytes", "Omnigraph-Snapshot-Id": blob.commit_id, **_INERT}
     _check_match(caller.headers, tag)
     if matches_none(caller.headers, tag):
         return _reply(blob, iter(()), headers, 304)

@@ -27,19 +27,34 @@ from omnigraph.wire.durations import parse_duration
 from omnigraph.wire.requests.branches import (
     BranchCreateRequest,
     BranchDeleteQuery,
+    BranchListQuery,
     BranchMergePreviewRequest,
     BranchMergeRequest,
     BranchQuery,
     BranchUpdateRequest,
-    ListQuery,
 )
+from omnigraph.wire.requests.request import exclude
 
 
-def list_branches(caller: Caller, body: ListQuery) -> BranchListDocument:
-    """List the names of the branches."""
+def list_branches(caller: Caller, body: BranchListQuery) -> BranchListDocument:
+    """List the names of the branches; with `compare`, also their newest commits and the commits that differ."""
+    if body.compare is not None:
+        return _statuses(caller, body, body.compare)
     names = [name for name in sorted(caller.graph.branches()) if body.after is None or name > body.after]
     page = names if body.limit is None else names[: body.limit]
     return BranchListDocument(page, page[-1] if len(page) < len(names) else UNSET)
+
+
+def _statuses(caller: Caller, body: BranchListQuery, base: str) -> BranchListDocument:
+    exclude({"compare": base, "limit": body.limit})
+    exclude({"compare": base, "after": body.after})
+    documents = []
+    for each in caller.graph.branch_status(base):
+        compared = ComparedBranchDocument(each.base, each.ahead, each.behind)
+        document = branch_document(each.head, commit_document(caller, each.commit), compared)
+        document.details = head_details(caller, each.head)
+        documents.append(document)
+    return BranchListDocument([document.name for document in documents], statuses=documents)
 
 
 def create_branch(caller: Caller, body: BranchCreateRequest) -> Answer:
@@ -106,8 +121,11 @@ def merge_branches(caller: Caller, body: BranchMergeRequest) -> Answer:
         message=body.message,
         resolve=body.resolve,
         delete_branch=body.delete_branch,
+        allow_policy_breakage=body.allow_policy_breakage,
         allow_query_breakage=body.allow_query_breakage,
+        force=body.force,
         if_commit=caller.if_commit,
+        source_commit=body.source_commit,
         idempotency_key=caller.idempotency_key,
         cancel=caller.cancel,
         timeout=caller.long_timeout_s,
@@ -120,7 +138,12 @@ def merge_branches(caller: Caller, body: BranchMergeRequest) -> Answer:
 def preview_merge(caller: Caller, body: BranchMergePreviewRequest) -> MergePreviewDocument:
     """Plan a merge, with all conflicts."""
     plan = caller.graph.merge_preview(
-        body.source, body.target, resolve=body.resolve, cancel=caller.cancel, timeout=caller.timeout_s
+        body.source,
+        body.target,
+        resolve=body.resolve,
+        source_commit=body.source_commit,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
     )
     details = typed_members(caller, source_commit=plan.source_commit, renamed_tables=plan.renamed)
     members = {"source": body.source, "target": body.target, **plan.to_json(caller.row_value), **details}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
-from omnigraph.errors import Cancelled, Unauthorized
+from omnigraph.errors import Cancelled
 from omnigraph.server.answers import Answer, Chunks, Events
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import joined_lines, line_chunks
 from omnigraph.server.details import commit_detail
+from omnigraph.server.stream_validity import stream_is_valid
 from omnigraph.text_table import compact
 from omnigraph.versioning.feed.feed import MIB, ChangePage
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -53,11 +54,7 @@ def stream_changes(caller: Caller, body: ChangesStreamQuery) -> Events:
 
 
 class _ChangeEvents:
-    """The events of one stream.
-
-    The stream ends when the token expires or a reload changes the configuration, tokens or policies. The client then
-    connects again with the id of its last event and is authenticated again.
-    """
+    """The events of one stream."""
 
     def __init__(self, caller: Caller, body: ChangesStreamQuery) -> None:
         self._caller = caller
@@ -68,7 +65,7 @@ class _ChangeEvents:
 
     def poll(self) -> bytes | None:
         """Return the next event, nothing if no commit was made, or None at the end of the stream."""
-        if self._started and not self._is_valid():
+        if self._started and not stream_is_valid(self._caller):
             return None
         try:
             page = _poll(
@@ -91,20 +88,6 @@ class _ChangeEvents:
         metrics = caller.server.reporter.metrics
         if metrics is not None and caller.served is not None:
             metrics.delivered(caller.served.graph_id, time.time() - page.blocks[-1].commit.created_us / 1_000_000)
-
-    def _is_valid(self) -> bool:
-        caller = self._caller
-        if caller.access is not None:
-            # The decisions of the first poll are in the audit record; those of later polls are not kept.
-            caller.access.decisions.clear()
-        if caller.server.is_draining or caller.server.holder.current.digests != caller.state.digests:
-            return False
-        try:
-            if caller.state.tokens is not None:
-                caller.state.tokens.find(caller.headers.get("authorization"))
-        except Unauthorized:
-            return False
-        return True
 
 
 def _event(cursor: str | None, document: ChangesDocument) -> bytes:

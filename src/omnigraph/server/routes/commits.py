@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from omnigraph.operations.branch_status import EVERY_BRANCH
 from omnigraph.server.answers import Answer, Chunks
+from omnigraph.server.audit import read_time
 from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
 from omnigraph.server.details import commit_detail, commit_document, typed_members
@@ -22,9 +24,20 @@ from omnigraph.wire.requests.commits import CommitChangesQuery, CommitListQuery,
 def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
     """List the commits of a branch, newest first."""
     branch, limit = body.branch or MAIN, body.limit
-    head = caller.graph.commits(branch, 1)[0].id
+    newest = caller.graph.commits(branch, 1)
+    head = newest[0].id if newest else None
     more = None if limit is None else limit + 1
-    found = caller.graph.commits(branch, more, after=body.start, actor=body.actor, kind=body.kind)
+    found = caller.graph.commits(
+        branch,
+        more,
+        after=body.start,
+        actor=body.actor,
+        kind=body.kind,
+        types=body.type,
+        text=body.text,
+        since=None if body.since is None else read_time(body.since),
+        until=None if body.until is None else read_time(body.until),
+    )
     page = found[:limit]
     next_ = page[-1].id if len(page) < len(found) else UNSET
     if caller.negotiated.form == "ndjson":
@@ -35,7 +48,13 @@ def list_commits(caller: Caller, body: CommitListQuery) -> Answer | Chunks:
         )
         return Chunks(chunks, caller.negotiated.content_type, commit=head)
     check_json("rows", len(page), caller.state.settings.limits.json_rows, LIST_HINT)
-    return Answer(CommitListDocument([commit_document(caller, commit) for commit in page], next_), commit=head)
+    document = CommitListDocument([commit_document(caller, commit) for commit in page], next_)
+    if branch == EVERY_BRANCH:
+        access = caller.access
+        readable = [name for name in caller.graph.branches() if access is None or access.decide("read", name).allowed]
+        document.heads = {name: caller.graph.head(name).commit_id for name in readable}
+        document.tags = {tag.name: tag.commit_id for tag in caller.graph.tags()}
+    return Answer(document, commit=head)
 
 
 def get_commit(caller: Caller, body: CommitQuery, commit_id: str) -> Answer:
@@ -68,6 +87,7 @@ def revert_commit(caller: Caller, body: RevertRequest, commit_id: str) -> Answer
         branch=body.branch,
         message=body.message,
         resolve=body.resolve,
+        allow_policy_breakage=body.allow_policy_breakage,
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
         cancel=caller.cancel,

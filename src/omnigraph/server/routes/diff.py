@@ -12,9 +12,9 @@ from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.model.manifest_objects import MAIN
-from omnigraph.wire.changes import DiffDocument, RowChangeDocument
+from omnigraph.wire.changes import DiffDocument, DiffGraphDocument, DiffSummaryDocument, RowChangeDocument
 from omnigraph.wire.json_lines import EndDocument, StreamMetadataDocument
-from omnigraph.wire.requests.changes import DiffQuery
+from omnigraph.wire.requests.changes import DiffGraphQuery, DiffPointsQuery, DiffQuery
 
 
 def diff(caller: Caller, body: DiffQuery) -> Answer | Chunks:
@@ -39,11 +39,39 @@ def diff(caller: Caller, body: DiffQuery) -> Answer | Chunks:
     return Answer(document, commit=last)
 
 
+def diff_summary(caller: Caller, body: DiffPointsQuery) -> Answer:
+    """Count the changes between two points by table and operation."""
+    found = caller.graph.on(body.branch or MAIN).diff_summary(
+        point_of(body.first),
+        point_of(body.last),
+        kinds=body.kind,
+        types=body.type,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    return Answer(DiffSummaryDocument.of(found.to_json()), commit=found.commits[1])
+
+
+def diff_graph(caller: Caller, body: DiffGraphQuery) -> Answer:
+    """Return the first changes between two points as a graph."""
+    found = caller.graph.on(body.branch or MAIN).diff_graph(
+        point_of(body.first),
+        point_of(body.last),
+        kinds=body.kind,
+        types=body.type,
+        ops=body.op,
+        limit=body.limit,
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    return Answer(DiffGraphDocument.of(found.to_json(caller.row_value)), commit=found.summary.commits[1])
+
+
 def _read(caller: Caller, body: DiffQuery, rows_max: int) -> ChangeSet:
     """Return the requested changes. After a cursor without a limit there are as many as a JSON document has."""
     return caller.graph.on(body.branch or MAIN).diff(
-        point_of(body.from_),
-        point_of(body.to),
+        point_of(body.first),
+        point_of(body.last),
         kinds=body.kind,
         types=body.type,
         ops=body.op,

@@ -10,9 +10,11 @@ from html import escape
 from pathlib import Path
 
 from omnigraph.error_page import error_pages
+from omnigraph.errors import NotFound
 from omnigraph.server.answers import Content
 from omnigraph.server.caller import Caller
 from omnigraph.server.openapi_bytes import openapi_bytes
+from omnigraph.wire.server_state import ProtectedResourceDocument
 
 _PAGE = Path(__file__).parents[1] / "static" / "docs.html"
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -21,8 +23,23 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 def openapi(caller: Caller) -> Content:
     """Return the OpenAPI document of this server."""
     state = caller.state
-    body = openapi_bytes(nested=state.default_graph is None, secured=state.tokens is not None)
+    body = openapi_bytes(nested=state.default_graph is None, secured=state.authenticator is not None)
     return Content(body, "application/json; charset=utf-8")
+
+
+def protected_resource(caller: Caller) -> ProtectedResourceDocument:
+    """Return where a client gets a token for this server."""
+    found = caller.state.authenticator
+    issued = found.json_web_tokens if found is not None else None
+    if issued is None or caller.resource is None:
+        raise NotFound(
+            "the server accepts no tokens of an issuer",
+            code="no_issuer",
+            hint="'server.auth.oidc' in the configuration names issuers",
+        )
+    return ProtectedResourceDocument(
+        resource=caller.resource, authorization_servers=list(issued.issuers), bearer_methods_supported=["header"]
+    )
 
 
 def docs(caller: Caller) -> Content:

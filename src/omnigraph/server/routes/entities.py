@@ -1,4 +1,4 @@
-"""Single nodes and edges: their values, history and blame."""
+"""Single nodes and edges: their values, history, blame and neighbours."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from omnigraph.errors import NotFound
 from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.details import commit_members
-from omnigraph.wire.changes import BlameDocument, HistoryDocument
+from omnigraph.wire.changes import BlameDocument, HistoryDocument, PropertyBlameDocument
 from omnigraph.wire.entities import EntityDocument
+from omnigraph.wire.exploration import DegreeDocument, NeighborListDocument
+from omnigraph.wire.requests.exploration import NeighborQuery
 from omnigraph.wire.requests.request import LIST_MAX
 from omnigraph.wire.requests.tables import EntityQuery, GetQuery, HistoryQuery
 
@@ -21,7 +23,30 @@ def get_entity(caller: Caller, body: GetQuery, type: str, id: str) -> Answer:
     if row is None:
         raise _not_found(type, id, commit)
     data = {name: caller.row_value(value) for name, value in row.items() if name != "id"}
-    return Answer(EntityDocument(type, id, data, commit), commit=commit)
+    document = EntityDocument(type, id, data, commit)
+    included = (body.include or "").split(",")
+    if "blame" in included:
+        document.blame = _blame(caller, type, id, point)
+    if "degrees" in included:
+        document.degrees = _degrees(caller, body, type, id, point)
+    return Answer(document, commit=commit)
+
+
+def get_neighbors(caller: Caller, body: NeighborQuery, type: str, id: str) -> Answer:
+    """Return a page of the neighbours of a node."""
+    found = caller.graph.neighbors(
+        type,
+        id,
+        body.edge,
+        body.direction,
+        limit=body.limit,
+        after=body.after,
+        branch=body.branch,
+        at=point_of(body.at),
+        cancel=caller.cancel,
+        timeout=caller.timeout_s,
+    )
+    return Answer(NeighborListDocument.of(found.to_json(caller.row_value)), commit=found.commit_id)
 
 
 def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answer:
@@ -43,15 +68,28 @@ def get_history(caller: Caller, body: HistoryQuery, type: str, id: str) -> Answe
 def get_blame(caller: Caller, body: EntityQuery, type: str, id: str) -> Answer:
     """Return the commit that last set each property of one node or edge."""
     commit, point = caller.point(body.branch, point_of(body.at))
-    found = caller.graph.blame(type, id, at=point, cancel=caller.cancel, timeout=caller.timeout_s)
-    if not found:
+    properties = _blame(caller, type, id, point)
+    if not properties:
         raise _not_found(type, id, commit)
-    properties = [
-        {**blame.to_json(caller.row_value), **commit_members(caller, blame.commit)}
+    return Answer(BlameDocument(type, id, properties), commit=commit)
+
+
+def _blame(caller: Caller, type: str, id: str, point: str) -> list[PropertyBlameDocument]:
+    """Return the commit that last set each property; none for a node or edge that does not exist."""
+    found = caller.graph.blame(type, id, at=point, cancel=caller.cancel, timeout=caller.timeout_s)
+    return [
+        PropertyBlameDocument.of({**blame.to_json(caller.row_value), **commit_members(caller, blame.commit)})
         for blame in found
         if blame.property != "id" or caller.negotiated.typed
     ]
-    return Answer(BlameDocument.of({"type_name": type, "id": id, "properties": properties}), commit=commit)
+
+
+def _degrees(caller: Caller, body: GetQuery, type: str, id: str, point: str) -> list[DegreeDocument]:
+    """Return the numbers of edges of a node; none for an edge."""
+    if body.entity == "edge" or type not in caller.graph.catalog(at=point).nodes:
+        return []
+    found = caller.graph.degrees(type, id, at=point, cancel=caller.cancel, timeout=caller.timeout_s)
+    return [DegreeDocument.of(degree.to_json()) for degree in found]
 
 
 def _not_found(type_name: str, id: str, commit: str) -> NotFound:

@@ -17,11 +17,12 @@ from omnigraph.server.arrow_bodies import read_streams
 from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.server.caller import Caller
 from omnigraph.server.request import responds_async
+from omnigraph.table_format import read_columns
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.document import Document
 from omnigraph.wire.loads import LoadTarget, RejectedRecordDocument, load_answer
-from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest
+from omnigraph.wire.requests.loads import IngestRequest, LoadFilesQuery, LoadQuery, LoadRequest, LoadTablesQuery
 
 ASYNC_BYTES = 32 * 1024 * 1024
 """A larger body is loaded after the answer if the client sends `Prefer: respond-async`."""
@@ -55,7 +56,7 @@ def load_ndjson(caller: Caller, body: LoadQuery) -> Answer | Background:
     return _run(caller, work)
 
 
-def load_arrow(caller: Caller, body: LoadQuery) -> Answer | Background:
+def load_arrow(caller: Caller, body: LoadTablesQuery) -> Answer | Background:
     """Load a body of Arrow streams, one for each type."""
     bytes_max = caller.state.settings.limits.load_bytes
 
@@ -73,7 +74,7 @@ def load_files(caller: Caller, body: LoadFilesQuery) -> Answer | Background:
     def work(spooled: SpooledBody) -> Answer:
         with unpacked(spooled.path) as files:
             spooled.discard()
-            return _load(caller, files, body, body.from_, delimiter=body.delimiter)
+            return _load(caller, files, body, body.from_)
 
     return _run(caller, work)
 
@@ -105,9 +106,7 @@ def _load_text(caller: Caller, body: LoadRequest, base: str | None) -> Answer:
         spooled.discard()
 
 
-def _load(
-    caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None, *, delimiter: str | None = None
-) -> Answer:
+def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | None) -> Answer:
     rejects: list[Reject] | None = [] if body.rejects else None
     branch = body.branch or MAIN
     options: dict[str, Any] = {
@@ -120,10 +119,14 @@ def _load(
         "if_commit": caller.if_commit,
         "cancel": caller.cancel,
         "timeout": caller.long_timeout_s,
-        "delimiter": delimiter,
     }
     if isinstance(body, LoadQuery):
-        options |= {"missing": "keep" if body.missing == "keep" else "null", "embed": body.embed}
+        missing = "keep" if body.missing == "keep" else "null"
+        options |= {"missing": missing, "embed": body.embed, "dry_run": body.dry_run}
+    if isinstance(body, LoadTablesQuery):
+        options |= {"columns": read_columns(body.column), "skip_null_ends": body.skip_null_ends}
+    if isinstance(body, LoadFilesQuery):
+        options |= {"delimiter": body.delimiter, "null": body.null, "date_format": body.date_format}
     if base is None:
         result = caller.graph.load(data, **options)
     else:
@@ -132,7 +135,14 @@ def _load(
     rejected = [_rejected(caller, reject) for reject in (rejects or ())[:REJECTED_MAX]]
     target = LoadTarget(caller.uri, result.branch, result.mode, caller.actor)
     commit = caller.commit_document(result.commit_id)
-    document = load_answer(target, result.base_branch, result, commit, rejected, embeds=_embeds(caller, result))
+    document = load_answer(
+        target,
+        result.base_branch,
+        result,
+        commit,
+        rejected,
+        embeds=not options.get("dry_run") and _embeds(caller, result),
+    )
     if result.rejected_count > len(rejected):
         document.notes.append(f"{result.rejected_count} records were rejected; {len(rejected)} of them are listed")
     return Answer(document, commit=result.commit_id)
@@ -140,13 +150,14 @@ def _load(
 
 def _rejected(caller: Caller, reject: Reject) -> RejectedRecordDocument:
     return RejectedRecordDocument(
-        reject.source,
-        reject.line,
-        reject.type_name,
-        reject.property,
-        reject.rule,
-        reject.reason,
-        caller.row_value(reject.record),
+        source=reject.source,
+        line=reject.line,
+        type=reject.type_name,
+        property=reject.property,
+        column=reject.column,
+        rule=reject.rule,
+        reason=reject.reason,
+        record=caller.row_value(reject.record),
     )
 
 

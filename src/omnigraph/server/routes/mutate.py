@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.operations.requests import source_text
 from omnigraph.server.answers import Answer
-from omnigraph.server.caller import Caller, source_text
+from omnigraph.server.caller import Caller
 from omnigraph.server.content_negotiation import arrow_text
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import change_document
@@ -22,6 +23,7 @@ def change(caller: Caller, body: ChangeRequest) -> Answer:
         message=body.message,
         if_commit=caller.if_commit,
         idempotency_key=caller.idempotency_key,
+        dry_run=body.dry_run,
         cancel=caller.cancel,
         timeout=caller.long_timeout_s,
     )

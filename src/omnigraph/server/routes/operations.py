@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from omnigraph.errors import NotFound
 from omnigraph.server.caller import Caller
+from omnigraph.server.caller_limits import limits_of
 from omnigraph.server.operations import Operation
 from omnigraph.wire.requests.branches import ListQuery
 from omnigraph.wire.server_state import OperationDocument, OperationListDocument
@@ -28,19 +29,31 @@ def list_operations(caller: Caller, body: ListQuery) -> OperationListDocument:
         found = found[ids.index(body.after) + 1 :]
     page = found[: body.limit or LISTED]
     next_ = page[-1].id if len(page) < len(found) else UNSET
-    return OperationListDocument([operation.document() for operation in page], next_)
+    return OperationListDocument([operation_document(caller, operation) for operation in page], next_)
 
 
 def get_operation(caller: Caller, operation_id: str) -> OperationDocument:
     """Return one operation, with its result when it has ended."""
-    return _find(caller, operation_id).document()
+    return operation_document(caller, _find(caller, operation_id))
 
 
 def cancel_operation(caller: Caller, operation_id: str) -> OperationDocument:
     """Stop an operation. A write whose publish has begun runs to its end; an ended operation does not change."""
     operation = _find(caller, operation_id)
     operation.stop()
-    return operation.document()
+    return operation_document(caller, operation)
+
+
+def operation_document(caller: Caller, operation: Operation) -> OperationDocument:
+    """Return an operation as its caller may see it.
+
+    The queries and outcomes of other actors are left out if rules limit the rows of the graph for the caller.
+    """
+    document = operation.document()
+    served = caller.state.graphs.get(operation.graph_id) if operation.graph_id is not None else None
+    if operation.actor != caller.actor and served is not None and limits_of(caller, served) is not None:
+        document.query = document.plan_hash = document.result = document.error = UNSET
+    return document
 
 
 def _find(caller: Caller, operation_id: str) -> Operation:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.engine.exec.context import Limits
+from omnigraph.operations.requests import source_text
+from omnigraph.query.lint import with_utf16_offsets
 from omnigraph.server.answers import Rows
-from omnigraph.server.caller import Caller, point_of, source_text
+from omnigraph.server.caller import Caller, point_of
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import ExplainDocument, TargetDocument
 from omnigraph.wire.requests.queries import ExplainRequest, LintRequest, ProfileRequest, QueryLimits, ReadRequest
@@ -38,7 +40,7 @@ def explain(caller: Caller, body: ExplainRequest) -> ExplainDocument:
         branch=body.branch,
         at=point_of(body.point),
     )
-    return ExplainDocument(text, text.plan_hash)
+    return ExplainDocument.of({"text": text, "plan_hash": text.plan_hash, "plan": text.tree})
 
 
 def profile(caller: Caller, body: ProfileRequest) -> ExplainDocument:
@@ -51,12 +53,15 @@ def profile(caller: Caller, body: ProfileRequest) -> ExplainDocument:
         at=point_of(body.point),
         limits=narrowed(caller.limits, body.limits),
     )
-    return ExplainDocument(text, text.plan_hash)
+    return ExplainDocument.of({"text": text, "plan_hash": text.plan_hash, "plan": text.tree})
 
 
 def lint(caller: Caller, body: LintRequest) -> LintDocument:
     """Check every query of a text against the schema of a branch."""
-    report = caller.graph.lint(source_text(body.source), branch=body.branch)
+    text = source_text(body.source)
+    report = caller.graph.lint(text, branch=body.branch, language=body.language)
+    if body.offsets == "utf16":
+        report = with_utf16_offsets(report, text)
     return LintDocument.of({**report.to_dict(), "schema_source": {"kind": "graph", "uri": caller.uri}})
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
 from omnigraph.graph_handle import context_of
+from omnigraph.operations.migrate import read_ir
+from omnigraph.operations.requests import source_text
 from omnigraph.schema.catalog import Catalog, EdgeType, InterfaceType, Metadata, NodeType, Property
-from omnigraph.schema.identity import shape_hash
+from omnigraph.schema.constraints import constraint_columns
+from omnigraph.schema.document import KINDS
+from omnigraph.schema.identity import SchemaIR, shape_hash
+from omnigraph.schema.migration_steps import spell_constraint
 from omnigraph.server.answers import Answer
-from omnigraph.server.caller import Caller, point_of, source_text
+from omnigraph.server.caller import Caller, point_of
 from omnigraph.server.details import typed_members
 from omnigraph.wire.requests.schemas import SchemaApplyRequest, SchemaPlanRequest, SchemaQuery
 from omnigraph.wire.schemas import (
     CatalogDocument,
+    ConstraintDocument,
     PropertyDocument,
     SchemaAppliedDocument,
     SchemaDocument,
@@ -22,14 +28,20 @@ from omnigraph.wire.schemas import (
     TypeDocument,
 )
 
+_Numbers = Mapping[tuple[str, str, str | None], int]
+"""Kind and name of a type, and the name of a property or None → the number that a rename keeps."""
+
 
 def show(caller: Caller, body: SchemaQuery) -> Answer:
     """Return the schema of a point as text or as a catalog."""
     snapshot = caller.graph.snapshot(body.branch, point_of(body.at))
     if body.form == "text":
         return Answer(SchemaDocument(snapshot.schema.source), commit=snapshot.commit_id)
-    catalog = caller.graph.catalog(at=context_of(caller.graph).name_of(snapshot))
-    return Answer(catalog_document(catalog), commit=snapshot.commit_id)
+    context = context_of(caller.graph)
+    catalog = caller.graph.catalog(at=context.name_of(snapshot))
+    # Gaps in the numbers would tell of declarations that the caller may not see.
+    numbers = _numbers(read_ir(snapshot.schema)) if context.visibility_of(snapshot) is None else {}
+    return Answer(catalog_document(catalog, numbers), commit=snapshot.commit_id)
 
 
 def plan(caller: Caller, body: SchemaPlanRequest) -> SchemaPlanDocument:
@@ -38,7 +50,8 @@ def plan(caller: Caller, body: SchemaPlanRequest) -> SchemaPlanDocument:
         source_text(body.schema_source), allow_data_loss=body.allow_data_loss, branch=body.branch
     )
     irs = {"accepted": steps.accepted.to_json(), "desired": steps.desired.to_json()}
-    return SchemaPlanDocument.of({"uri": caller.uri, **steps.to_json(), **typed_members(caller, **irs)})
+    lines = {"descriptions": [step.describe() for step in steps.steps]}
+    return SchemaPlanDocument.of({"uri": caller.uri, **steps.to_json(), **lines, **typed_members(caller, **irs)})
 
 
 def apply(caller: Caller, body: SchemaApplyRequest) -> Answer:
@@ -59,35 +72,65 @@ def apply(caller: Caller, body: SchemaApplyRequest) -> Answer:
     return Answer(document, commit=result.commit_id)
 
 
-def catalog_document(catalog: Catalog) -> CatalogDocument:
+def catalog_document(catalog: Catalog, numbers: _Numbers) -> CatalogDocument:
     """Return the types of a catalog."""
     return CatalogDocument(
         shape_hash(catalog),
-        [_type(interface) for interface in catalog.interfaces.values()],
-        [_type(node) for node in catalog.nodes.values()],
-        [_type(edge) for edge in catalog.edges.values()],
+        [_type(interface, numbers) for interface in catalog.interfaces.values()],
+        [_type(node, numbers) for node in catalog.nodes.values()],
+        [_type(edge, numbers) for edge in catalog.edges.values()],
     )
 
 
-def _type(type_: InterfaceType | NodeType | EdgeType) -> TypeDocument:
+def _numbers(ir: SchemaIR) -> _Numbers:
+    found: dict[tuple[str, str, str | None], int] = {}
+    for kind in KINDS:
+        for type_ in ir.of_kind(kind):
+            found[kind, type_.name, None] = type_.id
+            found.update({(kind, type_.name, each.name): each.id for each in type_.properties})
+    return found
+
+
+def _type(type_: InterfaceType | NodeType | EdgeType, numbers: _Numbers) -> TypeDocument:
     document = TypeDocument(
         name=type_.name,
         key=list(type_.key) if isinstance(type_, NodeType) else [],
-        properties=[_property(each) for each in type_.properties.values()],
+        properties=[
+            _property(each, numbers.get((type_.kind, type_.name, each.name), UNSET))
+            for each in type_.properties.values()
+        ],
+        constraints=_constraints(type_),
+        number=numbers.get((type_.kind, type_.name, None), UNSET),
         description=_description(type_.notes),
     )
     if isinstance(type_, NodeType):
         document.implements = list(type_.implements)
     elif isinstance(type_, EdgeType):
         document.from_, document.to = type_.from_type, type_.to_type
+        document.cardinality = str(type_.cardinality)
     return document
 
 
-def _property(property_: Property) -> PropertyDocument:
+def _constraints(type_: InterfaceType | NodeType | EdgeType) -> list[ConstraintDocument]:
+    return [
+        ConstraintDocument.of(
+            {
+                "kind": type(each).__name__.lower(),
+                "columns": list(constraint_columns(each)),
+                "text": spell_constraint(each),
+            }
+        )
+        for each in type_.constraints
+    ]
+
+
+def _property(property_: Property, number: int | UnsetType) -> PropertyDocument:
     return PropertyDocument(
         name=property_.name,
         type=str(property_.type),
         optional=property_.type.nullable,
+        embed=UNSET if property_.embed is None else property_.embed.source,
+        number=number,
         description=_description(property_.notes),
     )
 

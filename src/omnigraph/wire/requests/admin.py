@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from omnigraph.wire.requests.branches import Time
 from omnigraph.wire.requests.request import After, BranchName, Limit, Name, Request
@@ -36,13 +36,28 @@ class AuditQuery(Request, kw_only=True):
     after: After | None = None
 
 
-class PolicyExplainRequest(Request, kw_only=True):
-    """A request to judge."""
+Groups = Annotated[list[Name], Meta(max_length=1_000, description="Groups of the token of the actor.")]
+Attributes = Annotated[dict[str, Any], Meta(max_length=1_000, description="Attributes of the token of the actor.")]
+RowType = Annotated[Name, Meta(description="The type of the row, for a decision on a row.")]
+RowData = Annotated[dict[str, Any], Meta(max_length=10_000, description="The row: its properties.")]
 
-    actor: Name
-    action: Name
+
+class PolicyExplainRequest(Request, kw_only=True):
+    """A request to judge, on a branch or with `type` on a row."""
+
+    actor: (
+        Annotated[Name, Meta(description="The actor; by default the caller, for whom no right is needed.")] | None
+    ) = None
+    action: Annotated[Name, Meta(description="The action; with `type`, by default `row_read`.")] | None = None
     branch: BranchName | None = None
     target_branch: BranchName | None = None
+    type: RowType | None = None
+    data: RowData | None = None
+    id: (
+        Annotated[Name, Meta(description="The row: the id of a stored row of the branch, instead of `data`.")] | None
+    ) = None
+    groups: Groups = field(default_factory=list)
+    attributes: Attributes = field(default_factory=dict)
 
 
 class PolicyCase(Request, kw_only=True):
@@ -50,10 +65,22 @@ class PolicyCase(Request, kw_only=True):
 
     id: Name
     actor: Name
-    action: Name
+    action: Annotated[Name, Meta(description="The action; with `type`, by default `row_read`.")] | None = None
     branch: BranchName | None = None
     target_branch: BranchName | None = None
     expect: Literal["allow", "deny"]
+    type: RowType | None = None
+    data: RowData | None = None
+    properties: (
+        Annotated[
+            dict[str, Literal["show", "mask", "hide"]],
+            Meta(max_length=10_000, description="The expected views of properties of the row."),
+        ]
+        | None
+    ) = None
+    groups: Groups = field(default_factory=list)
+    attributes: Attributes = field(default_factory=dict)
+    query: Annotated[Name, Meta(description="The stored query of the action `invoke_query`.")] | None = None
 
 
 class PolicyTestRequest(Request, kw_only=True):

@@ -10,6 +10,7 @@ from omnigraph.wire.requests.request import (
     MESSAGE_MAX,
     After,
     BranchName,
+    CommitId,
     Limit,
     Message,
     Point,
@@ -40,6 +41,18 @@ class ListQuery(Request, kw_only=True):
 
     limit: Limit | None = None
     after: After | None = None
+
+
+class BranchListQuery(ListQuery, kw_only=True):
+    """A part of the branches."""
+
+    compare: (
+        Annotated[
+            BranchName,
+            Meta(description="Return each branch with its newest commit, compared with this branch; not in parts."),
+        ]
+        | None
+    ) = None
 
 
 class BranchCreateRequest(Request, kw_only=True):
@@ -86,6 +99,9 @@ class BranchMergePreviewRequest(Request, kw_only=True):
     source: BranchName
     target: Annotated[BranchName, Meta(description="The branch that changes.")] = "main"
     resolve: Resolve | None = None
+    source_commit: (
+        Annotated[CommitId, Meta(description="The commit at which the head of the source must be.")] | None
+    ) = None
 
 
 class BranchMergeRequest(BranchMergePreviewRequest, kw_only=True):
@@ -93,7 +109,13 @@ class BranchMergeRequest(BranchMergePreviewRequest, kw_only=True):
 
     message: Message | None = None
     delete_branch: Annotated[bool, Meta(description="Delete the source after the merge.")] = False
+    allow_policy_breakage: Annotated[
+        bool, Meta(description="Merge even if rules for rows of the policy become invalid.")
+    ] = False
     allow_query_breakage: Annotated[bool, Meta(description="Merge even if stored queries become invalid.")] = False
+    force: Annotated[
+        bool, Meta(description="Merge past the rules for proposals to the target; requires `proposal_bypass`.")
+    ] = False
 
 
 class RevertPreviewRequest(Request, kw_only=True):
@@ -107,6 +129,9 @@ class RevertRequest(RevertPreviewRequest, kw_only=True):
     """A revert."""
 
     message: Message | None = None
+    allow_policy_breakage: Annotated[
+        bool, Meta(description="Revert even if rules for rows of the policy become invalid.")
+    ] = False
 
 
 class TagCreateRequest(Request, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -20,13 +20,14 @@ from omnigraph.wire.requests.request import (
     exclude,
 )
 
+MAIN_BRANCH = "main"
 CHANGES_MAX = 8192
 """Largest `limit` of the change feed."""
 
 Token = Annotated[str, Meta(min_length=1, max_length=TOKEN_MAX)]
 
 
-class DiffQuery(Request, kw_only=True):
+class DiffPointsQuery(Request, kw_only=True):
     """Two points to compare."""
 
     from_: Annotated[Point, Meta(description="The first point; by default the newest commit of `main`.")] | None = (
@@ -34,8 +35,41 @@ class DiffQuery(Request, kw_only=True):
     )
     to: Annotated[Point, Meta(description="The second point; by default the newest commit of `main`.")] | None = None
     branch: Annotated[Branch, Meta(description="The branch of an omitted point; by default `main`.")] | None = None
+    since: (
+        Annotated[
+            Literal["base"],
+            Meta(description="With `base`, only the changes made on `to` since its newest common commit with `from`."),
+        ]
+        | None
+    ) = None
     kind: Kinds | None = None
     type: Types | None = None
+
+    @property
+    def first(self) -> str | None:
+        """The first point, or both as a range if the changes since the common commit are requested."""
+        if self.since is None:
+            return self.from_
+        return f"{self.from_ or self.branch or MAIN_BRANCH}...{self.to or self.branch or MAIN_BRANCH}"
+
+    @property
+    def last(self) -> str | None:
+        """The second point; None if `first` names both."""
+        return self.to if self.since is None else None
+
+
+class DiffGraphQuery(DiffPointsQuery, kw_only=True):
+    """Two points to compare as a graph."""
+
+    op: Ops | None = None
+    limit: Annotated[
+        int, Meta(ge=1, le=1_000, description="The largest number of changed nodes, and of changed edges.")
+    ] = 300
+
+
+class DiffQuery(DiffPointsQuery, kw_only=True):
+    """Two points to compare, and a part of their differences."""
+
     op: Ops | None = None
     limit: Limit | None = None
     after: After | None = None

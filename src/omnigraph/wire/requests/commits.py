@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from omnigraph.wire.requests.branches import Time
 from omnigraph.wire.requests.changes import ChangeFilterQuery
 from omnigraph.wire.requests.request import (
     TOKEN_MAX,
@@ -15,6 +16,7 @@ from omnigraph.wire.requests.request import (
     Limit,
     Name,
     Request,
+    Types,
     either,
 )
 
@@ -22,12 +24,26 @@ from omnigraph.wire.requests.request import (
 class CommitListQuery(Request, kw_only=True):
     """A part of the commits of a branch, newest first."""
 
-    branch: Branch | None = None
+    branch: (
+        Annotated[Branch, Meta(description="The name of a branch, by default `main`; `*` is all branches.")] | None
+    ) = None
     limit: Limit | None = None
     after: After | None = None
     before: Annotated[CommitId, Meta(description="Another name of `after`.")] | None = None
     actor: Annotated[Name, Meta(description="Only the commits of this actor.")] | None = None
     kind: Annotated[Name, Meta(description="Only the commits of this kind, such as `write` or `merge`.")] | None = None
+    type: Types | None = None
+    text: (
+        Annotated[str, Meta(min_length=1, max_length=1000, description="Only the commits whose message contains this.")]
+        | None
+    ) = None
+    since: Annotated[Time, Meta(description="Only the commits at or after this time, in ISO 8601.")] | None = None
+    until: Annotated[Time, Meta(description="Only the commits before this time, in ISO 8601.")] | None = None
+
+    @property
+    def every_branch(self) -> str | None:
+        """`*` if the commits of all branches are requested."""
+        return self.branch if self.branch == "*" else None
 
     @property
     def start(self) -> str | None:

@@ -50,15 +50,44 @@ class LoadQuery(Request, kw_only=True):
         Meta(description="What a merge does with a property that is absent from a record: keep it, or set it to null."),
     ] = "keep"
     embed: Annotated[bool, Meta(description="Compute vectors from their texts.")] = True
+    dry_run: Annotated[bool, Meta(description="Read and validate the records, and write nothing.")] = False
 
 
-class LoadFilesQuery(LoadQuery, kw_only=True):
+class LoadTablesQuery(LoadQuery, kw_only=True):
+    """Options of a load whose body has tables."""
+
+    column: Annotated[
+        list[Annotated[str, Meta(max_length=1_000)]],
+        Meta(
+            max_length=1_000,
+            description="`COLUMN=PROPERTY`: the property of a column of a table, `from`, `to` or `id`; without a "
+            "property the column is left out. `TYPE:COLUMN` limits it to one type. Repeat for several.",
+        ),
+    ] = []  # noqa: RUF012 (msgspec copies it)
+    skip_null_ends: Annotated[bool, Meta(description="Leave out rows of edge types without one of their ends.")] = False
+
+
+class LoadFilesQuery(LoadTablesQuery, kw_only=True):
     """Options of a load whose body is an archive of files."""
 
     delimiter: (
         Annotated[
             Literal[",", ";", "|", "\t"],
             Meta(description="The delimiter of CSV files; by default the header decides."),
+        ]
+        | None
+    ) = None
+    null: Annotated[
+        list[Annotated[str, Meta(max_length=1_000)]],
+        Meta(max_length=100, description="A text of CSV cells without quotes that is null. Repeat for several."),
+    ] = []  # noqa: RUF012 (msgspec copies it)
+    date_format: (
+        Annotated[
+            str,
+            Meta(
+                max_length=100,
+                description="The form of Date and DateTime cells of CSV files, as in `strptime`; by default ISO 8601.",
+            ),
         ]
         | None
     ) = None

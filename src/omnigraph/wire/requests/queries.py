@@ -111,9 +111,22 @@ class ReadRequest(ProfileRequest, kw_only=True):
 
 
 class LintRequest(QueryText, kw_only=True):
-    """A text of queries to check."""
+    """A text of queries, or a schema, to check."""
 
     branch: Branch | None = None
+    language: Annotated[
+        Literal["gq", "pg"], Meta(description="The language of the text: queries (`gq`) or a schema (`pg`).")
+    ] = "gq"
+    offsets: (
+        Annotated[
+            Literal["utf16"],
+            Meta(
+                description="With `utf16`, `span` and `column` of diagnostics count UTF-16 code units. By default "
+                "`span` counts bytes and `column` characters."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ChangeRequest(NamedQuery, kw_only=True):
@@ -121,25 +134,43 @@ class ChangeRequest(NamedQuery, kw_only=True):
 
     branch: Branch | None = None
     message: Message | None = None
+    dry_run: Annotated[bool, Meta(description="Run and check the statements, and write nothing.")] = False
 
 
 class AnalyzeRequest(Request, kw_only=True):
     """A graph algorithm."""
 
-    algorithm: Literal["pagerank", "components", "degrees"]
+    algorithm: Literal[
+        "pagerank",
+        "components",
+        "degrees",
+        "betweenness",
+        "closeness",
+        "communities",
+        "label_propagation",
+        "cores",
+        "topological_order",
+        "spanning_tree",
+        "similarity",
+        "embeddings",
+    ]
     nodes: Annotated[list[TypeName], Meta(description="The node types; by default all.")] | None = None
     edges: Annotated[list[TypeName], Meta(description="The edge types; by default all.")] | None = None
     weight: Annotated[Name, Meta(description="The edge property that holds the weight.")] | None = None
     damping: (
         Annotated[float, Meta(ge=0, le=1, description="The damping factor of `pagerank`; by default 0.85.")] | None
     ) = None
+    parameters: (
+        Annotated[
+            dict[str, bool | int | float | str | list[float]],
+            Meta(description="Parameters of the algorithm, such as `samples`; others have their defaults."),
+        ]
+        | None
+    ) = None
     write: (
         Annotated[
             str | dict[str, str],
-            Meta(
-                description="The node property that receives the values, or an object that maps each value "
-                "to a property."
-            ),
+            Meta(description="The property that receives the values, or an object that maps each value to a property."),
         ]
         | None
     ) = None

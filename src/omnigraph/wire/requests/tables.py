@@ -40,6 +40,18 @@ class GetQuery(EntityQuery, kw_only=True):
     """The node or edge to read."""
 
     entity: Kind | None = None
+    include: (
+        Annotated[
+            str,
+            Meta(
+                pattern="^(blame|degrees)(,(blame|degrees))*$",
+                description="Further members of the answer, separated by commas: `blame`, the commit that last set "
+                "each property, and `degrees`, the numbers of edges by type and direction.",
+                examples=["blame,degrees"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class HistoryQuery(PointQuery, kw_only=True):

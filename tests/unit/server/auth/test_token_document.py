@@ -54,6 +54,7 @@ def test_list_of_entries() -> None:
         ("staff",),
         {"tenant": "acme", "level": 3, "tags": ["a", "b"], "on": True},
         Only(("read", "graph_list"), ("kb",), ("main", "mcp/*")),
+        datetime(2027, 1, 1, tzinfo=UTC).timestamp(),
     )
     assert (second.principal, second.not_after, document.plain_count) == (Principal("ben"), None, 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def path(tmp_path: Path) -> Path:
 def test_created_token_is_accepted_and_its_hash_is_stored(path: Path) -> None:
     principal = Principal("ana", "laptop", ("staff",), {"tenant": "acme"}, Only(("read",), None, ("mcp/*",)))
     token = create_token(path, principal, datetime(2999, 1, 2, 3, 4, 5, 600, tzinfo=UTC))
-    assert accepted(path, token) == principal
+    end = datetime(2999, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    assert accepted(path, token) == replace(principal, not_after=end)
     text = path.read_text(encoding="utf-8")
     assert token not in text
     assert '"not_after": "2999-01-02T03:04:05Z"' in text

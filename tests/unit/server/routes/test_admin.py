@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,32 @@ def test_the_status_of_a_process(graph: og.Graph) -> None:
         assert {"name": "slow", "running": 0, "queued": 0, "limit": 2} in status["lanes"]
         assert [operation["kind"] for operation in status["operations"]] == ["getStatus"]
         assert status["graphs"][0]["graph_commit_id"] == graph.snapshot().commit_id
+        (table,) = [each for each in status["graphs"][0]["tables"] if each["table_key"] == "node:Person"]
+        assert table["rows"] == graph.snapshot().tables["node:Person"].pin.row_count
+        assert table["fragments"] >= 1
         assert server.get("/status", token=BO).status == 403
+
+
+def test_the_plan_of_a_query_that_ran_is_found_by_its_hash(graph: og.Graph) -> None:
+    with guarded(graph, ADMINS, SERVER_ADMIN) as server:
+        assert (
+            server.post("/query", {"query": "query names() { match { $p: Person } return { $p.name } }"}).status == 200
+        )
+        (listed,) = [plan for plan in server.get("/status").json["plans"] if plan["query"] == "names"]
+        found = server.get(f"/plans/{listed['plan_hash']}").json
+        assert found["plan_hash"] == listed["plan_hash"]
+        assert [child["op"] for child in found["plan"]["children"]] == ["scan", "return"]
+        unknown = server.get("/plans/0123456789abcdef")
+        assert (unknown.status, unknown.json["reason"]) == (404, "no_such_plan")
+        assert server.get(f"/plans/{listed['plan_hash']}", token=BO).status == 403
+
+
+def test_me_names_the_end_of_the_token(graph: og.Graph, tmp_path: Path) -> None:
+    entry = {"actor": "ana", "token": "og_0123456789abcdef", "not_after": "2100-01-01T00:00:00Z"}
+    (tmp_path / "tokens.json").write_text(json.dumps({"tokens": [entry]}), encoding="utf-8")
+    flags = {"auth.tokens.file": str(tmp_path / "tokens.json")}
+    with serving(graph.uri, flags=flags, token="og_0123456789abcdef") as server:
+        assert server.get("/me").json["token_expires_at"] == 4_102_444_800_000_000
 
 
 def test_the_audit_log_is_read_with_filters_and_a_cursor(graph: og.Graph, tmp_path: Path) -> None:
@@ -126,6 +152,16 @@ def test_the_policy_in_force_is_explained_and_tested(graph: og.Graph) -> None:
             assert server.post(path, body).status == 400, body
         for path, body in (("/policy/explain", request), ("/policy/test", {"cases": cases})):
             assert server.post(path, body, token=BO).status == 403
+
+
+def test_every_caller_sees_the_decisions_on_itself(graph: og.Graph) -> None:
+    with guarded(graph, ADMINS) as server:
+        own = server.post("/policy/explain", {"action": "change", "branch": "main"}, token=BO).json
+        assert (own["actor"], own["decision"], own["considered"]) == ("bo", "deny", [])
+        assert own["reasons"]
+        named = server.post("/policy/explain", {"actor": "bo", "action": "read", "branch": "main"}, token=BO)
+        assert named.status == 403
+        assert server.post("/policy/explain", {"action": "fly"}, token=BO).status == 400
 
 
 def test_a_graph_without_a_policy_has_nothing_to_explain(server: ServerUnderTest) -> None:

@@ -41,6 +41,8 @@ def test_the_whole_value(album: ServerUnderTest) -> None:
     assert reply.headers["content-type"] == "application/octet-stream"
     assert reply.headers["content-length"] == str(len(DATA))
     assert reply.headers["accept-ranges"] == "bytes"
+    assert reply.headers["content-disposition"] == "attachment"
+    assert reply.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert reply.headers["omnigraph-snapshot-id"] == reply.headers["omnigraph-commit"]
     assert reply.headers["etag"].startswith('"')
     head = album.request("HEAD", PATH, headers={"Range": "bytes=0-1"})

@@ -41,6 +41,25 @@ def test_commits_are_filtered(server: ServerUnderTest, graph: og.Graph) -> None:
     assert sum(map(len, shown)) == len(graph.commits())
 
 
+def test_commits_are_selected_by_type_text_and_time(server: ServerUnderTest, graph: og.Graph) -> None:
+    made = add(graph, "Dan")
+
+    def selected(**params: str) -> list[str]:
+        return [commit["graph_commit_id"] for commit in server.get("/commits", params=params).json["commits"]]
+
+    assert selected(text="ADD dan") == [made]
+    assert selected(text="add nobody") == []
+    assert made in selected(type="Person")
+    assert selected(type="NoSuchType") == []
+    everything = selected()
+    assert selected(since="2000-01-01", until="2100-01-01T00:00:00Z") == everything
+    assert selected(until="2000-01-01") == selected(since="2100-01-01") == []
+    first = server.get("/commits", params={"type": "Person", "limit": 1}).json
+    rest = server.get("/commits", params={"type": "Person", "after": first["next"]}).json
+    assert [each["graph_commit_id"] for each in first["commits"] + rest["commits"]] == selected(type="Person")
+    assert server.get("/commits", params={"since": "yesterday"}).json["code"] == "bad_request"
+
+
 def test_commits_as_json_lines(server: ServerUnderTest, graph: og.Graph) -> None:
     reply = server.get("/commits", params={"limit": 1}, headers={"Accept": "application/x-ndjson"})
     first, commit, last = reply.lines

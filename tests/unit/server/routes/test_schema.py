@@ -28,8 +28,15 @@ def test_the_schema_as_text_and_as_catalog(server: ServerUnderTest, graph: og.Gr
     catalog = server.get("/schema?form=json").json
     person, knows = catalog["nodes"][0], catalog["edges"][0]
     assert (person["name"], person["key"]) == ("Person", ["name"])
+    number = person["properties"][0].pop("number")
     assert person["properties"][0] == {"name": "age", "type": "I64?", "optional": True}
-    assert (knows["from"], knows["to"]) == ("Person", "Person")
+    assert person["constraints"] == [{"kind": "key", "columns": ["name"], "text": "@key(name)"}]
+    assert (knows["from"], knows["to"], knows["cardinality"]) == ("Person", "Person", "0..")
+    renamed = graph.schema.replace("age: I64?", 'years: I64? @rename_from("age")')
+    graph.branch_create("other")
+    graph.apply_schema(renamed, branch="other")
+    other = server.get("/schema", params={"form": "json", "branch": "other"}).json["nodes"][0]
+    assert {each["name"]: each["number"] for each in other["properties"]}["years"] == number
     assert catalog["hash"].startswith("sha256:")
     unchanged = server.get("/schema", headers={"If-None-Match": text.headers["etag"]})
     assert (unchanged.status, unchanged.body) == (304, b"")
@@ -51,6 +58,7 @@ def test_a_plan_writes_nothing(server: ServerUnderTest, graph: og.Graph) -> None
     plan = server.post("/schema/plan", {"schema_source": NEW})
     assert plan.status == 200
     assert (plan.json["supported"], plan.json["step_count"]) == (True, 1)
+    assert plan.json["descriptions"] == ["add property Person.email: String?"]
     assert server.post("/schema/plan", {"schema_source": UNSUPPORTED}).json["supported"] is False
     assert server.post("/schema/plan", {"schema_source": NEW, "alow_data_loss": True}).status == 400
     assert graph.commits(limit=1)[0].id == head
