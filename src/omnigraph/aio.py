@@ -19,9 +19,11 @@ import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
+from omnigraph.aio_proposals import AsyncProposal
 from omnigraph.blob import CHUNK_BYTES, Blob
 from omnigraph.cancellation import cancelled_by
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
@@ -29,6 +31,7 @@ from omnigraph.errors import Cancelled, InputError, OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph_open import PolicySource
 from omnigraph.graph_open import open as open_graph
+from omnigraph.graph_proposals import Proposal
 from omnigraph.http_address import is_server_url
 from omnigraph.notebook.schema_view import SchemaText
 from omnigraph.operations.access import Access
@@ -229,6 +232,34 @@ def _iterator_or_count(
     return call
 
 
+@dataclass(frozen=True)
+class _ProposalThreads:
+    """The threads of an opened graph, for its proposals."""
+
+    pool: _Pool
+
+    async def read(self, call: Callable[[], T]) -> T:
+        return await _await_read(self.pool, call)
+
+    async def write(self, name: str, call: Callable[[], T]) -> T:
+        return await _await_write(self.pool, name, call, None)
+
+    def items(self, call: Callable[[], Iterable[T]]) -> AsyncIterator[T]:
+        return _iterate(self.pool, _generate(call), _BATCH_ITEMS)
+
+
+def _proposal(
+    method: Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, Proposal]],
+) -> Callable[Concatenate[AsyncGraph, P], Coroutine[Any, Any, AsyncProposal]]:
+    """Make a coroutine that returns an `AsyncProposal`."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncProposal:
+        return AsyncProposal(await method(self, *args, **kwargs), _ProposalThreads(self._pool))
+
+    return call
+
+
 class AsyncBlob:
     """The bytes of a Blob property, with the attributes and methods of `Blob` except `open`; reads run in threads."""
 
@@ -325,6 +356,11 @@ class AsyncGraph:
     explain = _read(Graph.explain)
     profile = _read(Graph.profile)
     lint = _read(Graph.lint)
+    show = _read(Graph.show)
+    sql = _read(Graph.sql)
+    duckdb = _read(Graph.duckdb)
+    complete = _read(Graph.complete)
+    hover = _read(Graph.hover)
     analyze = _write(Graph.analyze, "idempotency_key")
 
     mutate = _write(Graph.mutate, "idempotency_key")
@@ -333,9 +369,19 @@ class AsyncGraph:
     embed = _write(Graph.embed, "idempotency_key")
 
     queries = _read(Graph.queries)
+    validate_queries = _read(Graph.validate_queries)
     store_query = _write(Graph.store_query, "idempotency_key")
     delete_query = _write(Graph.delete_query, "idempotency_key")
     invoke = _write(Graph.invoke, "idempotency_key")
+
+    search = _read(Graph.search)
+    neighbors = _read(Graph.neighbors)
+    degrees = _read(Graph.degrees)
+    projection = _read(Graph.projection)
+    propose = _proposal(_write(Graph.propose, "idempotency_key"))
+    proposals = _read(Graph.proposals)
+    proposal = _proposal(_read(Graph.proposal))
+    proposal_events = _read(Graph.proposal_events)
 
     export = _iterator_or_count(Graph.export)
     get = _read(Graph.get)
@@ -345,8 +391,11 @@ class AsyncGraph:
     to_batches = _items(Graph.to_batches, batch=1)
     to_spark = _read(Graph.to_spark)
     to_networkx = _read(Graph.to_networkx)
+    to_rustworkx = _read(Graph.to_rustworkx)
+    to_sparse = _read(Graph.to_sparse)
 
     branches = _read(Graph.branches)
+    branch_status = _read(Graph.branch_status)
     branch_create = _write(Graph.branch_create, "idempotency_key")
     head = _read(Graph.head)
     branch_update = _write(Graph.branch_update, "idempotency_key")
@@ -362,6 +411,8 @@ class AsyncGraph:
     commits = _read(Graph.commits)
     commit = _read(Graph.commit)
     diff = _items(Graph.diff)
+    diff_summary = _read(Graph.diff_summary)
+    diff_graph = _read(Graph.diff_graph)
     export_diff = _read(Graph.export_diff)
     commit_changes = _read(Graph.commit_changes)
     changes = _read(Graph.changes)

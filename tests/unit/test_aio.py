@@ -311,6 +311,7 @@ FAILING = {
     "store_query": lambda g: g.store_query("query q() { match { $x: None } return { $x } }"),
     "delete_query": lambda g: g.delete_query("none"),
     "invoke": lambda g: g.invoke("none"),
+    "propose": lambda g: g.propose("none", title="x"),
     "tag_delete": lambda g: g.tag_delete("none"),
     "ensure_indices": lambda g: g.ensure_indices("none"),
     "optimize": lambda g: g.optimize("none"),

@@ -13,7 +13,7 @@ import functools
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from omnigraph.blob import CHUNK_BYTES, bounds_within, check_chunk_bytes
 from omnigraph.client.call import Call, Calls, Stream
@@ -23,6 +23,7 @@ from omnigraph.client.calls.tables import BlobAddress, export_request
 from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
 from omnigraph.client.local_only import not_remote
+from omnigraph.client.remote_proposal import AsyncRemoteProposal
 from omnigraph.client.transport.async_loop import AsyncLoop
 from omnigraph.graph import Graph
 from omnigraph.notebook.schema_view import SchemaText
@@ -31,6 +32,7 @@ from omnigraph.versioning.compare.diff import RowChange
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.operations.proposals.proposal_info import ProposalInfo
     from omnigraph.pipeline.export import Format
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.write.repository import At
@@ -172,6 +174,19 @@ def _blob(
     return open_blob
 
 
+def _proposal(
+    method: Callable[Concatenate[RemoteCalls, P], Call[ProposalInfo]],
+) -> Callable[Concatenate[AsyncRemoteGraph, P], Coroutine[Any, Any, AsyncRemoteProposal]]:
+    """Make a coroutine that returns an `AsyncRemoteProposal`."""
+
+    @functools.wraps(method)
+    async def run(self: AsyncRemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> AsyncRemoteProposal:
+        found = await self._loop.run(method(self._calls, *args, **kwargs))
+        return AsyncRemoteProposal(self._loop, self._calls, found)
+
+    return run
+
+
 class AsyncRemoteBlob:
     """The bytes of a Blob property, with the attributes and methods of `AsyncBlob`."""
 
@@ -254,6 +269,8 @@ class AsyncRemoteGraph:
     explain = _run(RemoteCalls.explain)
     profile = _run(RemoteCalls.profile)
     lint = _run(RemoteCalls.lint)
+    complete = _run(RemoteCalls.complete)
+    hover = _run(RemoteCalls.hover)
     analyze = _run(RemoteCalls.analyze)
 
     mutate = _run(RemoteCalls.mutate)
@@ -262,9 +279,20 @@ class AsyncRemoteGraph:
     embed = _run(RemoteCalls.embed)
 
     queries = _run(RemoteCalls.queries)
+    validate_queries = _run(RemoteCalls.validate_queries)
     store_query = _run(RemoteCalls.store_query)
     delete_query = _run(RemoteCalls.delete_query)
     invoke = _run(RemoteCalls.invoke)
+
+    propose = _proposal(RemoteCalls.propose)
+    proposals = _run(RemoteCalls.proposals)
+    proposal = _proposal(RemoteCalls.proposal)
+    proposal_events = _run(RemoteCalls.proposal_events)
+
+    search = _run(RemoteCalls.search)
+    neighbors = _run(RemoteCalls.neighbors)
+    degrees = _run(RemoteCalls.degrees)
+    projection = _run(RemoteCalls.projection)
 
     get = _run(RemoteCalls.get)
     entity_at = _run(RemoteCalls.entity_at)
@@ -272,6 +300,8 @@ class AsyncRemoteGraph:
     to_arrow = _run(RemoteCalls.to_arrow)
     to_batches = _iterate(RemoteCalls.to_batches)
     to_networkx = _run(RemoteCalls.to_networkx)
+    to_rustworkx = _run(RemoteCalls.to_rustworkx)
+    to_sparse = _run(RemoteCalls.to_sparse)
 
     async def export(
         self,
@@ -280,7 +310,7 @@ class AsyncRemoteGraph:
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
-        format: Format = "jsonl",
+        format: Format | Literal["duckdb"] = "jsonl",
         partitioned: bool = False,
         engine: str = "auto",
         spark: Any = None,
@@ -304,6 +334,9 @@ class AsyncRemoteGraph:
         return file.records
 
     to_spark = _local(Graph.to_spark)
+    show = _local(Graph.show)
+    sql = _local(Graph.sql)
+    duckdb = _local(Graph.duckdb)
     with_access = _local(Graph.with_access)
     with_metadata = _local(Graph.with_metadata)
 
@@ -313,6 +346,7 @@ class AsyncRemoteGraph:
     apply_schema = _run(RemoteCalls.apply_schema)
 
     branches = _run(RemoteCalls.branches)
+    branch_status = _run(RemoteCalls.branch_status)
     branch_create = _run(RemoteCalls.branch_create)
     head = _run(RemoteCalls.head)
     branch_update = _run(RemoteCalls.branch_update)
@@ -328,6 +362,8 @@ class AsyncRemoteGraph:
     commits = _run(RemoteCalls.commits)
     commit = _run(RemoteCalls.commit)
     diff = _changes(RemoteCalls.diff)
+    diff_summary = _run(RemoteCalls.diff_summary)
+    diff_graph = _run(RemoteCalls.diff_graph)
     export_diff = _written(RemoteCalls.export_diff)
     commit_changes = _run(RemoteCalls.commit_changes)
     changes = _run(RemoteCalls.changes)

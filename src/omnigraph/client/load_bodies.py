@@ -22,9 +22,12 @@ from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import ARROW, NDJSON, TAR, Chunks
 from omnigraph.engine.ingest.tabular import table_of
 from omnigraph.errors import InputError, OmniGraphError, RecordError
+from omnigraph.models.objects import as_records
 from omnigraph.operations.load.record_sources import InputFiles, check_records, input_files
 from omnigraph.schema.catalog import Catalog
+from omnigraph.table_format import TableFormat
 from omnigraph.wire.document import encoder
+from omnigraph.wire.loads import TYPE_RECORD
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.runner import Watch
@@ -79,6 +82,7 @@ class LoadBody:
             hint=error.hint,
         )
         made.record = self.record(error.line) if error.record is not None else None
+        made.column = error.column
         made.code = error.code
         return made
 
@@ -106,15 +110,15 @@ def needs_catalog(data: Any) -> bool:
     )
 
 
-def load_body(data: Any, environ: Mapping[str, str], delimiter: str | None, catalog: Catalog | None) -> LoadBody:
+def load_body(data: Any, environ: Mapping[str, str], format: TableFormat, catalog: Catalog | None) -> LoadBody:
     """Return the body of a load: paths or patterns, an iterable of records, or one table per type name."""
-    files = input_files(data, environ, delimiter)
+    files = input_files(data, environ, format)
     if files is not None:
         return LoadBody("files", TAR, lambda: _archive(files), size=sum(file.size for file in files))
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):
-        tables = {name: _sent_table(name, table, catalog) for name, table in data.items()}
+        tables = {name: _sent_table(name, table, catalog, format) for name, table in data.items()}
         return LoadBody("arrow", ARROW, lambda: _streams(tables))
-    records = check_records(data)
+    records = check_records(as_records(data))
     return LoadBody("ndjson", NDJSON, lambda: _lines(records), records)
 
 
@@ -147,10 +151,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _sent_table(name: str, data: Any, catalog: Catalog | None) -> pa.Table:
+def _sent_table(name: str, data: Any, catalog: Catalog | None, format: TableFormat) -> pa.Table:
     if type(data).__module__.startswith("pyspark."):
         raise local_parameter("load", "data")
-    found = table_of(name, data, catalog)
+    found = table_of(name, data, catalog, format)
     if found.values:
         raise InputError(
             f"column '{next(iter(found.values))}' of '{name}' has values of several types, which Arrow cannot hold",
@@ -183,6 +187,8 @@ def _archive(files: InputFiles) -> Iterator[bytes]:
     for file in files:
         info = tarfile.TarInfo(file.name)
         info.size = file.size
+        if file.type_name is not None:
+            info.pax_headers = {TYPE_RECORD: file.type_name}
         yield info.tobuf(tarfile.PAX_FORMAT)
         for start in range(0, file.size, CHUNK_BYTES):
             data = file.read(start, min(start + CHUNK_BYTES, file.size))

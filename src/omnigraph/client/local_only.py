@@ -11,6 +11,9 @@ from omnigraph.errors import InputError
 LOCAL_METHODS: Mapping[str, str] = {
     "Snapshot.table": "read the type with to_arrow or to_batches, at the commit of the snapshot",
     "Snapshot.entity": "read the row with get, at the commit of the snapshot",
+    "sql": "open the graph in its storage to run SQL, or register to_batches('Type') with a DuckDB connection",
+    "duckdb": "open the graph in its storage to run SQL, or register to_batches('Type') with a DuckDB connection",
+    "show": "show a result: graph.query(…).show(), or open the graph in its storage",
     "to_spark": "open the graph in its storage to read it with Spark, or use to_batches",
     "with_access": "the server enforces the policy of its graph for the actor of the token",
     "with_metadata": "give the call a message; the server records the request id in the commit",
@@ -22,6 +25,7 @@ LOCAL_PARAMETERS: Mapping[str, str] = {
     "spark": "open the graph in its storage to use Spark, or omit spark",
     "out": "name a folder of this machine",
     "actor": "the server takes the actor from the token; connect with the token of that actor",
+    "format='duckdb'": "open the graph in its storage to write a DuckDB file, or export to parquet",
     "partitioned": "a server sends whole tables; omit partitioned, or open the graph in its storage",
     "policy": "the server enforces the policy of its graph",
     "blob_sources": "the server copies no files; give the bytes of a Blob as base64 text",

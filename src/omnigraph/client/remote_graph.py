@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from omnigraph.client.calls.tables import BatchDecoder, BlobAddress, export_requ
 from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
 from omnigraph.client.local_only import not_remote
+from omnigraph.client.remote_proposal import RemoteProposal
 from omnigraph.client.transport.sync_loop import SyncLoop
 from omnigraph.graph import Graph
 from omnigraph.notebook.schema_view import SchemaText
@@ -32,6 +33,7 @@ from omnigraph.versioning.compare.changeset import ChangeSet
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.operations.proposals.proposal_info import ProposalInfo
     from omnigraph.pipeline.export import Format
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.write.repository import At
@@ -193,6 +195,18 @@ def _blob(
     return open_blob
 
 
+def _proposal(
+    method: Callable[Concatenate[RemoteCalls, P], Call[ProposalInfo]],
+) -> Callable[Concatenate[RemoteGraph, P], RemoteProposal]:
+    """Make a method that returns a `RemoteProposal`."""
+
+    @functools.wraps(method)
+    def run(self: RemoteGraph, /, *args: P.args, **kwargs: P.kwargs) -> RemoteProposal:
+        return RemoteProposal(self._loop, self._calls, self._loop.run(method(self._calls, *args, **kwargs)))
+
+    return run
+
+
 class RemoteGraph:
     """A graph of a server, bound to one branch, with the methods of `Graph`.
 
@@ -250,6 +264,8 @@ class RemoteGraph:
     explain = _run(RemoteCalls.explain)
     profile = _run(RemoteCalls.profile)
     lint = _run(RemoteCalls.lint)
+    complete = _run(RemoteCalls.complete)
+    hover = _run(RemoteCalls.hover)
     analyze = _run(RemoteCalls.analyze)
 
     mutate = _run(RemoteCalls.mutate)
@@ -258,9 +274,20 @@ class RemoteGraph:
     embed = _run(RemoteCalls.embed)
 
     queries = _run(RemoteCalls.queries)
+    validate_queries = _run(RemoteCalls.validate_queries)
     store_query = _run(RemoteCalls.store_query)
     delete_query = _run(RemoteCalls.delete_query)
     invoke = _run(RemoteCalls.invoke)
+
+    propose = _proposal(RemoteCalls.propose)
+    proposals = _run(RemoteCalls.proposals)
+    proposal = _proposal(RemoteCalls.proposal)
+    proposal_events = _run(RemoteCalls.proposal_events)
+
+    search = _run(RemoteCalls.search)
+    neighbors = _run(RemoteCalls.neighbors)
+    degrees = _run(RemoteCalls.degrees)
+    projection = _run(RemoteCalls.projection)
 
     get = _run(RemoteCalls.get)
     entity_at = _run(RemoteCalls.entity_at)
@@ -268,6 +295,8 @@ class RemoteGraph:
     to_arrow = _run(RemoteCalls.to_arrow)
     to_batches = _reader(RemoteCalls.to_batches)
     to_networkx = _run(RemoteCalls.to_networkx)
+    to_rustworkx = _run(RemoteCalls.to_rustworkx)
+    to_sparse = _run(RemoteCalls.to_sparse)
 
     def export(
         self,
@@ -276,7 +305,7 @@ class RemoteGraph:
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
-        format: Format = "jsonl",
+        format: Format | Literal["duckdb"] = "jsonl",
         partitioned: bool = False,
         engine: str = "auto",
         spark: Any = None,
@@ -300,6 +329,9 @@ class RemoteGraph:
         return file.records
 
     to_spark = _local(Graph.to_spark)
+    show = _local(Graph.show)
+    sql = _local(Graph.sql)
+    duckdb = _local(Graph.duckdb)
     with_access = _local(Graph.with_access)
     with_metadata = _local(Graph.with_metadata)
 
@@ -309,6 +341,7 @@ class RemoteGraph:
     apply_schema = _run(RemoteCalls.apply_schema)
 
     branches = _run(RemoteCalls.branches)
+    branch_status = _run(RemoteCalls.branch_status)
     branch_create = _run(RemoteCalls.branch_create)
     head = _run(RemoteCalls.head)
     branch_update = _run(RemoteCalls.branch_update)
@@ -324,6 +357,8 @@ class RemoteGraph:
     commits = _run(RemoteCalls.commits)
     commit = _run(RemoteCalls.commit)
     diff = _change_set(RemoteCalls.diff)
+    diff_summary = _run(RemoteCalls.diff_summary)
+    diff_graph = _run(RemoteCalls.diff_graph)
     export_diff = _written(RemoteCalls.export_diff)
     commit_changes = _run(RemoteCalls.commit_changes)
     changes = _run(RemoteCalls.changes)

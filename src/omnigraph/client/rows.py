@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, islice
@@ -12,10 +13,11 @@ from omnigraph.client.decoders import ArrowDecoder, read_arrow
 from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.messages import Request, Response
 from omnigraph.engine.result.result import Result
+from omnigraph.engine.result.result_graph import ResultGraph, read_result_graph
 
 KEPT_BYTES = 64 * 1024 * 1024
 """Rows that stay in memory for a second pass; the query of a larger result is repeated for it."""
-_METADATA = (b"query_name", b"graph_commit_id", b"next", b"row_count", b"elapsed_ms")
+_METADATA = (b"query_name", b"graph_commit_id", b"next", b"row_count", b"elapsed_ms", b"shape")
 
 
 @reading
@@ -37,8 +39,15 @@ def _result(rows: pa.Table | StreamedRows, schema: pa.Schema) -> Result:
         query_name=told.get(b"query_name", b"").decode(),
         commit_id=told[b"graph_commit_id"].decode(),
         elapsed_ms=float(told.get(b"elapsed_ms", 0)),
+        shape=partial(_shape_of, told.get(b"shape")),
         next=None if cursor is None else cursor.decode(),
     )
+
+
+@reading
+def _shape_of(text: bytes | None) -> ResultGraph:
+    """Return the shape that the metadata describe; an older server sends none."""
+    return ResultGraph() if text is None else read_result_graph(json.loads(text))
 
 
 def _streamed_result(response: Response, rest: Iterator[bytes], again: Callable[[str], Request]) -> Result:

@@ -10,6 +10,7 @@ from omnigraph.client.messages import Request, path_of
 from omnigraph.client.transport.address import Settings
 from omnigraph.client.transport.sync_loop import SyncLoop
 from omnigraph.wire.server_state import OperationDocument, ServerStatusDocument
+from omnigraph.wire.webhooks import WebhookListDocument
 
 
 class ServerConnection:
@@ -21,6 +22,10 @@ class ServerConnection:
     def status(self) -> ServerStatusDocument:
         """Return the state of the process that answers."""
         return self._loop.run(_status())
+
+    def webhooks(self) -> WebhookListDocument:
+        """Return the progress of the webhooks."""
+        return self._loop.run(_webhooks())
 
     def cancel(self, operation_id: str) -> OperationDocument:
         """Cancel an operation; one that ended does not change."""
@@ -42,6 +47,11 @@ class ServerConnection:
 def _status() -> Call[ServerStatusDocument]:
     answer = yield Request(method="GET", path="/status", scope="server")
     return answer.document(ServerStatusDocument)
+
+
+def _webhooks() -> Call[WebhookListDocument]:
+    answer = yield Request(method="GET", path="/webhooks", scope="server")
+    return answer.document(WebhookListDocument)
 
 
 def _cancel(operation_id: str) -> Call[OperationDocument]:

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import UNSET
+
 from omnigraph.client.call import Call
 from omnigraph.client.calls.handle import CallHandle, at_text
+from omnigraph.client.failures import unreadable
 from omnigraph.client.local_only import local_parameter
 from omnigraph.client.messages import TYPED_JSON
-from omnigraph.client.results.history import head_of
+from omnigraph.client.results.history import commit_of, head_of
 from omnigraph.client.results.merges import merge_result_of, preview_of, revert_result_of
 from omnigraph.errors import InputError
 from omnigraph.listing import Listing
+from omnigraph.operations.branch_status import BranchStatus
 from omnigraph.operations.merge.conflict_rules import Resolve, check_resolution
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.merge.merge_preview import MergePreview
@@ -39,6 +43,7 @@ from omnigraph.wire.durations import duration_text
 from omnigraph.wire.requests.branches import (
     BranchCreateRequest,
     BranchDeleteQuery,
+    BranchListQuery,
     BranchMergePreviewRequest,
     BranchMergeRequest,
     BranchQuery,
@@ -60,6 +65,14 @@ class BranchCalls(CallHandle):
         answer = yield self._get("branches", accept=TYPED_JSON)
         names = answer.document(BranchListDocument).branches
         return Listing(sorted(names, key=lambda name: (name != MAIN, name)), lambda name: {"branch": name})
+
+    def branch_status(self, base: str = MAIN) -> Call[list[BranchStatus]]:
+        """Return every branch with its newest commit and the numbers of commits that only one of it and `base` has."""
+        request = self._get("branches", input=BranchListQuery(compare=branch_name(base)), accept=TYPED_JSON)
+        found = (yield request).document(BranchListDocument).statuses
+        if found is UNSET:
+            raise unreadable("it has no statuses")
+        return [_status_of(each) for each in found]
 
     def branch_create(
         self,
@@ -115,7 +128,7 @@ class BranchCalls(CallHandle):
         self._check_actor("branch_update", actor)
         name = branch_name(name)
         BranchAttributes.of(system_clock, description, expires_at)
-        input = BranchUpdateRequest(description=description, expires_at=_time_text(expires_at), message=message)
+        input = BranchUpdateRequest(description=description, expires_at=time_text(expires_at), message=message)
         request = self._write(
             *("branches", name),
             input=input,
@@ -162,8 +175,11 @@ class BranchCalls(CallHandle):
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        allow_policy_breakage: bool = False,
         allow_query_breakage: bool = False,
+        force: bool = False,
         if_commit: str | None = None,
+        source_commit: str | None = None,
         idempotency_key: str | None = None,
         engine: str = "memory",
         spark: Any = None,
@@ -183,7 +199,10 @@ class BranchCalls(CallHandle):
             resolve=_resolve(resolve),
             message=message,
             delete_branch=delete_branch,
+            allow_policy_breakage=allow_policy_breakage,
             allow_query_breakage=allow_query_breakage,
+            force=force,
+            source_commit=source_commit,
         )
         request = self._write(
             *("branches", "merge"),
@@ -202,12 +221,18 @@ class BranchCalls(CallHandle):
         into: str | None = None,
         *,
         resolve: Resolve = None,
+        source_commit: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[MergePreview]:
-        """Return the plan of a merge, with its conflicts; nothing is written."""
+        """Return the plan of a merge, with its conflicts; nothing is written.
+
+        Arguments are as in `Graph.merge_preview`.
+        """
         source = branch_name(source)
-        input = BranchMergePreviewRequest(source=source, target=self._branch(into), resolve=_resolve(resolve))
+        input = BranchMergePreviewRequest(
+            source=source, target=self._branch(into), resolve=_resolve(resolve), source_commit=source_commit
+        )
         path = ("branches", "merge", "preview")
         request = self._post(*path, input=input, accept=TYPED_JSON, timeout=seconds(timeout), cancel=cancel)
         return preview_of((yield request).document(MergePreviewDocument))
@@ -220,6 +245,7 @@ class BranchCalls(CallHandle):
         actor: str | None = None,
         message: str | None = None,
         resolve: Resolve = None,
+        allow_policy_breakage: bool = False,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         cancel: Cancellation | None = None,
@@ -230,7 +256,12 @@ class BranchCalls(CallHandle):
         Arguments are as in `Graph.revert`.
         """
         self._check_actor("revert", actor)
-        input = RevertRequest(branch=self._branch(branch), resolve=_resolve(resolve), message=message)
+        input = RevertRequest(
+            branch=self._branch(branch),
+            resolve=_resolve(resolve),
+            message=message,
+            allow_policy_breakage=allow_policy_breakage,
+        )
         request = self._write(
             *("commits", point_text(commit_id), "revert"),
             input=input,
@@ -281,7 +312,15 @@ def _check_merge_engine(engine: str, spark: Any) -> None:
         raise local_parameter("merge", "spark")
 
 
-def _time_text(time: date | Literal["never"] | None) -> str | None:
+def time_text(time: date | Literal["never"] | None) -> str | None:
+    """Return a time as requests contain it; without a zone it is in UTC."""
     if not isinstance(time, datetime):
         return None if time is None else str(time)
     return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).isoformat()
+
+
+def _status_of(document: BranchDocument) -> BranchStatus:
+    compared = document.compared
+    if compared is UNSET:
+        raise unreadable("a branch is not compared")
+    return BranchStatus(head_of(document), commit_of(document.head), compared.name, compared.ahead, compared.behind)

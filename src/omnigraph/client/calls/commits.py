@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from omnigraph.client.call import Call, Stream
-from omnigraph.client.calls.branches import seconds
+from omnigraph.client.calls.branches import seconds, time_text
 from omnigraph.client.calls.handle import CallHandle
 from omnigraph.client.decoders import LineDecoder
 from omnigraph.client.failures import reading
@@ -17,6 +18,7 @@ from omnigraph.client.results.changes import block_of, page_of
 from omnigraph.client.results.history import commit_of
 from omnigraph.errors import InputError
 from omnigraph.listing import Listing, describe_commit
+from omnigraph.operations.branch_status import EVERY_BRANCH
 from omnigraph.versioning.feed.commit_changes import CommitBlock
 from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits, check_start
 from omnigraph.versioning.model.manifest_objects import Commit
@@ -47,11 +49,16 @@ class CommitCalls(CallHandle):
         after: str | None = None,
         actor: str | None = None,
         kind: str | None = None,
+        types: Sequence[str] | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> Call[list[Commit]]:
-        """Return the commits of a branch, newest first. The list prints as a table.
+        """Return the commits of a branch, newest first; "*" is all branches. The list prints as a table.
 
-        `after`, the id of the last commit of a page, continues behind it. `actor` and `kind` ("load", "mutation",
-        "merge" …) select commits; `limit` counts the selected ones.
+        `after`, the id of the last commit of a page, continues behind it. `limit` counts the selected commits: those of
+        an `actor`, of a `kind` ("load", "mutation", "merge" …), that changed one of `types`, whose message contains
+        `text`, made at or after `since` and before `until`. A time without a zone is in UTC.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InputError(f"the limit must be a non-negative integer (got {str(limit)[:40]!r})")
@@ -60,7 +67,15 @@ class CommitCalls(CallHandle):
         cursor = after
         while left:
             input = CommitListQuery(
-                branch=self._branch(branch), limit=min(left, LIST_MAX), after=cursor, actor=actor, kind=kind
+                branch=branch if branch == EVERY_BRANCH else self._branch(branch),
+                limit=min(left, LIST_MAX),
+                after=cursor,
+                actor=actor,
+                kind=kind,
+                type=None if types is None else list(types),
+                text=text,
+                since=time_text(since),
+                until=time_text(until),
             )
             answer = yield self._get("commits", input=input, accept=TYPED_JSON)
             document = answer.document(CommitListDocument)

@@ -18,13 +18,14 @@ from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
-from omnigraph.client.results.changes import given, row_change_of
+from omnigraph.client.results.changes import diff_graph_of, given, row_change_of, summary_of
 from omnigraph.graph_history import diff_title, read_range
+from omnigraph.operations.diff_graph import DiffGraph, DiffSummary, check_graph_limit
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.diff_pages import check_limit
-from omnigraph.wire.changes import DiffDocument, RowChangeDocument
-from omnigraph.wire.requests.changes import DiffQuery
+from omnigraph.wire.changes import DiffDocument, DiffGraphDocument, DiffSummaryDocument, RowChangeDocument
+from omnigraph.wire.requests.changes import DiffGraphQuery, DiffPointsQuery, DiffQuery
 from omnigraph.wire.requests.request import LIST_MAX
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Difference:
     commits: tuple[str, str]
     changes: Sequence[RowChange] | Stream[RowChange]
     next: str | None = None
+
+    def rows(self) -> Sequence[RowChange]:
+        """Return the changes of an answer that is not a stream."""
+        assert not isinstance(self.changes, Stream), "the answer is a list"
+        return self.changes
 
     def change_set(self, iterate: Callable[[Stream[RowChange]], Iterator[RowChange]]) -> ChangeSet:
         """Return the change set; `iterate` makes an iterator of a stream."""
@@ -76,7 +82,7 @@ class DiffCalls(CallHandle):
         following page, if any. Passed as `after`, the cursor continues at the same commits, regardless of later writes.
         """
         stop: dict[str, Any] = {"timeout": seconds(timeout), "cancel": cancel}
-        points: dict[str, Any] = {"from_": at_text(from_), "to": at_text(to), "branch": self._diff_branch(from_, to)}
+        points = self._points(from_, to)
         wanted = filter_of(kinds, types, ops)
         title = diff_title(from_, to, self.branch)
         if limit is not None or after is not None:
@@ -92,6 +98,52 @@ class DiffCalls(CallHandle):
         """Return the branch of the handle if a point of the diff depends on it."""
         is_range = isinstance(from_, str) and read_range(from_) is not None
         return self._branch_of(from_) if is_range else self._branch_of(from_, to)
+
+    def diff_summary(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[DiffSummary]:
+        """Return the numbers of inserted, updated and deleted rows between two points, by table.
+
+        Arguments are as in `Graph.diff_summary`.
+        """
+        stop: dict[str, Any] = {"timeout": seconds(timeout), "cancel": cancel}
+        wanted = {name: value for name, value in filter_of(kinds, types, None).items() if name != "op"}
+        input = DiffPointsQuery(**self._points(from_, to), **wanted)
+        request = self._get("diff", "summary", input=input, accept=TYPED_JSON, **stop)
+        return summary_of((yield request).document(DiffSummaryDocument))
+
+    def diff_graph(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        limit: int = 300,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[DiffGraph]:
+        """Return the first changes between two points as a graph, with one ring of unchanged neighbours.
+
+        Arguments are as in `Graph.diff_graph`.
+        """
+        stop: dict[str, Any] = {"timeout": seconds(timeout), "cancel": cancel}
+        wanted = filter_of(kinds, types, ops)
+        input = DiffGraphQuery(**self._points(from_, to), **wanted, limit=check_graph_limit(limit))
+        request = self._get("diff", "graph", input=input, accept=TYPED_JSON, **stop)
+        return diff_graph_of((yield request).document(DiffGraphDocument))
+
+    def _points(self, from_: At, to: At) -> dict[str, Any]:
+        """Return the members of a request that name the points of a diff."""
+        return {"from_": at_text(from_), "to": at_text(to), "branch": self._diff_branch(from_, to)}
 
     def export_diff(
         self,

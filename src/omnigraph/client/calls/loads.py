@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +16,17 @@ from omnigraph.client.failures import reading
 from omnigraph.client.load_bodies import LoadBody, load_body, needs_catalog
 from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON, Request, path_of, query_of
-from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine_choice import Rejects, keep_rejects
 from omnigraph.errors import OmniGraphError, RecordError
 from omnigraph.operations.load.load_request import check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult, Reject
+from omnigraph.operations.load.record_sources import check_mapping
 from omnigraph.operations.requests import check_seconds
 from omnigraph.policy.rules import branch_name
+from omnigraph.table_format import TableFormat, write_columns
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.loads import LoadAnswerDocument, RejectedRecordDocument
-from omnigraph.wire.requests.loads import LoadFilesQuery, LoadQuery
+from omnigraph.wire.requests.loads import LoadFilesQuery, LoadQuery, LoadTablesQuery
 from omnigraph.wire.typed_values import untyped_value
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _Load:
     rejects: Rejects
     key: str | None
     if_commit: str | None
-    delimiter: str | None
+    format: TableFormat
     cancel: Cancellation | None
     timeout: float | None
     watch: Watch | None
@@ -67,10 +68,15 @@ class LoadCalls(SchemaCalls):
         if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        null: str | Sequence[str] = (),
+        date_format: str | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        skip_null_ends: bool = False,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[LoadResult]:
-        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
+        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames or paths by type.
 
         Arguments are as in `Graph.load`. Files are read here and sent to the server; `watch` is called with the part
         that was sent.
@@ -83,8 +89,10 @@ class LoadCalls(SchemaCalls):
             "branch": self._branch(branch),
             "message": message,
             "embed": embed,
+            "dry_run": dry_run,
         }
-        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout, watch))
+        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
+        return self._load(data, _Load(input, rejects, job_id, if_commit, format, cancel, timeout, watch))
 
     def ingest(
         self,
@@ -104,6 +112,11 @@ class LoadCalls(SchemaCalls):
         if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        null: str | Sequence[str] = (),
+        date_format: str | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        skip_null_ends: bool = False,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[LoadResult]:
@@ -120,17 +133,19 @@ class LoadCalls(SchemaCalls):
             "from_": branch_name(from_branch),
             "message": message,
             "embed": embed,
+            "dry_run": dry_run,
         }
-        return self._load(data, _Load(input, rejects, job_id, if_commit, delimiter, cancel, timeout, watch))
+        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
+        return self._load(data, _Load(input, rejects, job_id, if_commit, format, cancel, timeout, watch))
 
     def _load(self, data: Any, load: _Load) -> Call[LoadResult]:
         if load.timeout is not None:
             check_seconds(load.timeout)
-        delimiter = check_delimiter(load.delimiter)
+        check_mapping(data, os.environ, load.format)
         catalog = (yield from self.catalog(_existing(load.input))) if needs_catalog(data) else None
-        body = load_body(data, os.environ, delimiter, catalog)
+        body = load_body(data, os.environ, load.format, catalog)
         try:
-            answer = yield _request(body, load, delimiter)
+            answer = yield _request(body, load)
         except RecordError as error:
             raise body.original(error) from None
         except OmniGraphError as error:
@@ -146,9 +161,8 @@ def _existing(input: Mapping[str, Any]) -> str:
     return str(input.get("from_") or input["branch"])
 
 
-def _request(body: LoadBody, load: _Load, delimiter: str | None) -> Request:
-    members = {**load.input, "rejects": load.rejects is not None}
-    query = LoadFilesQuery(**members, delimiter=_known(delimiter)) if body.route == "files" else LoadQuery(**members)
+def _request(body: LoadBody, load: _Load) -> Request:
+    query = _query(body.route, {**load.input, "rejects": load.rejects is not None}, load.format)
     return Request(
         method="POST",
         path=path_of("load", body.route),
@@ -163,8 +177,14 @@ def _request(body: LoadBody, load: _Load, delimiter: str | None) -> Request:
     )
 
 
-def _known(delimiter: str | None) -> Any:
-    return delimiter
+def _query(route: str, members: Mapping[str, Any], format: TableFormat) -> LoadQuery:
+    if route == "ndjson":
+        return LoadQuery(**members)
+    tables = {**members, "column": write_columns(dict(format.columns)), "skip_null_ends": format.skip_null_ends}
+    if route == "arrow":
+        return LoadTablesQuery(**tables)
+    delimiter: Any = format.delimiter
+    return LoadFilesQuery(**tables, delimiter=delimiter, null=list(format.nulls), date_format=format.date_format)
 
 
 @reading
@@ -190,4 +210,4 @@ def _result(document: LoadAnswerDocument, body: LoadBody) -> LoadResult:
 def _reject(found: RejectedRecordDocument, body: LoadBody) -> Reject:
     record = untyped_value(found.record) if body.records is None else body.record(found.line)
     source = body.source(found.source)
-    return Reject(source, found.line, found.type, found.property, found.rule, found.reason, record)
+    return Reject(source, found.line, found.type, found.property, found.rule, found.reason, record, found.column)

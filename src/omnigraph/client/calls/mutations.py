@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
@@ -21,10 +21,11 @@ from omnigraph.client.messages import TYPED_JSON
 from omnigraph.client.query_texts import answered
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
-from omnigraph.operations.analytics import Analysis, AnalysisRequest, check_analysis
+from omnigraph.operations.analysis.request import Analysis, AnalysisRequest
 from omnigraph.operations.embed_missing import FillResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.operations.requests import Params, QueryText, check_seconds
+from omnigraph.wire.document import plain
 from omnigraph.wire.loads import EmbedDocument
 from omnigraph.wire.queries import AnalysisDocument, ChangeDocument
 from omnigraph.wire.requests.maintenance import EmbedRequest
@@ -50,6 +51,7 @@ class MutationCalls(CallHandle):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[MutationResult]:
@@ -66,11 +68,12 @@ class MutationCalls(CallHandle):
             params=checked_params(query),
             branch=self._branch(branch),
             message=message,
+            dry_run=dry_run,
         )
         request = self._write(
             "mutate",
             input=input,
-            key=idempotency_key,
+            key=None if dry_run else idempotency_key,
             if_commit=if_commit,
             timeout=timeout,
             cancel=cancel,
@@ -86,7 +89,8 @@ class MutationCalls(CallHandle):
         nodes: Sequence[str] | None = None,
         edges: Sequence[str] | None = None,
         weight: str | None = None,
-        damping: float = 0.85,
+        damping: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
         write: str | Mapping[str, str] | None = None,
         branch: str | None = None,
         at: At = None,
@@ -100,22 +104,23 @@ class MutationCalls(CallHandle):
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Call[Analysis]:
-        """Run "pagerank", "components" or "degrees" on node and edge types, by default on all.
+        """Run a graph algorithm on node and edge types, by default on all.
 
         Arguments are as in `Graph.analyze`.
         """
         self._check_actor("analyze", actor)
         check_engine("analyze", engine, spark)
         _check_timeout(timeout)
-        algorithm = check_analysis(AnalysisRequest(algorithm, nodes, edges, weight, damping))
+        asked = AnalysisRequest.of(algorithm, nodes, edges, weight, damping, parameters)
+        asked.check()
         if write is not None and at is not None:
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
         input = AnalyzeRequest(
-            algorithm=algorithm,
+            algorithm=cast(Any, algorithm),
             nodes=None if nodes is None else list(nodes),
             edges=None if edges is None else list(edges),
             weight=weight,
-            damping=damping,
+            parameters=dict(asked.parameters) or None,
             write=write if write is None or isinstance(write, str) else dict(write),
             top=1,
             branch=self._branch(branch),
@@ -130,8 +135,7 @@ class MutationCalls(CallHandle):
         if isinstance(document.tables_arrow, UnsetType):
             raise unreadable("it has no tables")
         tables = {name: _table(text) for name, text in document.tables_arrow.items()}
-        found: Any = document.algorithm
-        return Analysis(found, tables, document.stats, document.commit_id, document.rows_written)
+        return Analysis(document.algorithm, tables, document.stats, document.commit_id, document.rows_written)
 
     def embed(
         self,
@@ -160,7 +164,8 @@ def mutation_result_of(document: ChangeDocument) -> MutationResult:
     """Return the result of a mutation."""
     commit_id = document.commit.graph_commit_id if document.commit is not None else None
     rows = _returned_rows(document, commit_id)
-    return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows)
+    tables = None if document.tables is UNSET else plain(document.tables)
+    return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows, tables)
 
 
 def _check_timeout(timeout: float | None) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from msgspec import UNSET
 
 from omnigraph.client.call import Call, Calls
 from omnigraph.client.calls.handle import at_text
@@ -16,9 +18,11 @@ from omnigraph.client.query_texts import answered, sent_limits, sent_params
 from omnigraph.client.rows import result_of
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import ParameterError
+from omnigraph.lang.editor_hints import Completion, Hover
 from omnigraph.notebook.tables import PlanText
 from omnigraph.operations.requests import PageRequest, Params, QueryText, limits_of
-from omnigraph.query.lint import LintReport, lint
+from omnigraph.query.editor import check_language, complete_text, hover_text, lint_text
+from omnigraph.query.lint import LintReport
 from omnigraph.query.params import bind_params
 from omnigraph.wire.queries import ExplainDocument
 from omnigraph.wire.requests.queries import ExplainRequest, ProfileRequest, ReadRequest
@@ -30,8 +34,50 @@ if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import At
 
 
+Model = TypeVar("Model")
+
+
 class QueryCalls(SchemaCalls):
     """Calls of reads."""
+
+    @overload
+    def query(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+        page: int | None = None,
+        after: str | None = None,
+    ) -> Call[Result]: ...
+
+    @overload
+    def query(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+        page: int | None = None,
+        after: str | None = None,
+        into: type[Model],
+    ) -> Call[list[Model]]: ...
 
     def query(
         self,
@@ -49,7 +95,8 @@ class QueryCalls(SchemaCalls):
         watch: Watch | None = None,  # noqa: ARG002 (the progress of Spark)
         page: int | None = None,
         after: str | None = None,
-    ) -> Call[Result]:
+        into: type[Any] | None = None,
+    ) -> Call[Any]:
         """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
 
         Arguments are as in `Graph.query`. The rows of a large result are read while they arrive.
@@ -65,7 +112,8 @@ class QueryCalls(SchemaCalls):
             input.branch, input.at, input.snapshot = None, None, commit_id
             return replace(request, body=json_body(input))
 
-        return result_of(response, again)
+        result = result_of(response, again)
+        return result if into is None else result.into(into)
 
     def pages(
         self,
@@ -121,12 +169,26 @@ class QueryCalls(SchemaCalls):
         answer = yield from answered(self._read("profile", input, bounds), query)
         return _plan_text(answer.document(ExplainDocument))
 
-    def lint(self, source: str | Path, *, branch: str | None = None) -> Call[LintReport]:
-        """Check every query of a text or file against the branch's schema."""
+    def lint(self, source: str | Path, *, branch: str | None = None, language: str = "gq") -> Call[LintReport]:
+        """Check every query of a text or file against the branch's schema; with `language="pg"`, check a schema."""
         query = QueryText.of(source, None, None)
         catalog = yield from self.catalog(branch)
         where = {"kind": "graph", "uri": self.url}
-        return lint(catalog, query.text, query_path=query.source_name, schema_source=where)
+        chosen = check_language(language)
+        return lint_text(query.text, chosen, catalog, query_path=query.source_name, schema_source=where)
+
+    def complete(self, text: str, offset: int, *, language: str = "gq", branch: str | None = None) -> Call[Completion]:
+        """Return the words that can stand at a position of a query text, or of a schema text with `language="pg"`.
+
+        The schema is read from the server; the words are computed here.
+        """
+        catalog = yield from self.catalog(branch)
+        return complete_text(text, offset, check_language(language), catalog)
+
+    def hover(self, text: str, offset: int, *, language: str = "gq", branch: str | None = None) -> Call[Hover | None]:
+        """Return the description of the word at a position of a text; arguments are as in `complete`."""
+        catalog = yield from self.catalog(branch)
+        return hover_text(text, offset, check_language(language), catalog)
 
     def _named(self, query: QueryText, branch: str | None, at: At) -> dict[str, Any]:
         """Return the members of a request that name a query and the point that it reads."""
@@ -161,4 +223,5 @@ def checked_params(query: QueryText) -> Any:
 
 
 def _plan_text(document: ExplainDocument) -> PlanText:
-    return PlanText(document.text, document.plan_hash)
+    tree = {} if document.plan is UNSET else document.plan.to_json()
+    return PlanText(document.text, document.plan_hash, tree)

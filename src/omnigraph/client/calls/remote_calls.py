@@ -8,10 +8,12 @@ from omnigraph.client.call import Call
 from omnigraph.client.calls.branches import BranchCalls
 from omnigraph.client.calls.commits import CommitCalls
 from omnigraph.client.calls.diffs import DiffCalls
+from omnigraph.client.calls.exploration import ExplorationCalls
 from omnigraph.client.calls.histories import HistoryCalls
 from omnigraph.client.calls.loads import LoadCalls
 from omnigraph.client.calls.maintenance import MaintenanceCalls
 from omnigraph.client.calls.mutations import MutationCalls
+from omnigraph.client.calls.proposals import ProposalCalls
 from omnigraph.client.calls.queries import QueryCalls
 from omnigraph.client.calls.schemas import SchemaCalls
 from omnigraph.client.calls.stored_queries import StoredQueryCalls
@@ -27,7 +29,9 @@ class RemoteCalls(
     QueryCalls,
     MutationCalls,
     StoredQueryCalls,
+    ProposalCalls,
     TableCalls,
+    ExplorationCalls,
     LoadCalls,
     SchemaCalls,
     BranchCalls,

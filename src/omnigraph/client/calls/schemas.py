@@ -64,7 +64,10 @@ class SchemaCalls(CallHandle):
     def plan_schema(
         self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None
     ) -> Call[SchemaPlan]:
-        """Return the migration steps from the branch's schema to another; nothing is written."""
+        """Return the migration steps from the branch's schema to another; nothing is written.
+
+        `broken_rules` of the plan lists the rules for rows of the policy that would become invalid.
+        """
         source, name = read_schema(text)
         input = SchemaPlanRequest(schema_source=source, branch=self._branch(branch), allow_data_loss=allow_data_loss)
         with _errors_name(name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from omnigraph.client.messages import ARROW, NDJSON, OCTETS, TYPED_JSON, TYPED_N
 from omnigraph.errors import InputError, NotFound, RemoteError
 from omnigraph.graph_tables import row_id
 from omnigraph.operations.export import chosen_types
+from omnigraph.operations.memory_graphs import rustworkx_of, sparse_edge, sparse_of
 from omnigraph.operations.networkx_export import NetworkTypes, network_of
 from omnigraph.operations.requests import check_seconds
 from omnigraph.pipeline.export import ExportRequest, Format, check_format, export_tables
@@ -114,6 +115,34 @@ class TableCalls(SchemaCalls):
         nodes = yield from self._records(chosen.nodes, point)
         edges = yield from self._records(chosen.edges, point)
         return network_of(catalog, nodes, edges)
+
+    def to_rustworkx(
+        self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None
+    ) -> Call[tuple[Any, dict[tuple[str, str], int]]]:
+        """Return the graph as a `rustworkx.PyDiGraph` with properties as payloads, and the index of each (type, id)."""
+        point = (yield from self.snapshot(branch, at)).point
+        catalog = yield from self.catalog(at=point)
+        chosen = NetworkTypes.of(catalog, types)
+        nodes = yield from self._records(chosen.nodes, point)
+        edges = yield from self._records(chosen.edges, point)
+        return rustworkx_of(catalog, nodes, edges)
+
+    def to_sparse(
+        self, edge: str, *, weight: str | None = None, branch: str | None = None, at: At = None
+    ) -> Call[tuple[Any, pa.Array, pa.Array]]:
+        """Return the edges of a type as a `scipy.sparse.csr_array`, with the ids of its rows and columns.
+
+        Arguments are as in `Graph.to_sparse`.
+        """
+        point = (yield from self.snapshot(branch, at)).point
+        type_ = sparse_edge((yield from self.catalog(at=point)), edge, weight)
+        ids: dict[str, pa.Array] = {}
+        for name in {type_.from_type, type_.to_type}:
+            found = yield from self.to_arrow(name, columns=["id"], at=point, kind="node")
+            ids[name] = found["id"].combine_chunks()
+        columns = ["src", "dst", *([weight] if weight else [])]
+        rows = yield from self.to_arrow(edge, columns=columns, at=point, kind="edge")
+        return sparse_of(rows, ids[type_.from_type], ids[type_.to_type], weight)
 
     def export_stream(
         self,
@@ -312,7 +341,7 @@ def check_timeout(timeout: float | None) -> None:
 def export_request(
     out: str | os.PathLike[str] | None,
     types: Sequence[str] | None,
-    format: Format,
+    format: Format | Literal["duckdb"],
     partitioned: bool,
     engine: str,
     spark: Any,
@@ -323,6 +352,8 @@ def export_request(
         return None
     if partitioned:
         raise local_parameter("export", "partitioned")
+    if format == "duckdb":
+        raise local_parameter("export", "format='duckdb'")
     check_format(format)
     return ExportRequest(os.fspath(out), format, types, partitioned)
 

@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from omnigraph.client.failures import reading
 from omnigraph.client.results.history import commit_of
+from omnigraph.operations.diff_graph import DiffEdge, DiffGraph, DiffNode, DiffSummary
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import CommitBlock, CommitChange
@@ -20,7 +21,14 @@ from omnigraph.wire.change_feed import (
     ImageChangeDocument,
     ImageDocument,
 )
-from omnigraph.wire.changes import PropertyBlameDocument, RowChangeDocument, RowVersionDocument
+from omnigraph.wire.changes import (
+    DiffGraphDocument,
+    DiffSummaryDocument,
+    PropertyBlameDocument,
+    RowChangeDocument,
+    RowVersionDocument,
+)
+from omnigraph.wire.document import plain
 from omnigraph.wire.typed_values import untyped_value
 
 Row = dict[str, Any]
@@ -90,3 +98,34 @@ def blame_of(document: PropertyBlameDocument) -> Blame:
 def given(value: str | UnsetType | None) -> str | None:
     """Return a member, None if it is absent."""
     return None if value is UNSET else value
+
+
+def summary_of(document: DiffSummaryDocument | DiffGraphDocument) -> DiffSummary:
+    """Return the summary of a diff."""
+    commits = document.from_commit_id, document.to_commit_id
+    return DiffSummary(plain(document.tables), tuple(document.schema_steps), commits)
+
+
+@reading
+def diff_graph_of(document: DiffGraphDocument) -> DiffGraph:
+    """Return the graph of a diff."""
+    return DiffGraph(
+        tuple(
+            DiffNode(
+                node.type,
+                node.id,
+                node.op,
+                {"id": node.id, **{name: untyped_value(value) for name, value in node.data.items()}},
+            )
+            for node in document.nodes
+        ),
+        tuple(
+            DiffEdge(
+                edge.type, edge.id, edge.op, (edge.source.type, edge.source.id), (edge.target.type, edge.target.id)
+            )
+            for edge in document.edges
+        ),
+        summary_of(document),
+        document.changes_omitted,
+        document.neighbors_omitted,
+    )

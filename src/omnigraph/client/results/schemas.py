@@ -25,6 +25,7 @@ def plan_of(document: SchemaPlanDocument) -> SchemaPlan:
         SchemaIR.from_json(document.desired),
         () if document.rename_hints is UNSET else tuple(document.rename_hints),
         () if document.losses is UNSET else tuple(document.losses),
+        () if document.broken_rules is UNSET else tuple(document.broken_rules),
     )
 
 
@@ -39,4 +40,5 @@ def apply_result_of(document: SchemaAppliedDocument) -> SchemaApplyResult:
         tuple(map(parse_step, document.steps)),
         () if document.rename_hints is UNSET else tuple(document.rename_hints),
         () if document.losses is UNSET else tuple(document.losses),
+        () if document.broken_rules is UNSET else tuple(document.broken_rules),
     )

@@ -83,6 +83,17 @@ def test_files_of_several_formats(pair, tmp_path):
     compared(*pair, folder / "Person.csv", delimiter=";")
 
 
+def test_tables_with_other_names(pair, tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("Who;Punkte;geboren;x\ns;1.5;24.12.1990;1\nt;NA;NA;2\nu;oops;1.1.2001;3\n")
+    columns = {"Who": "name", "Person:Punkte": "score", "geboren": "born", "x": None}
+    format = {"columns": columns, "null": "NA", "date_format": "%d.%m.%Y", "delimiter": ";"}
+    compared(*pair, {"Person": people}, dry_run=True, **format)
+    compared(*pair, {"Person": [people]}, **format)
+    table = pa.table({"a": ["s", None], "b": ["t", "t"], "k": ["e1", "e2"]})
+    compared(*pair, {"Knows": table}, columns={"a": "from", "b": "to", "k": "id"}, skip_null_ends=True)
+
+
 @pytest.mark.parametrize(
     "table",
     [

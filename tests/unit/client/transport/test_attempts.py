@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -23,7 +24,7 @@ from omnigraph.errors import (
 )
 from omnigraph.wire.document import encoder
 from omnigraph.wire.errors import error_document
-from support.scripted_server import answer, cutting_proxy, scripted
+from support.scripted_server import ScriptedServer, answer, cutting_proxy, scripted
 
 QUERY = "query q() { match { $p: Person } return { $p.name } }"
 INSERT = "query add($name: String) { insert Person { name: $name } }"
@@ -268,14 +269,24 @@ def test_a_lost_answer_writes_once(local, server):
 LATER = refused(busy(), 503, Retry_After="20")
 
 
+def wait_for_request(server: ScriptedServer) -> None:
+    """Wait until the server has a request, and a little longer, so that the client has its answer."""
+    for _ in range(600):
+        if server.requests:
+            break
+        time.sleep(0.05)
+    time.sleep(0.1)
+
+
 @pytest.mark.parametrize("write", [False, True])
 def test_a_cancellation_ends_the_delay_before_a_repetition(write):
     with scripted(answering(LATER)) as server, og.connect(server.url) as graph:
         cancel = og.Cancellation()
-        timer = threading.Timer(0.1, cancel.cancel)
+        timer = threading.Thread(target=lambda: (wait_for_request(server), cancel.cancel()))
         timer.start()
         with pytest.raises(Cancelled):
             graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
+        timer.join()
         assert len(server.requests) == 1
 
 
@@ -296,7 +307,7 @@ def test_an_asynchronous_cancellation_ends_the_delay(by, write):
             cancel = og.Cancellation()
             call = graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
             task = asyncio.ensure_future(call)
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(wait_for_request, server)
             assert len(server.requests) == 1
             if by == "task":
                 task.cancel()
