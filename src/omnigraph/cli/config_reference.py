@@ -18,6 +18,8 @@ _TITLES = {
     "maintain": "Maintenance in the background",
     "metrics": "Metrics",
     "traces": "Traces",
+    "webhooks": "Webhooks",
+    "mcp": "Model Context Protocol",
     "limits": "Limits",
 }
 _KINDS = {
@@ -29,6 +31,8 @@ _KINDS = {
     "size": "bytes",
     "memory": "bytes or a percentage",
     "seconds": "seconds",
+    "map": "map",
+    "entries": "list of maps",
 }
 
 
@@ -40,11 +44,25 @@ def settings_reference() -> str:
         lines += [f"## {title}", "", "| key | value | default | variable, option | |", "|---|---|---|---|---|"]
         lines += [_row(setting) for setting in rows]
         lines.append("")
+        for setting in rows:
+            lines += _entry_table(setting)
     return "\n".join(lines)
 
 
+def _entry_table(setting: Setting) -> list[str]:
+    """Return the table of the members of a list of maps; nothing for another setting."""
+    if not setting.members:
+        return []
+    lines = [f"Each entry of `{SERVER}{setting.key}`:", "", "| key | value | default | |", "|---|---|---|---|"]
+    for member in setting.members:
+        default = "required" if member.required else _default(member)
+        lines.append(f"| `{member.key}` | {_KINDS[member.kind]} | {default} | {member.description} |")
+    return [*lines, ""]
+
+
 def _group(setting: Setting) -> str:
-    return setting.key.split(".")[0] if "." in setting.key else ""
+    first = setting.key.split(".")[0]
+    return first if "." in setting.key or setting.members else ""
 
 
 def _row(setting: Setting) -> str:

@@ -87,6 +87,17 @@ class Group(TyperGroup):
         return "write " + " or ".join(f"'{ctx.command_path} {known} {name}'" for known in nested) if nested else None
 
 
+class DefaultGroup(Group):
+    """A group whose first command runs if no command is named: `mcp ./my.omni` is `mcp serve ./my.omni`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the name of the first command, unless the arguments begin with a command or ask for help."""
+        asks_help = bool(args) and args[0] in ctx.help_option_names
+        if not asks_help and (not args or self.get_command(ctx, args[0]) is None):
+            args = [self.list_commands(ctx)[0], *args]
+        return super().parse_args(ctx, args)
+
+
 class Program(Group):
     """The root group: commands in sections, and `query lint` as a synonym of `lint`."""
 

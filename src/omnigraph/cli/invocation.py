@@ -377,6 +377,11 @@ def takes_config(command: Callable[..., None]) -> Callable[..., None]:
     return _declare(command, {}, {})
 
 
+def takes_actor(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command the options of every command but `--config`, which the command has with another meaning."""
+    return _declare(command, {}, {}, {name: option for name, option in _GLOBAL_OPTIONS.items() if name != "config"})
+
+
 Declared = Mapping[str, tuple[Any, Any]]
 _BRANCH_OPTIONS = {
     "branch merge": "--into",
@@ -408,9 +413,11 @@ def _graph_options(command: Callable[..., None]) -> Declared:
     return options
 
 
-def _declare(command: Callable[..., None], words: Declared, options: Declared) -> Callable[..., None]:
+def _declare(
+    command: Callable[..., None], words: Declared, options: Declared, common: Declared = _GLOBAL_OPTIONS
+) -> Callable[..., None]:
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
-    shared = {**words, **options, **_GLOBAL_OPTIONS}
+    shared = {**words, **options, **common}
     positional = {
         parameter.name
         for parameter in own
@@ -419,7 +426,7 @@ def _declare(command: Callable[..., None], words: Declared, options: Declared) -
 
     @functools.wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
-        config, as_, yes, quiet = (values.pop(name) for name in _GLOBAL_OPTIONS)
+        config, as_, yes, quiet = (values.pop(name, None) for name in _GLOBAL_OPTIONS)
         root = context.find_root().obj
         given = GlobalOptions(config, as_, yes, quiet)
         merged = given.or_else(root) if isinstance(root, GlobalOptions) else given

@@ -24,10 +24,12 @@ from support.commands import Cli
 from support.server import ServerUnderTest, serving
 
 GOLDEN = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
-STORAGE_ONLY: dict[str, str] = {}
+STORAGE_ONLY = {"sql": "DuckDB reads the tables of the graph", "ui": "it serves the graph itself"}
 """Command to the reason why it works only on storage."""
-OTHERWISE = {"config", "graphs list", "top"}
-"""Commands that take an address and open no graph; `test_remote`, `test_top` and `test_addresses` test them."""
+OTHERWISE = {"config", "graphs list", "mcp install", "mcp serve", "top", "webhook list"}
+"""Commands that take an address and print nothing to compare. They are tested by `test_remote`, `test_top`,
+`test_addresses`, the tests of `mcp`, and those of webhooks.
+"""
 TRANSPORT = (
     # A server records the id of the request, and the result that a repetition of the write returns.
     (re.compile(r'"request_id": ?"[^"]*",?\s*'), ""),
@@ -139,6 +141,8 @@ read -e 'match { $p: Persn } return { $p.name }'
 read -q q.gq -n adults -p least=x
 read -q q.gq -n adults -p least=1 -b nowhere
 explain -q q.gq -n adults
+codegen python
+codegen typescript
 lint q.gq
 change -q q.gq -n birthday -p name=Bo -p age=18 -b review -m 'a year more'
 change -e 'update Person set { age: 42 } where name = "Ana" as $p return { $p.name, $p.age }'
@@ -175,6 +179,18 @@ commit changes main
 history Person Ana
 history Person Nobody
 blame Person Ana
+search Ana
+search Ana -t Person --by words --filter 'name!=Bo' --rank-of Bo
+search Ana --filter 'none=1'
+search Ana --by meaning
+neighbors Person Ana
+neighbors Person Ana --edge Knows --direction out -n 1
+neighbors Person Ana --count
+neighbors Person Nobody
+branch list --compare main
+branch list --compare main --json
+change -e 'delete Person where name = "Bo"' --dry-run
+change birthday --dry-run
 tag create one -m 'first tag'
 tag list
 tag delete one
@@ -192,6 +208,35 @@ read birthday
 change birthday -p name=Bo -p age=20 -b review
 mutate adults
 queries delete adults one birthday
+branch create proposed
+change -e 'insert Person { name: "Uma", age: 8 }' -b proposed
+propose proposed -m 'Add Uma' --label people --reviewer bo
+propose nowhere -m 'Nothing'
+proposal list
+proposal show proposed
+proposal diff proposed
+proposal conflicts proposed
+proposal comment proposed -m 'How old?' --on node:Person:Uma --property age
+proposal comment proposed -m 'Who?' --on node:Person:Nobody
+proposal edit-comment proposed none --resolved
+proposal events proposed
+proposal events proposed --after 2
+proposal list --after 00000000000000000000000000
+proposal rows proposed --check ci
+proposal approve proposed
+proposal request-changes proposed
+proposal retract proposed
+proposal resolve proposed --resolve theirs
+proposal report proposed --check ci --state pass --commit none
+proposal edit proposed --title 'Add Uma to people' --body 'She is new.'
+proposal check proposed --again
+proposal close proposed -m later
+proposal list --state closed
+proposal show none
+propose proposed -m 'Add Uma again'
+proposal reopen proposed
+proposal land proposed -m 'Uma'
+proposal list --state landed
 revert main --preview
 revert main
 changes poll --start beginning
@@ -236,7 +281,7 @@ VARIABLE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "<time>"),
     (re.compile(r"(cursor: |next: )\S+"), r"\1<cursor>"),
     (re.compile(r"\d+ bytes removed"), "<bytes> removed"),
-    (re.compile(r"note: [a-z ]+ writes to <uri> \(server\)\n"), ""),
+    (re.compile(r"note: [a-z -]+ writes to <uri> \(server\)\n"), ""),
     (re.compile(r"\((?:local storage|server)\)"), "(<storage>)"),
 )
 

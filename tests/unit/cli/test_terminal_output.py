@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -144,6 +145,22 @@ def test_log_and_status(graph, capsys):
     assert "node | Person |  100" in text
     assert "side  1 ahead, 0 behind" in text
     assert "tags: v1" in text
+
+
+@pytest.mark.parametrize(
+    ("conditions", "messages"),
+    [
+        (["--text", "SEV"], ["seven"]),
+        (["--type", "Person", "--actor", "ana"], ["seven", "all"]),
+        (["--type", "Person", "--actor", "ben"], []),
+        (["--since", "2000-01-01", "--type", "Person", "-n", "1"], ["seven"]),
+        (["--until", "2000-01-01"], []),
+    ],
+)
+def test_log_selects_commits(graph, capsys, conditions, messages):
+    assert run(["log", "--all", *conditions, "--json", "g.omni"]) == 0
+    found = json.loads(capsys.readouterr().out)["commits"]
+    assert [commit["message"] for commit in found] == messages
 
 
 def test_help_is_not_truncated(capsys):

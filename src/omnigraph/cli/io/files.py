@@ -22,11 +22,11 @@ def read_text(path: str) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace the content of a file atomically; keeps its permissions."""
+    """Write a file atomically; an existing one keeps its permissions."""
     import tempfile
 
     try:
-        mode = path.stat().st_mode
+        mode = path.stat().st_mode if path.exists() else 0o644
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:

@@ -82,9 +82,9 @@ def write_binary(result: Result, format_: str, file: IO[bytes]) -> None:
 
     table = result.to_arrow()
     if format_ == "parquet":
-        import pyarrow.parquet as pq
+        from omnigraph.engine.result.parquet_rows import parquet_chunks
 
-        pq.write_table(table, file)
+        file.writelines(parquet_chunks(table.schema, iter(table.combine_chunks().to_batches())))
         return
     with pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)

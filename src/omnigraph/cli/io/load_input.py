@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,8 +37,9 @@ Data = Annotated[
     typer.Option(
         "--data",
         "-d",
-        metavar="FILE",
-        help="A .jsonl, .csv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be repeated.",
+        metavar="[TYPE=]FILE",
+        help="A .jsonl, .csv, .tsv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be "
+        "repeated. TYPE is the type of the rows of a table; by default the file name says it.",
     ),
 ]
 Words = Annotated[
@@ -70,6 +72,28 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help=r"The column separator of CSV files: ',' ';' '|' or '\t'."),
 ]
+Null = Annotated[
+    list[str] | None,
+    typer.Option("--null", metavar="TEXT", help="A text of CSV cells that is null, such as NA; may be repeated."),
+]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--date-format", metavar="FORMAT", help="The form of dates in CSV files, such as %d.%m.%Y; by default ISO 8601."
+    ),
+]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="[TYPE:]COLUMN=PROPERTY",
+        help="The property of a column of a table, or from, to, id; 'COLUMN=' leaves it out; may be repeated.",
+    ),
+]
+SkipNullEnds = Annotated[
+    bool, typer.Option("--skip-null-ends", help="Leave out rows of edge tables without one of their ends.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and validate the records; write nothing.")]
 JobId = Annotated[
     str | None,
     typer.Option(
@@ -78,6 +102,17 @@ JobId = Annotated[
         help="A second load with the same id does nothing and reports the result of the first.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The options of a load that concern tables."""
+
+    delimiter: str | None = None
+    null: Sequence[str] = ()
+    date_format: str | None = None
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    skip_null_ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,10 +126,11 @@ class LoadOptions:
     embed: str
     job_id: str | None
     message: str | None
-    delimiter: str | None
+    tables: TableOptions
     engine: str
     spark: SessionOptions | None
     from_branch: str | None = None
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         check_load_words(self.mode, self.missing, self.embed)
@@ -121,14 +157,14 @@ def input_files(run: Invocation, words: list[str] | None, data: list[str] | None
         if len(words) > 1:
             raise UsageFault(f"unexpected argument '{words[0]}': with --data, the only argument is the graph")
         run.uri = words[0] if words else None
-        return data
+        return [typed_file(text) for text in data]
     if len(words) > 1 and run.uri_option is None and is_graph(words[0]) and not _is_data(words[0]):
         raise UsageFault(f"the graph comes last: omnigraph {run.command} {' '.join(words[1:])} {words[0]}")
     if words and not _is_data(words[-1]) and (is_graph(words[-1]) or len(words) > 1):
         run.uri = words.pop()
     if not words:
         raise UsageFault(f"no file was given; write: omnigraph {run.command} FILE {run.uri or '[URI]'}")
-    return words
+    return [typed_file(word) for word in words]
 
 
 def _is_data(word: str) -> bool:
@@ -156,7 +192,8 @@ def load_files(
             rejects=options.rejects,
             embed=options.embed == "fill",
             job_id=options.job_id,
-            delimiter=options.delimiter,
+            **asdict(options.tables),
+            dry_run=options.dry_run,
             engine=options.engine,
             spark=options.spark,
             watch=watch,
@@ -201,6 +238,21 @@ def _readable(files: Sequence[str]) -> Iterator[list[str]]:
         with kept.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         yield [NamedPath(str(kept), kept.name) if name == STDIN else name for name in files]
+
+
+_TYPED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(.+)", re.DOTALL)
+
+
+def typed_file(text: str) -> str:
+    """Return the file of `TYPE=FILE` with its type; a text that is the name of a file is that file."""
+    match = _TYPED.fullmatch(text)
+    if match is None or Path(text).exists():
+        return text
+    if match[2] == STDIN:
+        raise UsageFault(f"'{text}': stdin is JSONL, whose records name their types; write --data -")
+    from omnigraph.text_files import NamedPath
+
+    return NamedPath(match[2], match[2], match[1])
 
 
 def embeds(graph: Graph, result: LoadResult) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.io.files import read_text
 from omnigraph.errors import InputError, ParameterError
+from omnigraph.scalar_types.written_value import read_word
 
 Declared = Mapping[str, str]
 """Declared parameters of a query and their types as written."""
@@ -61,22 +62,6 @@ def gather(
         name = name.strip().removeprefix("$")
         values[name] = read_untyped(word) if bare else read_word(word, declared.get(name))
     return values
-
-
-def read_word(word: str, declared: str | None) -> Any:
-    """Parse a word as JSON, else return it as a string; a declared text type stays a string."""
-    try:
-        value = json.loads(word)
-    except (ValueError, RecursionError):
-        return word
-    is_text = declared is not None and declared.rstrip("?") in _text_types()
-    return word if is_text and value is not None and not isinstance(value, str) else value
-
-
-def _text_types() -> frozenset[str]:
-    from omnigraph.scalar_types.registry import KINDS
-
-    return frozenset(kind.name for kind in KINDS.values() if kind.is_json_text)
 
 
 def read_untyped(word: str) -> Any:

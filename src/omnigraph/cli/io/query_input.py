@@ -56,6 +56,9 @@ Assignments = Annotated[
 SchemaFile = Annotated[
     str | None, typer.Option("--schema", "-s", metavar="FILE", help="A schema (.pg), instead of a graph.")
 ]
+PolicyBreakage = Annotated[
+    bool, typer.Option("--allow-policy-breakage", help="Continue even if rules of the policy become invalid.")
+]
 QueryBreakage = Annotated[
     bool, typer.Option("--allow-query-breakage", help="Continue even if stored queries become invalid.")
 ]

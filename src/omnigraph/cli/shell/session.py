@@ -16,7 +16,7 @@ from typing import Any
 from omnigraph.cli.io.change_output import change_lines, property_lines, shown
 from omnigraph.cli.io.formats import ReadTarget, text_lines
 from omnigraph.cli.io.output import commit_note, plural, utc
-from omnigraph.cli.io.params import read_untyped, read_word
+from omnigraph.cli.io.params import read_untyped
 from omnigraph.cli.io.points import point
 from omnigraph.cli.shell.statements import WORDS, is_word
 from omnigraph.config_keys import FORMATS
@@ -26,6 +26,7 @@ from omnigraph.query.compile import pick_query
 from omnigraph.query.inline import is_bare
 from omnigraph.query.syntax.ast import QueryDefinition
 from omnigraph.query.syntax.parser import parse_queries
+from omnigraph.scalar_types.written_value import read_word
 from omnigraph.schema.catalog import Catalog
 from omnigraph.suggestions import did_you_mean
 from omnigraph.text_table import TableStyle, cell

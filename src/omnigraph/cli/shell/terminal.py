@@ -19,12 +19,13 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth, Output
 
-from omnigraph.cli.shell.completion import CLAUSES, CompletionWords, complete
+from omnigraph.cli.shell.completion import CompletionWords, complete
 from omnigraph.cli.shell.session import COMMANDS, EndSession, Session
 from omnigraph.cli.shell.statements import inputs, is_complete
 from omnigraph.config_keys import FORMATS
 from omnigraph.errors import OmniGraphError
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, VAR, lex
+from omnigraph.query.complete import CLAUSES
 
 _STYLES = {VAR: "ansicyan", UPPER: "ansigreen", STRING: "ansiyellow", DIGITS: "ansimagenta", DECIMAL: "ansimagenta"}
 

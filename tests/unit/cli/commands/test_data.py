@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import omnigraph as og
 from omnigraph.cli.main import run
 from support.commands import SCHEMA, document, jsonl, set_age
 
@@ -311,6 +312,29 @@ def test_analyze(graph, cli):
     assert "did you mean 'Knows'?" in cli("analyze", "pagerank", "--edge", "Know")[2]
 
 
+def test_analyze_takes_the_parameters_of_the_algorithm(graph, cli):
+    def values(*words):
+        top = document(cli("analyze", "closeness", "--json", *words))["top"]["Person"]
+        return {row["id"]: row["closeness"] for row in top}
+
+    opened = og.open(graph)
+    expected = {
+        directed: opened.analyze("closeness", parameters={"directed": directed}).tables["Person"].to_pylist()
+        for directed in (True, False)
+    }
+    for directed, rows in expected.items():
+        given = ("--set", f"directed={str(directed).lower()}", "--set", "samples=100")
+        assert values(*given) == {row["id"]: row["closeness"] for row in rows}
+    assert expected[True] != expected[False]
+    assert cli("analyze", "similarity", "--set", "measure=cosine", "--quiet")[0] == 0  # a text that is not JSON
+    code, _, err = cli("analyze", "closeness", "--set", "sampels=3")
+    assert code == 1
+    assert "samples" in err
+    code, _, err = cli("analyze", "closeness", "--set", "samples")
+    assert code == 2
+    assert "'samples' is not of the form NAME=VALUE" in err
+
+
 def test_embed_a_file(folder, cli, monkeypatch):
     monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
     Path("spec.json").write_text('{"dimension": 4, "types": {"Person": {"target": "v", "fields": ["name"]}}}')
@@ -341,3 +365,107 @@ def test_load_of_nodes_without_key_notes_duplicates(tmp_path, monkeypatch, capsy
     told = capsys.readouterr().err
     assert "note: node:Film: records without an id were added, and a second load adds them again" in told
     assert "declare a @key" in told
+
+
+def test_load_of_a_table_with_other_names(graph, cli, folder):
+    (folder / "team.tsv").write_text("Who\tYears\tx\nCleo\t30\t1\nDan\t-\t2\n")
+    options = ("--data", "Person=team.tsv", "--column", "Who=name", "--column", "Person:Years=age", "--null", "-")
+    code, out, _ = cli("load", *options, "--column", "x=", "--mode", "append", "--dry-run")
+    assert (code, out) == (0, "dry run g.omni branch=main mode=append: 2 nodes in 1 type, 0 edges in 0 types\n")
+    assert "Cleo" not in cli("export", "g.omni")[1]
+    code, out, _ = cli("load", *options, "--column", "x=", "--mode", "append")
+    assert (code, out) == (0, "load g.omni branch=main mode=append: 2 nodes in 1 type, 0 edges in 0 types\n")
+    assert '"name":"Dan"' in cli("export", "g.omni")[1].replace(" ", "")
+    code, _, err = cli("load", *options, "--mode", "append")
+    assert code == 1
+    assert "has no property 'x'" in err
+    code, _, err = cli("load", *options, "--column", "x", "--mode", "append")
+    assert code == 1
+    assert "'x' does not map a column" in err
+    code, _, err = cli("load", "--data", "Person=-", "--mode", "append")
+    assert code == 2
+    assert "records name their types" in err
+    code, out, _ = cli("ingest", *options, "--column", "x=", "--branch", "b", "--dry-run", "--json")
+    assert code == 0
+    assert json.loads(out)["tables"] == [{"table_key": "node:Person", "rows_loaded": 2}]
+    assert "b" not in cli("branch", "list")[1].split()
+
+
+PEOPLE_CSV = "email,age,boss\nana@x.org,31,\nbo@x.org,,ana@x.org\ncleo@x.org,40,bo@x.org\n"
+
+
+def tables(folder: Path) -> tuple[str, ...]:
+    (folder / "people.csv").write_text(PEOPLE_CSV)
+    (folder / "knows.csv").write_text("a,b,since\nana@x.org,bo@x.org,2020-01-01\nbo@x.org,zoe@x.org,2021-01-01\n")
+    return ("init", "--from", "people.csv", "--from", "knows.csv:a->b", "new.omni")
+
+
+def test_init_from_tables_asks(folder, cli, monkeypatch):
+    command = tables(folder)
+    (folder / "knows.csv").write_text("a,b,since\nana@x.org,bo@x.org,2020-01-01\n")
+    code, draft, _ = cli(*command, "--dry-run")
+    assert code == 0
+    assert "edge Knows: People -> People {  // a, b: 100% found in People.email" in draft
+    assert not (folder / "schema.pg").exists()
+    code, out, err = cli(*command)
+    assert (code, out.strip()) == (1, draft.strip())
+    assert "the schema was not confirmed; it is in 'schema.pg', and no graph was created" in err
+    assert (folder / "schema.pg").read_text() == draft
+    code, out, _ = cli(*command, "--yes")
+    assert code == 0
+    assert out.endswith(
+        "created graph new.omni\ncreated schema.pg\ncreated omnigraph.yaml\n"
+        "loaded 2 rows of edge:Boss\nloaded 1 row of edge:Knows\nloaded 3 rows of node:People\n"
+    )
+    asked = "match { $p: People  $p boss $b } return { $b.email, count($p) as n } order { $b.email }"
+    assert json.loads(cli("read", "-e", asked, "--json", "new.omni")[1])["rows"] == [
+        {"b.email": "ana@x.org", "n": 1},
+        {"b.email": "bo@x.org", "n": 1},
+    ]
+
+
+def test_init_from_tables_with_an_edited_schema(folder, cli):
+    command = tables(folder)
+    (folder / "schema.pg").write_text("node People { email: String @key  age: I32? }\nedge Knows: People -> People\n")
+    code, _, err = cli(*command, "--yes")
+    assert code == 1
+    assert "are not the keys of a table; 50.0% are found in People.email" in err
+    code, draft, _ = cli("init", "--from", "people.csv", "--from", "knows.csv:a->people.b", "new.omni", "--dry-run")
+    assert code == 0
+    assert "a: 100% found in People.email, b: 50.0% found in People.email" in draft
+    (folder / "knows.csv").write_text("a,b,since\n" + "ana@x.org,bo@x.org,x\n" * 199 + "ana@x.org,zoe@x.org,x\n")
+    code, _, err = cli(*command, "--yes")
+    assert code == 1
+    assert "'schema.pg' exists and is another schema" in err
+    code, out, err = cli("init", "schema.pg", *command[1:], "--json")
+    assert code == 0
+    assert "1 invalid record set aside in rejects.jsonl" in err
+    assert [table["rows_loaded"] for table in json.loads(out)["load"]["tables"]] == [199, 3]
+    (reject,) = (folder / "rejects.jsonl").read_text().splitlines()
+    assert (json.loads(reject)["line"], json.loads(reject)["column"]) == (201, "b")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "people.csv", "--from", "people.csv", "x.omni"), "two tables are named 'people'"),
+        (("--from", "*.csv:a->b", "x.omni"), "the ends of edges belong to one file, and 2 files match"),
+        (("--from", "people.csv", "s.pg", "x.omni", "--dry-run"), "--dry-run prints an inferred schema"),
+        (("s.pg", "x.omni", "--null", "NA"), "belong to --from FILE"),
+        (("--from", "people.csv", "https://example.org"), "is a server"),
+        (("--from", "none.csv", "x.omni"), "there is no file 'none.csv'"),
+    ],
+)
+def test_init_from_tables_refuses(folder, cli, words, message):
+    tables(folder)
+    code, _, err = cli("init", *words)
+    assert code in (1, 2)
+    assert message in err
+
+
+def test_init_from_named_tables_without_load(folder, cli):
+    tables(folder)
+    code, out, _ = cli("init", "--from", "Staff=people.csv", "n.omni", "--yes", "--no-load", "--no-scaffold")
+    assert code == 0
+    assert "node Staff {" in out
+    assert "loaded" not in out

@@ -242,3 +242,33 @@ def test_limited_diff_shows_the_total(graph, cli):
     shown = document(cli("diff", init, "main", "--limit", "1", "--json"))
     assert (len(shown["changes"]), shown["truncated"]) == (1, True)
     assert document(cli("diff", init, "main", "--limit", "99", "--json"))["truncated"] is False
+
+
+def test_rows_events_and_comments_of_a_proposal(graph, cli, tmp_path):
+    check = "query young() @check(empty) { match { $p: Person $p.age < 18 } return { $p.name as name, $p.age as age } }"
+    Path("checks.gq").write_text(check)
+    assert cli("queries", "push", "checks.gq", "g.omni")[0] == 0
+    for name in ("x", "y"):
+        cli("branch", "create", name)
+        set_age(cli, "Bo", 3, name)
+        assert cli("propose", name, "-m", name, "--as", "ana")[0] == 0
+    found = document(cli("proposal", "rows", "x", "--check", "young", "--json"))
+    assert (found["name"], found["rows"], found["total"]) == ("young", [{"name": "Bo", "age": 3}], 1)
+    assert cli("proposal", "rows", "x", "--check", "young")[1].endswith("Bo   |   3\n1 row\n")
+    assert cli("proposal", "rows", "x", "--check", "none")[0] == 1
+    comment = document(cli("proposal", "comment", "x", "-m", "How old?", "--as", "bo", "--json"))["id"]
+    assert cli("proposal", "edit-comment", "x", comment)[0] == 2
+    edited = cli("proposal", "edit-comment", "x", comment, "-m", "What age?", "--resolved", "--as", "bo")
+    assert edited[1] == f"comment {comment} (resolved): What age?\n"
+    shown = document(cli("proposal", "show", "x", "--json"))
+    assert [(one["text"], one["resolved"]) for one in shown["comment_list"]] == [("What age?", True)]
+    assert (shown["comments"], shown["hidden_comments"]) == (1, 0)
+    reopened = document(cli("proposal", "edit-comment", "x", comment, "--unresolved", "--json", "--as", "bo"))
+    assert (reopened["text"], reopened["resolved"]) == ("What age?", False)
+    events = document(cli("proposal", "events", "x", "--json"))["events"]
+    assert [event["number"] for event in events] == list(range(1, len(events) + 1))
+    assert cli("proposal", "events", "x", "--after", str(len(events) - 1))[1].split()[0] == str(len(events))
+    first = document(cli("proposal", "list", "--limit", "1", "--json"))
+    assert [one["source"] for one in first["proposals"]] == ["y"]
+    rest = document(cli("proposal", "list", "--after", first["next"], "--json"))
+    assert ([one["source"] for one in rest["proposals"]], rest["next"]) == (["x"], None)

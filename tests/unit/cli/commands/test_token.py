@@ -73,7 +73,7 @@ def test_create_with_all_options(folder: Path, cli: Cli) -> None:
     token = found.pop("token")
     assert found == {"path": "tokens.json", "actor": "ana", "name": "ci", "not_after": "2998-12-31T23:00:00Z"}
     assert find(token) == Principal(
-        "ana", "ci", ("staff", "ops"), {}, Only(("read", "export"), ("kb",), ("main", "mcp/*"))
+        "ana", "ci", ("staff", "ops"), {}, Only(("read", "export"), ("kb",), ("main", "mcp/*")), 32_472_140_400.0
     )
     listed = document(cli("token", "list", "tokens.json", "--json"))
     assert listed == {

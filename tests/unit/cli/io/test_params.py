@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import typer
 
-from omnigraph.cli.io.params import gather, read_word
+from omnigraph.cli.io.params import gather
 from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
+from omnigraph.scalar_types.written_value import read_word
 
 ALIAS = Alias("object", False, "q.gq", args=("number", "room"))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.formats import ReadTarget
@@ -50,6 +51,9 @@ def change_command(
             "--if-commit", metavar="ID", help="Only if the head of the branch is this commit; otherwise exit with 4."
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Run and check the statements, write nothing, and show what would change.")
+    ] = False,
     format_: Format = None,
     out: Out = None,
     as_json: Json = False,
@@ -61,6 +65,8 @@ def change_command(
     """
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)
     request = find_request(run, options, words, changes=True)
+    if dry_run and isinstance(request, StoredRequest):
+        raise UsageFault("a stored query has no dry run; give its text with -q or -e")
     chosen = choose_format(run, request.format, format_, out, as_json=as_json)
     on = run.branch(branch, request.alias.branch if request.alias else None)
     graph = run.open(request.address, branch=on)
@@ -71,7 +77,9 @@ def change_command(
             )
             result = cast("MutationResult", found)
         else:
-            result = graph.mutate(request.source, request.name, request.params, message=message, if_commit=if_commit)
+            result = graph.mutate(
+                request.source, request.name, request.params, message=message, if_commit=if_commit, dry_run=dry_run
+            )
     returns = bool(result.rows.columns)
     if as_json or (returns and chosen == "json"):
         from omnigraph.wire.queries import change_document
@@ -86,6 +94,8 @@ def change_command(
     # Returned rows are the output; the summary then goes to stderr.
     summary = sys.stderr if returns else sys.stdout
     counted = f"{plural(result.affected_nodes, 'node')}, {plural(result.affected_edges, 'edge')} affected"
-    print(f"change {request.name} branch={on}: {counted}", file=summary)
+    print(f"change {request.name} branch={on}: {counted}{' (dry run)' if dry_run else ''}", file=summary)
+    for key, counts in (result.tables or {}).items():
+        print(f"  {key}: {', '.join(f'{count:,} {op}' for op, count in counts.items() if count)}", file=summary)
     if graph.actor:
         print(f"actor: {graph.actor}", file=summary)

@@ -19,7 +19,7 @@ from omnigraph.errors import TypeNotFound
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 
-FORMATS = ("jsonl", "parquet", "csv", "arrow")
+FORMATS = ("jsonl", "parquet", "csv", "arrow", "duckdb")
 
 
 @takes_graph
@@ -39,12 +39,14 @@ def export_command(
             "--out",
             "-o",
             metavar="PATH",
-            help="A file; a new folder for --partitioned and for formats other than jsonl.",
+            help="A file; a new folder for --partitioned and for parquet, csv and arrow.",
         ),
     ] = None,
     format_: Annotated[
         str,
-        typer.Option("--format", "-f", metavar="FORMAT", help="jsonl, or one file per type: parquet, csv, arrow."),
+        typer.Option(
+            "--format", "-f", metavar="FORMAT", help="jsonl or duckdb; one file per type: parquet, csv, arrow."
+        ),
     ] = "jsonl",
     partitioned: Annotated[
         bool, typer.Option("--partitioned", help="Write one file per fragment of a table, in parallel.")
@@ -58,13 +60,14 @@ def export_command(
 
     omnigraph export ./my.omni > everything.jsonl
     omnigraph export --format parquet --out everything/ ./my.omni
+    omnigraph export --format duckdb --out everything.duckdb ./my.omni
     """
     check_branch_or_at(branch, snapshot)
     if format_ not in FORMATS:
         raise UsageFault(f"there is no format '{format_}'; the formats are {', '.join(FORMATS)}")
     files = format_ != "jsonl" or partitioned
     if files and (out is None or tables):
-        raise UsageFault("an export to several files requires --out FOLDER, and selects types by --type, not --table")
+        raise UsageFault(f"the format {format_} requires --out, and selects types by --type, not --table")
     if jsonl:
         remark("note", "--jsonl is ignored: jsonl is the default format")
     on = run.branch(branch)
@@ -75,7 +78,7 @@ def export_command(
     if files:
         spark = spark_options(engine, master, remote)
         with progress_bar("exporting", wanted=not run.options.quiet) as watch:
-            chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow"], format_)
+            chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow", "duckdb"], format_)
             options: dict[str, Any] = {"partitioned": partitioned, "engine": engine, "spark": spark, "watch": watch}
             rows = graph.export(out, types=names, at=at, format=chosen_format, **options)
         assert isinstance(rows, int)

@@ -8,13 +8,19 @@ import typer
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.load_input import (
+    Column,
     Data,
+    DateFormat,
     Delimiter,
+    DryRun,
     Embed,
     JobId,
     LoadOptions,
     Missing,
+    Null,
     Rejects,
+    SkipNullEnds,
+    TableOptions,
     Words,
     embeds,
     input_files,
@@ -43,6 +49,11 @@ def ingest_command(
     conf: Conf = None,
     job_id: JobId = None,
     delimiter: Delimiter = None,
+    null: Null = None,
+    date_format: DateFormat = None,
+    column: Column = None,
+    skip_null_ends: SkipNullEnds = False,
+    dry_run: DryRun = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -50,11 +61,14 @@ def ingest_command(
 
     omnigraph ingest may.jsonl --branch intake/may ./my.omni
     """
+    from omnigraph.table_format import read_columns
+
     files = input_files(run, words, data)
     on, base = run.branch(branch), run.branch(from_branch)
     spark = spark_options(engine, master, remote, conf)
+    tables = TableOptions(delimiter, null or (), date_format, read_columns(column or ()), skip_null_ends)
     options = LoadOptions(
-        mode, missing, on, rejects, embed, job_id, message, delimiter, engine, spark, from_branch=base
+        mode, missing, on, rejects, embed, job_id, message, tables, engine, spark, dry_run=dry_run, from_branch=base
     )
     address = run.address()
     run.announce(address)
@@ -65,7 +79,7 @@ def ingest_command(
 
         target = LoadTarget(address.uri, on, mode, graph.actor)
         commit = commit_document(graph, result.commit_id)
-        print_json(ingest_document(target, base, result, commit, embeds=embeds(graph, result)))
+        print_json(ingest_document(target, base, result, commit, embeds=not dry_run and embeds(graph, result)))
         return
     life = "new branch" if result.branch_created else "existing branch"
     print(f"ingest {address.uri} branch={on} base={base} mode={mode} ({life})")

@@ -13,6 +13,7 @@ from omnigraph.cli.commands.model.schema import warn_of_annotations
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.files import read_text
+from omnigraph.cli.io.load_input import DateFormat, Delimiter, Null
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError
@@ -62,25 +63,45 @@ def init_command(
     schema: Annotated[
         str | None, typer.Option("--schema", "-s", metavar="FILE", help="The schema (.pg); '-' reads stdin.")
     ] = None,
+    from_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="[NAME=]FILE[:A->B]",
+            help="Infer the schema from a table, and load it: a .csv, .tsv, .parquet or .arrow file, or a glob; may be "
+            "repeated. A and B are the columns of the ends of a table of edges; TABLE.A names the table of its nodes.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the inferred schema; write nothing.")] = False,
+    load: Annotated[bool, typer.Option("--load/--no-load", help="Load the tables of --from.")] = True,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    date_format: DateFormat = None,
     scaffold: Annotated[
         bool, typer.Option("--scaffold/--no-scaffold", help=f"Write {FILE_NAME} if it does not exist.")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Create an empty graph from a schema.
+    """Create an empty graph from a schema, or a loaded one from tables.
 
     omnigraph init people.pg ./my.omni
+
+    omnigraph init --from people.csv --from knows.csv:a->b ./my.omni
     """
     from omnigraph.graph_open import init
 
+    if from_:
+        from omnigraph.cli.io.init_tables import TableInputs, init_from_tables
+
+        given, uri = _optional_schema(words, schema)
+        address = _storage(uri)
+        tables = TableInputs(tuple(from_), tuple(null or ()), delimiter, date_format, load, dry_run)
+        init_from_tables(run, address, given, tables, _scaffold if scaffold else None, as_json=as_json)
+        return
+    if dry_run or null or delimiter or date_format:
+        raise UsageFault("--dry-run, --null, --delimiter and --date-format belong to --from FILE")
     schema, uri = _schema_and_address(words, schema)
-    address = Address(uri, "the URI")
-    if address.is_server:
-        raise InputError(
-            f"a graph is created in storage; '{redact_uri(uri)}' is a server",
-            code="needs_storage",
-            hint="give a folder or s3://bucket/prefix",
-        )
+    address = _storage(uri)
     text = read_text(schema)
     _check(text, schema)
     init(uri, text, actor=run.actor, environ=run.environ)
@@ -93,6 +114,24 @@ def init_command(
         print(f"created {path}")
     elif scaffold:
         _remark_on_default(run, uri)
+
+
+def _storage(uri: str) -> Address:
+    address = Address(uri, "the URI")
+    if address.is_server:
+        raise InputError(
+            f"a graph is created in storage; '{redact_uri(uri)}' is a server",
+            code="needs_storage",
+            hint="give a folder or s3://bucket/prefix",
+        )
+    return address
+
+
+def _optional_schema(words: list[str], schema: str | None) -> tuple[str | None, str]:
+    """Return the schema, if one is given beside tables, and the graph."""
+    if schema is None and len(words) == 1 and not words[0].endswith(".pg"):
+        return None, words[0]
+    return _schema_and_address(words, schema)
 
 
 def _schema_and_address(words: list[str], schema: str | None) -> tuple[str, str]:

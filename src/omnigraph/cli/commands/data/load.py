@@ -11,13 +11,19 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.load_input import (
     MODES,
+    Column,
     Data,
+    DateFormat,
     Delimiter,
+    DryRun,
     Embed,
     JobId,
     LoadOptions,
     Missing,
+    Null,
     Rejects,
+    SkipNullEnds,
+    TableOptions,
     Words,
     embeds,
     input_files,
@@ -54,6 +60,11 @@ def load_command(
     conf: Conf = None,
     job_id: JobId = None,
     delimiter: Delimiter = None,
+    null: Null = None,
+    date_format: DateFormat = None,
+    column: Column = None,
+    skip_null_ends: SkipNullEnds = False,
+    dry_run: DryRun = False,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -61,6 +72,7 @@ def load_command(
 
     omnigraph load people.jsonl --mode merge ./my.omni
     """
+    from omnigraph.table_format import read_columns
     from omnigraph.wire.loads import LoadTarget, load_document
 
     files = input_files(run, words, data)
@@ -68,21 +80,34 @@ def load_command(
         raise UsageFault("--mode is required: merge (add or update), append (add only) or overwrite")
     spark = spark_options(engine, master, remote, conf)
     on = run.branch(branch)
+    tables = TableOptions(delimiter, null or (), date_format, read_columns(column or ()), skip_null_ends)
     options = LoadOptions(
-        mode, missing, on, rejects, embed, job_id, message, delimiter, engine, spark, from_branch=from_branch
+        mode,
+        missing,
+        on,
+        rejects,
+        embed,
+        job_id,
+        message,
+        tables,
+        engine,
+        spark,
+        dry_run=dry_run,
+        from_branch=from_branch,
     )
     address = run.address()
-    if mode == "overwrite":
+    if mode == "overwrite" and not dry_run:
         run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address, spark=True)
     result = load_files(run, graph, files, options, as_json=as_json)
     commit = commit_document(graph, result.commit_id) if as_json else None
     target = LoadTarget(address.uri, on, mode, graph.actor)
-    done = load_document(target, result, commit, embeds=as_json and embeds(graph, result))
+    done = load_document(target, result, commit, embeds=as_json and not dry_run and embeds(graph, result))
     if as_json:
         print_json(done)
         return
     nodes = f"{plural(done.nodes_loaded, 'node')} in {plural(done.node_types_loaded, 'type')}"
     edges = f"{plural(done.edges_loaded, 'edge')} in {plural(done.edge_types_loaded, 'type')}"
-    print(f"load {address.uri} branch={on} mode={mode}: {nodes}, {edges}")
+    word = "dry run" if dry_run else "load"
+    print(f"{word} {address.uri} branch={on} mode={mode}: {nodes}, {edges}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnigraph.cli.errors import UsageFault
-from omnigraph.cli.invocation import Branch, Invocation, takes_graph_by_option
+from omnigraph.cli.invocation import Branch, Invocation, Json, takes_graph_by_option
 from omnigraph.cli.io.files import STDIN, read_text
+from omnigraph.cli.io.output import print_json
 from omnigraph.cli.io.params import gather
 from omnigraph.cli.io.query_input import (
     Assignments,
@@ -22,9 +22,10 @@ from omnigraph.cli.io.query_input import (
     SchemaFile,
     declared_types,
 )
-from omnigraph.error_page import error_pages
-from omnigraph.errors import NotFound
-from omnigraph.suggestions import did_you_mean
+from omnigraph.error_page import explain_code
+
+if TYPE_CHECKING:
+    from omnigraph.notebook.tables import PlanText
 
 
 @takes_graph_by_option
@@ -43,6 +44,7 @@ def explain_command(
     params: Params = None,
     params_file: ParamsFile = None,
     assignments: Assignments = None,
+    as_json: Json = False,
 ) -> None:
     """Show the plan of a query, or explain an error code.
 
@@ -58,8 +60,11 @@ def explain_command(
         raise UsageFault("--query and -e exclude each other")
     if schema is not None and (profile or word is not None):
         raise UsageFault("--schema excludes a graph and --profile")
+    from omnigraph.notebook.tables import PlanText
     from omnigraph.query.compile import compile_query, pick_query
     from omnigraph.query.plan.explain import explain
+    from omnigraph.query.plan.plan_hash import plan_hash
+    from omnigraph.query.plan.plan_tree import plan_tree
     from omnigraph.query.syntax.parser import parse_queries
     from omnigraph.schema.check import compile_schema
 
@@ -67,42 +72,24 @@ def explain_command(
     source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else text or ""
     if schema is not None:
         catalog = compile_schema(read_text(schema), schema)
-        sys.stdout.write(explain(compile_query(catalog, source, name, source_name=str(path or "<query>"))))
+        plan = compile_query(catalog, source, name, source_name=str(path or "<query>"))
+        _write(PlanText(explain(plan), plan_hash(plan), plan_tree(plan)), as_json=as_json)
         return
     run.uri = word
     graph = run.open_for_queries(branch=run.branch(branch))
     if not profile:
-        sys.stdout.write(graph.explain(path or source, name))
+        _write(graph.explain(path or source, name), as_json=as_json)
         return
     picked = pick_query(parse_queries(source, str(path or "<query>")), name)
     given = gather(declared_types(picked), params=params, params_file=params_file, assignments=assignments or ())
-    sys.stdout.write(graph.profile(path or source, picked.name.text, given))
+    _write(graph.profile(path or source, picked.name.text, given), as_json=as_json)
 
 
-def explain_code(code: str) -> str:
-    """Return the explanation of an error code."""
-    pages, words = error_pages()
-    for known, text in pages.items():
-        if known.lower() == code.lower():
-            return f"{known}\n\n{_plain(text)}\n"
-    for known, (class_, meaning) in words.items():
-        if known.lower() == code.lower():
-            return f"{known} ({class_})\n\n{meaning[0].upper()}{meaning[1:]}.\n"
-    raise NotFound(
-        f"there is no error code '{code}'",
-        code="unknown_code",
-        hint=(len(code) > 4 and did_you_mean(code, [*pages, *words]))
-        or "codes look like S11, T7, OG-MF-103 or branch_not_found",
-    )
+def _write(plan: PlanText, *, as_json: bool) -> None:
+    """Print a plan as text or as a document."""
+    if not as_json:
+        sys.stdout.write(plan)
+        return
+    from omnigraph.wire.queries import ExplainDocument
 
-
-def _plain(markdown: str) -> str:
-    """Convert Markdown for a terminal: code is indented, links are reduced to their text."""
-    lines: list[str] = []
-    code = False
-    for line in markdown.splitlines():
-        if line.startswith("```"):
-            code = not code
-            continue
-        lines.append(f"    {line}" if code else re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", line).replace("**", ""))
-    return "\n".join(lines)
+    print_json(ExplainDocument.of({"text": plan, "plan_hash": plan.plan_hash, "plan": plan.tree}))

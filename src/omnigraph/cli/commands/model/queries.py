@@ -19,7 +19,6 @@ from omnigraph.cli.io.query_input import SchemaFile
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.operations.stored_queries import QueryChange
-    from omnigraph.query.stored_queries import StoredQuery
 
 app = command_group("Store queries with a graph, list, show, validate and delete them.")
 
@@ -100,25 +99,21 @@ def validate_command(
 
     omnigraph queries validate --schema next.pg ./my.omni
     """
-    from omnigraph.query.stored_queries import QuerySet
-    from omnigraph.schema.check import compile_schema
-    from omnigraph.wire.stored_queries import QueryBreakageDocument, QueryValidationDocument
+    from omnigraph.operations.requests import source_text
+    from omnigraph.wire.stored_queries import QueryValidationDocument
 
     graph = open_at(run, branch, at)
-    found = graph.queries(at=point(at))
-    catalog = graph.catalog(at=point(at)) if schema is None else compile_schema(read_text(schema), schema)
-    broken = QuerySet({query.name: query for query in found}).broken(catalog)
-    warnings = [*_vector_parameters(found)]
+    text = source_text(read_text(STDIN)) if schema == STDIN else None if schema is None else Path(schema)
+    found = graph.validate_queries(text, at=point(at))
     if as_json:
-        breakages = [QueryBreakageDocument(each.name, each.message) for each in broken]
-        print_json(QueryValidationDocument(not broken, breakages, warnings))
+        print_json(QueryValidationDocument.of(found.to_json()))
     else:
-        for each in broken:
+        for each in found.broken:
             print(f"{each.name}: {each.message}")
-        for warning in warnings:
+        for warning in found.warnings:
             print(f"warning: {warning}")
-        print(f"{plural(len(found), 'stored query', 'stored queries')}, {len(broken)} broken")
-    if broken:
+        print(f"{plural(found.queries, 'stored query', 'stored queries')}, {len(found.broken)} broken")
+    if not found.ok:
         raise typer.Exit(FAILED)
 
 
@@ -172,13 +167,3 @@ def _report(graph: Graph, change: QueryChange, *, as_json: bool) -> None:
     for label, names in (("stored", change.stored), ("deleted", change.deleted), ("unchanged", change.unchanged)):
         for name in names:
             print(f"{label} {name}")
-
-
-def _vector_parameters(queries: list[StoredQuery]) -> list[str]:
-    return [
-        f"'{query.name}' is exposed as a tool and takes a vector: '${param.name.text}'"
-        for query in queries
-        if query.is_exposed
-        for param in query.definition.params
-        if param.dim is not None
-    ]

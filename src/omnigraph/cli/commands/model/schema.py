@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,11 +14,10 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.cli.io.query_input import QueryBreakage
+from omnigraph.cli.io.query_input import PolicyBreakage, QueryBreakage
+from omnigraph.cli.schema_rules import open_for_schema_change, remark_on_rules, rules_for_rows
 
 if TYPE_CHECKING:
-    from omnigraph.cli.addresses import Address
-    from omnigraph.graph import Graph
     from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.schema.catalog import Catalog
     from omnigraph.schema.migrate import SchemaPlan
@@ -27,9 +27,6 @@ app = command_group("Check and show schemas; plan and apply schema changes.")
 
 DataLoss = Annotated[
     bool, typer.Option("--allow-data-loss", help="Make drops also remove the older versions of the data.")
-]
-PolicyBreakage = Annotated[
-    bool, typer.Option("--allow-policy-breakage", help="Apply the schema even if rules of the policy become invalid.")
 ]
 File = Annotated[
     str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
@@ -98,37 +95,38 @@ def plan_command(
     from omnigraph.schema.migrate import plan_between
 
     about: dict[str, Any]
-    broken: list[str] = []
     if from_file is None and to_file is None:
         schema = _schema_file(run, file, schema)
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
         warn_of_annotations(new)
         plan = plan_between(old, new, allow_data_loss=allow_data_loss)
-        broken = _broken_rules(run, None, old, new)
+        policy = rules_for_rows(run, None)
+        if policy is not None:
+            from omnigraph.policy.breakage import broken_rules
+
+            plan = replace(plan, broken_rules=tuple(broken_rules(policy, old, new)))
         about, title = {"from": from_file, "to": to_file}, f"{from_file} -> {to_file}"
     elif schema is not None and from_file is None and to_file is None:
         address = run.address()
         text = read_text(schema)
-        new = compile_schema(text, schema)
-        warn_of_annotations(new)
-        graph = run.open(address, branch=run.branch(branch), read_only=True)
+        warn_of_annotations(compile_schema(text, schema))
+        graph = open_for_schema_change(run, address, branch=run.branch(branch), read_only=True)
         plan = graph.plan_schema(text, allow_data_loss=allow_data_loss)
-        broken = _broken_rules(run, address, graph, new)
         about, title = {"uri": address.uri}, address.uri
     else:
         raise UsageFault("give a schema FILE and a graph, or --from FILE and --to FILE")
     if as_json:
         from omnigraph.wire.schemas import SchemaPlanDocument
 
-        _remark_on_rules(broken)
+        remark_on_rules(plan.broken_rules)
         print_json(SchemaPlanDocument.of({**about, **plan.to_json()}))
         return
     print(f"schema plan {title}")
     print(f"supported: {'yes' if plan.supported else 'no'}")
     _print_steps(plan.steps)
     _remark_on_drops(plan)
-    _remark_on_rules(broken)
+    remark_on_rules(plan.broken_rules)
 
 
 @app.command("apply")
@@ -158,18 +156,11 @@ def apply_command(
         raise UsageFault("no schema was given; write: omnigraph schema apply FILE [URI]")
     address = run.address()
     text = read_text(schema)
-    new = compile_schema(text, schema)
-    warn_of_annotations(new)
+    warn_of_annotations(compile_schema(text, schema))
     if allow_data_loss:
         run.confirm(address, as_json=as_json)
     run.announce(address)
-    graph = run.open(address, branch=run.branch(branch))
-    broken = _broken_rules(run, address, graph, new)
-    if broken and not allow_policy_breakage:
-        from omnigraph.policy.breakage import breakage_error
-
-        raise breakage_error(broken)
-    _remark_on_rules(broken)
+    graph = open_for_schema_change(run, address, branch=run.branch(branch))
     result = graph.apply_schema(
         text,
         allow_data_loss=allow_data_loss,
@@ -177,6 +168,7 @@ def apply_command(
         allow_query_breakage=allow_query_breakage,
         message=message,
     )
+    remark_on_rules(result.broken_rules)
     if as_json:
         from omnigraph.wire.schemas import SchemaAppliedDocument
 
@@ -206,37 +198,6 @@ def warn_of_annotations(catalog: Catalog) -> None:
 
     for found in unknown_annotations(catalog):
         remark("warning", found.message)
-
-
-def _broken_rules(run: Invocation, address: Address | None, before: Graph | Catalog, after: Catalog) -> list[str]:
-    """Return the problems that the configured policy would have with a new schema.
-
-    A server has its own policy.
-    """
-    name = address.name if address is not None else None
-    path = run.config.get(f"graphs.{name}.policy.file") if name is not None else None
-    path = path or run.config.get("policy.file")
-    if path is None or (address is not None and address.is_server):
-        return []
-    from omnigraph.policy.load import policy_path, read_policy
-
-    file = run.config.resolve(str(path))
-    if not policy_path(file).is_file() or read_policy(file).version != 2:
-        return []
-    from omnigraph.policy.decide import load_policy
-
-    policy = load_policy(file)
-    if not policy.has_row_rules:
-        return []
-    from omnigraph.policy.breakage import broken_rules
-    from omnigraph.schema.catalog import Catalog
-
-    return broken_rules(policy, before if isinstance(before, Catalog) else before.catalog(), after)
-
-
-def _remark_on_rules(broken: list[str]) -> None:
-    for problem in broken:
-        remark("warning", f"the policy becomes invalid: {problem}")
 
 
 def _remark_on_drops(change: SchemaPlan | SchemaApplyResult) -> None:

@@ -16,7 +16,8 @@ from omnigraph.cli.io.durations import read_duration
 from omnigraph.cli.io.output import commit_document, print_json, remark
 from omnigraph.cli.io.points import point
 from omnigraph.cli.io.progress import progress_bar
-from omnigraph.cli.io.query_input import QueryBreakage
+from omnigraph.cli.io.query_input import PolicyBreakage, QueryBreakage
+from omnigraph.cli.schema_rules import open_for_schema_change, remark_on_rules
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -69,16 +70,46 @@ def create_command(
 
 @app.command("list")
 @takes_graph
-def list_command(run: Invocation, as_json: Json = False) -> None:
+def list_command(
+    run: Invocation,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="BRANCH",
+            help="Show how many commits each branch and this one have alone.",
+            autocompletion=completion.branches,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """List the branches."""
-    names = sorted(run.open(read_only=True).branches())
-    if as_json:
-        from omnigraph.wire.branches import BranchListDocument
+    graph = run.open(read_only=True)
+    from omnigraph.wire.branches import BranchListDocument, ComparedBranchDocument, branch_document
+    from omnigraph.wire.commits import CommitDocument
 
-        print_json(BranchListDocument(names))
+    if compare is None:
+        names = sorted(graph.branches())
+        if as_json:
+            print_json(BranchListDocument(names))
+            return
+        for name in names:
+            print(name)
         return
-    for name in names:
-        print(name)
+    found = graph.branch_status(compare)
+    if as_json:
+        documents = [
+            branch_document(
+                each.head,
+                CommitDocument.of(each.commit.to_json()),
+                ComparedBranchDocument(each.base, each.ahead, each.behind),
+            )
+            for each in found
+        ]
+        print_json(BranchListDocument([each.name for each in found], statuses=documents))
+        return
+    for each in found:
+        print(f"{each.name}  {each.ahead} ahead, {each.behind} behind {each.base}  {each.commit.id}")
 
 
 @app.command("show")
@@ -167,7 +198,15 @@ def merge_command(
     into: Annotated[str | None, typer.Option("--into", metavar="TARGET", help="The branch to merge into.")] = None,
     resolve: Resolve = None,
     delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete SOURCE after the merge.")] = False,
+    allow_policy_breakage: PolicyBreakage = False,
     allow_query_breakage: QueryBreakage = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Merge past the rules for proposals to TARGET, if the policy permits it.")
+    ] = False,
+    source_commit: Annotated[
+        str | None,
+        typer.Option("--source-commit", metavar="ID", help="Only if the head of SOURCE is this commit."),
+    ] = None,
     preview: Preview = False,
     message: Message = None,
     as_json: Json = False,
@@ -180,7 +219,9 @@ def merge_command(
     how = resolutions(resolve or [])
     address = run.address()
     if preview:
-        plan = run.open(address, read_only=True).merge_preview(source, target, resolve=how)
+        graph = open_for_schema_change(run, address, read_only=True)
+        plan = graph.merge_preview(source, target, resolve=how, source_commit=source_commit)
+        remark_on_rules(plan.broken_rules)
         if as_json:
             from omnigraph.wire.branches import MergePreviewDocument
 
@@ -189,7 +230,7 @@ def merge_command(
             print_plan(plan, f"merge preview {source} -> {target}", source, "merge")
         return
     run.announce(address)
-    graph = run.open(address)
+    graph = open_for_schema_change(run, address)
     with progress_bar(f"merging {source}", wanted=not (as_json or run.options.quiet)):
         result = graph.merge(
             source,
@@ -197,7 +238,10 @@ def merge_command(
             message=message,
             resolve=how,
             delete_branch=delete_branch,
+            allow_policy_breakage=allow_policy_breakage,
             allow_query_breakage=allow_query_breakage,
+            force=force,
+            source_commit=source_commit,
         )
     if result.branch_delete_error is not None:
         remark("warning", f"branch '{source}' was merged but not deleted: {result.branch_delete_error}")

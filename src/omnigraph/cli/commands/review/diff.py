@@ -74,9 +74,15 @@ def diff_command(
     found = run.open(read_only=True).diff(point(from_), point(to), kinds=kinds, types=types, ops=ops)
     if stat:
         _print_counts(found, as_json=as_json)
-    elif as_json:
-        first, last = (from_, to) if both is None else (both.first, both.last)
-        _print_changes(found, {"from": first, "to": last}, limit)
+        return
+    first, last = (from_, to) if both is None else (both.first, both.last)
+    print_diff(found, {"from": first, "to": last}, limit, as_json=as_json)
+
+
+def print_diff(found: ChangeSet, points: dict[str, Any], limit: int | None, *, as_json: bool) -> None:
+    """Print the changes of a diff; `points` names both points in the JSON form."""
+    if as_json:
+        _print_changes(found, points, limit)
     else:
         print_paged(_diff_lines(found, limit, colours()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,14 +26,34 @@ def log_command(
     graph_: Annotated[bool, typer.Option("--graph", help="Draw branches and merges next to the commits.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Show the commits of all branches.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N commits.")] = None,
+    actor: Annotated[str | None, typer.Option("--actor", metavar="ACTOR", help="Only commits of ACTOR.")] = None,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only commits that changed TYPE; repeatable.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="Only commits whose message contains TEXT.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option("--since", metavar="TIME", help="Only commits at or after TIME (UTC).")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option("--until", metavar="TIME", help="Only commits before TIME (UTC).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show the commits of a branch, newest first, with the branches and tags that point to them.
 
     omnigraph log --graph --all ./my.omni
+    omnigraph log --type Person --since 2026-01-31 ./my.omni
     """
+    from omnigraph.operations.branch_status import EVERY_BRANCH
+
     graph = run.open(branch=run.branch(branch), read_only=True)
-    commits = _commits(graph, None if all_ else [graph.branch])[:limit]
+    selected = graph.commits(
+        EVERY_BRANCH if all_ else graph.branch, actor=actor, types=types, text=text, since=since, until=until
+    )
+    # Every commit stands before its parents.
+    commits = sorted(selected, key=lambda commit: (commit.manifest_version, commit.id), reverse=True)[:limit]
     if as_json:
         from omnigraph.wire.commits import CommitListDocument
 
@@ -45,19 +66,11 @@ def log_command(
     print_paged(_log_line(prefix, by_id.get(id_ or ""), names, paint) for prefix, id_ in lines)
 
 
-def _commits(graph: Graph, branches: list[str] | None) -> list[Commit]:
-    """Return the commits of some or all branches: newest first, every commit before its parents."""
-    found: dict[str, Commit] = {}
-    for name in graph.branches() if branches is None else branches:
-        found.update((commit.id, commit) for commit in graph.commits(name))
-    return sorted(found.values(), key=lambda commit: (commit.manifest_version, commit.id), reverse=True)
-
-
 def _names(graph: Graph) -> Mapping[str, list[str]]:
     """Map commit ids to the branches and tags that point to them."""
     names: dict[str, list[str]] = {}
-    for branch in graph.branches():
-        names.setdefault(graph.head(branch).commit_id, []).append(branch)
+    for status in graph.branch_status():
+        names.setdefault(status.head.commit_id, []).append(status.name)
     for tag in graph.tags():
         names.setdefault(tag.commit_id, []).append(f"tag: {tag.name}")
     return names

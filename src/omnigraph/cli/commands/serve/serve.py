@@ -20,13 +20,19 @@ _METAVARS = {
     "bind": "IP:PORT",
     "graph": "NAME",
     "default_graph": "ID",
+    "cluster": "DIR|URI|NAME",
     "proxies": "ADDRESS",
     "cors.origins": "ORIGIN",
     "log.level": "LEVEL",
     "metrics.bind": "IP:PORT",
 }
 _OF_KIND = {"path": "PATH", "count": "N", "seconds": "SECONDS"}
-_TYPES: dict[str, Any] = {"switch": bool, "texts": list[str] | None, "count": int | None, "seconds": float | None}
+_TYPES: dict[str, Any] = {
+    "switch": bool | None,
+    "texts": list[str] | None,
+    "count": int | None,
+    "seconds": float | None,
+}
 _FLAGS = {setting.key.replace(".", "_"): setting for setting in SERVER_SETTINGS if setting.flag is not None}
 """Parameter of the command → setting."""
 
@@ -57,6 +63,9 @@ def _serve(run: Invocation, uris: list[str] | None = None, warm: bool = False, *
         load_lance()
 
     flags = {_FLAGS[name].key: _given(value) for name, value in values.items()}
+    cluster = flags["cluster"]
+    if isinstance(cluster, str):
+        flags["cluster"] = run.config.operator.find_cluster(cluster) or cluster
     code = serve(StartOptions(tuple(uris or ()), run.options.config, flags))
     raise typer.Exit(code)
 
@@ -84,19 +93,24 @@ def _serve_warm(run: Invocation, uris: list[str], others: list[str | None]) -> N
 
 def _given(value: Any) -> Any:
     """Return the value of an option, or None if the option was not given."""
-    return None if value is False else tuple(value) if isinstance(value, list) else value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _parameter(name: str, setting: Setting) -> inspect.Parameter:
     option = typer.Option(
-        setting.flag,
+        _spelling(setting),
         metavar=None if setting.kind == "switch" else _METAVARS.get(setting.key) or _OF_KIND[setting.kind],
         help=setting.description.replace("`", "'"),
         show_default=False,
     )
     annotation: Any = Annotated[_TYPES.get(setting.kind, str | None), option]
-    default = False if setting.kind == "switch" else None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=None)
+
+
+def _spelling(setting: Setting) -> str:
+    """Return the spelling of an option; a switch that is on by default also has one that turns it off."""
+    assert setting.flag is not None
+    return f"{setting.flag}/--no-{setting.flag.removeprefix('--')}" if setting.default is True else setting.flag
 
 
 _URIS = Annotated[
