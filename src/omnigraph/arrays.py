@@ -74,7 +74,7 @@ def with_wide_text(type_: pa.DataType) -> pa.DataType:
 def narrow_chunks(values: pa.Array) -> pa.Array | pa.ChunkedArray:
     """Return texts with 32-bit offsets, in several chunks if they have more than 2 GiB; any other array as it is."""
     narrow = with_narrow_text(values)
-    if not _has_wide_text(narrow.type):
+    if narrow.type.id not in _MAY_BE_WIDE or not _has_wide_text(narrow.type):
         return narrow
     half = len(values) // 2
     if not half:
@@ -90,11 +90,17 @@ def _has_wide_text(type_: pa.DataType) -> bool:
 
 def with_narrow_text(values: pa.Array) -> pa.Array:
     """Return texts with 32-bit offsets, also inside lists and structs, if they have at most 2 GiB."""
+    if values.type.id not in _MAY_BE_WIDE:
+        return values
     narrow = _narrow_type(values.type)
     if narrow == values.type or values.nbytes > TEXT_BYTES_MAX:
         return values
     # The offsets of a slice count from the start of its buffer: a copy begins with 0.
     return pa.concat_arrays([values]).cast(narrow)
+
+
+_MAY_BE_WIDE = frozenset(type_.id for type_ in (pa.large_utf8(), pa.list_(pa.utf8()), pa.struct([])))
+"""The types that are or contain texts with 64-bit offsets. Small results have few values, so the test is short."""
 
 
 def _narrow_type(type_: pa.DataType) -> pa.DataType:

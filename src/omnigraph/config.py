@@ -173,9 +173,10 @@ def config_path(explicit: str | None, environ: Mapping[str, str]) -> tuple[Path,
 def read_config(path: Path) -> Config:
     """Read and validate a configuration file."""
     if path.is_dir():
-        raise InputError(
-            f"'{path}' is a folder, not a configuration file", code="no_such_file", hint=f"give {path / FILE_NAME}"
-        )
+        kind, hint = "a folder", f"give {path / FILE_NAME}"
+        if (path / "cluster.yaml").is_file():
+            kind, hint = "the folder of a cluster", f"only the commands 'cluster' take it; give a file {FILE_NAME}"
+        raise InputError(f"'{path}' is {kind}, not a configuration file", code="no_such_file", hint=hint)
     return parse_config(read_text_file(path), path)
 
 

@@ -6,12 +6,14 @@ the options of `omnigraph serve` and docs/server-config.md are made from it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, assert_never
 
 from omnigraph.fast_dataclass import dataclass
+from omnigraph.suggestions import did_you_mean
 
 FORMATS = ("table", "kv", "csv", "json", "jsonl")
 LAYOUTS = ("truncate", "wrap")
@@ -24,7 +26,7 @@ VARIABLE_PREFIX = "OMNIGRAPH_SERVER_"
 
 Check = Callable[[Any], str | None]
 """Returns a description of the expected value, or None if the value is valid."""
-Kind = Literal["text", "path", "texts", "switch", "count", "size", "memory", "seconds", "choice"]
+Kind = Literal["text", "path", "texts", "switch", "count", "size", "memory", "seconds", "choice", "map", "entries"]
 
 
 def _text(value: Any) -> str | None:
@@ -85,6 +87,10 @@ class Setting:
     restart: bool = False
     """True if a change takes effect at the next start."""
     default_text: str | None = None
+    required: bool = False
+    """True if every entry of a list must have this member."""
+    members: tuple[Setting, ...] = ()
+    """The members of each entry of a list."""
 
     @property
     def variable(self) -> str:
@@ -112,8 +118,38 @@ class Setting:
             case "seconds":
                 good = isinstance(value, int | float) and not isinstance(value, bool) and value >= self.least
                 return None if good else f"a number of seconds of at least {self.least}"
+            case "map":
+                return _members(value)
+            case "entries":
+                return self._check_entries(value)
             case _:
                 assert_never(self.kind)
+
+    def _check_entries(self, value: Any) -> str | None:
+        if not isinstance(value, list | tuple):
+            return "a list of maps"
+        for position, entry in enumerate(value, 1):
+            problem = self._entry_problem(entry)
+            if problem is not None:
+                return f"a list of maps; in entry {position}, {problem}"
+        return None
+
+    def _entry_problem(self, entry: Any) -> str | None:
+        """Return what is wrong with one entry, without the values in it."""
+        if _members(entry):
+            return "there is no map"
+        known = {member.key: member for member in self.members}
+        unknown = next((key for key in entry if key not in known), None)
+        if unknown is not None:
+            note = did_you_mean(unknown, known)
+            return f"the key '{unknown}' is unknown" + (f" ({note})" if note else "")
+        for key, member in known.items():
+            if entry.get(key) is None:
+                if member.required:
+                    return f"the key '{key}' is missing"
+            elif expected := member.check(entry[key]):
+                return f"'{key}' must be {expected}"
+        return None
 
     def parse(self, text: str) -> Any:
         """Return the value that a variable or option spells; a text of another form is returned unchanged."""
@@ -127,10 +163,20 @@ class Setting:
                 return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
             case "seconds":
                 return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else text
+            case "map" | "entries":
+                return _json(text)
             case "text" | "path" | "choice" | "size" | "memory":
                 return text
             case _:
                 assert_never(self.kind)
+
+
+def _json(text: str) -> Any:
+    """Return the value of a JSON text; a text of another form is returned unchanged."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _memory(value: Any) -> str | None:
@@ -163,6 +209,9 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("graph", "text", None, "The name of the graph to serve; with `graphs`, the default graph.",
             flag="--target", restart=True),
     Setting("graphs", "texts", (), "The names of the graphs to serve (default: every graph in storage)."),
+    Setting("cluster", "text", None, "The folder or storage of a cluster, whose applied revision is served. The option "
+            "also takes its name in the operator file.",
+            flag="--cluster", restart=True),
     Setting("default_graph", "text", None, "The graph that paths without `/graphs/{graph_id}` use.",
             flag="--default-graph"),
     Setting("require_all_graphs", "switch", False, "Refuse to start if a graph cannot be opened.",
@@ -171,6 +220,7 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
             older_variables=("OMNIGRAPH_UNAUTHENTICATED",), restart=True),
     Setting("local", "switch", False, "Single-user mode: one generated token, loopback or Unix socket only.",
             flag="--local", restart=True),
+    Setting("ui", "switch", True, "Serve the web explorer at `/ui/`.", flag="--ui"),
     Setting("workers", "count", 1, "The number of processes.", flag="--workers", least=1, restart=True),
     Setting("inline_reads", "switch", True, "Run short reads of local graphs without a change of thread."),
     Setting("read_staleness_ms", "count", None, "The age up to which a read may use an earlier look at the branches.",
@@ -196,6 +246,25 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("auth.tokens.command", "text", None, "A command that prints the tokens as JSON."),
     Setting("auth.tokens.refresh_s", "seconds", 300.0, "The interval at which a command or a secret is read again.",
             least=1),
+    Setting("auth.resource", "text", None, "The public URL of the server, for the metadata of OAuth.",
+            default_text="the address of the request"),
+    Setting("auth.oidc", "entries", (), "Issuers of OpenID Connect whose tokens are accepted.", members=(
+        Setting("issuer", "text", None, "The issuer, `https://`; equal to the claim `iss`.", required=True),
+        Setting("audience", "text", None, "The audience; one of the claim `aud`.", required=True),
+        Setting("jwks_url", "text", None, "The address of the keys.", default_text="from the discovery document"),
+        Setting("algorithms", "texts", (), "Accepted algorithms, all asymmetric.", default_text="`RS256`, `ES256`"),
+        Setting("actor_claim", "text", "sub", "The claim that names the actor; also a path, such as `a.b`."),
+        Setting("actor_prefix", "text", None, "A text in front of the actor, so that it differs from other actors."),
+        Setting("groups_claim", "text", None, "The claim that lists the groups of the actor."),
+        Setting("groups_map", "map", None, "Group of the claim to group of the policy; other groups do not count.",
+                default_text="the same names"),
+        Setting("attributes", "map", None, "Attribute of the policy to claim."),
+        Setting("client_id", "text", None, "The web explorer as a public client of the issuer; with it, the explorer "
+                "offers to sign in."),
+        Setting("scopes", "texts", (), "The scopes that the explorer requests.", default_text="`openid`"),
+        Setting("allow_private", "switch", False, "Permit `http://`, and addresses of this machine and of private "
+                "networks."),
+    )),
     Setting("audit.dir", "path", None, "The folder of the audit log; without it there is none.", flag="--audit-dir",
             restart=True),
     Setting("audit.bucket", "text", None, "A folder or `s3://bucket/prefix` that gets copies of closed audit files.",
@@ -221,6 +290,28 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("maintain.rows_min", "count", 10_000, "Rows without an index from which a table is indexed, if they are "
             "also a tenth of its rows.", least=1),
     Setting("maintain.fragments_min", "count", 32, "Superfluous fragments from which a table is compacted.", least=2),
+    Setting("webhooks", "entries", (), "Addresses that receive events of the graphs.", members=(
+        Setting("name", "text", None, "Lower-case letters, digits and hyphens. It identifies the progress of the "
+                "webhook, which each graph keeps.", required=True),
+        Setting("url", "text", None, "The address, `https://`.", required=True),
+        Setting("secret", "text", None, "The key of signatures: a variable, written `${NAME}`.", required=True),
+        Setting("previous_secret", "text", None, "A second key that signs too, while receivers change to a new one."),
+        Setting("events", "texts", (), "Kinds of events, such as `commit`, `branch.*`, `tag.created`.",
+                default_text="all"),
+        Setting("graphs", "texts", (), "Ids of graphs.", default_text="all"),
+        Setting("branches", "texts", (), "Patterns of branches: `*` within a segment, `**` across segments. Events "
+                "that concern no branch are always sent.", default_text="all"),
+        Setting("include", "texts", (), "`diff_summary`: numbers of changed rows by type."),
+        Setting("allow_private", "switch", False, "**Dangerous.** Permit `http://`, and addresses of this machine and "
+                "of private networks."),
+    )),
+    Setting("mcp.enabled", "switch", True, "Serve the Model Context Protocol at `/mcp` (extra `mcp`)."),
+    Setting("mcp.write", "switch", False, "Offer MCP tools that change the graph, on branches of the actor only."),
+    Setting("mcp.adhoc", "switch", True, "Offer the MCP tool `query`; stored queries are tools of their own."),
+    Setting("mcp.branches", "texts", ("mcp/<actor>/*",), "The branches that MCP tools may change: patterns, in which "
+            "`<actor>` is the actor. `main` is never changed."),
+    Setting("mcp.result_tokens", "count", 4_000, "The largest size of the answer of an MCP tool, in tokens of 3.5 "
+            "bytes.", least=1_000),
     Setting("limits.body_bytes", "size", MIB, "Size of a request body."),
     Setting("limits.envelope_bytes", "size", 32 * MIB, "Size of the body of `/ingest` and `/load`."),
     Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),

@@ -23,17 +23,16 @@ import pyarrow as pa
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.embedding.offline import EmbedReport
 from omnigraph.engine import tuning
-from omnigraph.engine.ingest.csv_text import check_delimiter
 from omnigraph.engine.ingest.tabular import table_bytes
 from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine.write.fill_vectors import Embedder
 from omnigraph.errors import Denied, InputError
-from omnigraph.operations.analytics import Solve
+from omnigraph.operations.analysis.analyze import Solve
 from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load.load import load
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, Reject
-from omnigraph.operations.load.record_sources import ExceedsMemory, file_kind
+from omnigraph.operations.load.record_sources import ExceedsMemory, check_mapping, file_kind, paths_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
@@ -64,6 +63,7 @@ _REJECTS = pa.schema(
         ("line", pa.int64()),
         ("type", pa.utf8()),
         ("property", pa.utf8()),
+        ("column", pa.utf8()),
         ("rule", pa.utf8()),
         ("reason", pa.utf8()),
         ("record", pa.utf8()),
@@ -91,7 +91,7 @@ def load_data(
     A load in memory adds samples of large tables to `samples`. `finish` is called after a load on Spark, while its
     workers are available.
     """
-    request = replace(request, delimiter=check_delimiter(request.delimiter))
+    check_mapping(data, request.environ, request.format)
     if _is_guarded(repository, request):
         return _load_guarded(repository, catalogs, data, request, bulk, embedder, samples)
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
@@ -115,7 +115,7 @@ def load_data(
             request.environ,
             runner.parallelism,
             split_bytes=None if most is None else min(tuning.current.split_bytes_max, max(most // 8, _PART_BYTES_MIN)),
-            delimiter=request.delimiter,
+            format=request.format,
         )
         result = load_source(repository, runner, FileSource(planned), request)
         if how == "spark":
@@ -166,7 +166,7 @@ def _parts_of(data: Any, request: LoadRequest) -> MemorySource | None:
     if most is None or paths_of(data) is not None:
         return None
     size = memory_bytes(data)
-    return divide(data, _part_bytes(request)) if size is not None and size > most else None
+    return divide(data, _part_bytes(request), request.format) if size is not None and size > most else None
 
 
 def hold_records(data: Any, request: LoadRequest, folder: Path | None) -> AbstractContextManager[Any]:
@@ -195,6 +195,10 @@ def _load_frames(
 
     if not all(map(is_frame, data.values())):
         raise InputError("Spark DataFrames cannot be mixed with other tables", hint="load them one after the other")
+    if request.format.columns or request.format.skip_null_ends:
+        raise InputError(
+            "the columns of Spark DataFrames cannot be mapped", hint="rename them: frame.withColumnRenamed('a', 'from')"
+        )
     if bulk.engine == "memory":
         raise InputError("engine='memory' does not load Spark DataFrames", hint="omit engine, or pass frame.toArrow()")
     runner = SparkRunner(session_of(data), bulk.watch)
@@ -257,15 +261,6 @@ def keep_rejects(found: Sequence[Reject], rejects: Rejects) -> None:
 def _json(value: Any) -> str:
     # Records given in Python may contain values without a JSON form. They are written as texts.
     return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
-
-
-def paths_of(data: Any) -> list[str] | None:
-    """The paths and patterns in `data`; None if it is something else."""
-    if isinstance(data, str | os.PathLike):
-        return [os.fspath(data)]
-    if isinstance(data, list | tuple) and data and all(isinstance(item, str | os.PathLike) for item in data):
-        return [os.fspath(item) for item in data]
-    return None
 
 
 @contextmanager

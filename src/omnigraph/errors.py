@@ -6,6 +6,7 @@
     │  │  ├─ ParseError     the text is not well formed                        "parse error: …"
     │  │  ├─ SchemaError    declarations contradict one another                "catalog error: …"
     │  │  └─ TypeCheckError a query does not match the schema                  "type error: …"
+    │  ├─ SignatureInvalid  the signature of a webhook request is not valid
     │  ├─ ParameterError    a query parameter is missing or of the wrong type
     │  ├─ ValueFormatError  a value cannot be read as its type
     │  ├─ RecordError       a record of a load is wrong; names line, type, property and rule
@@ -19,10 +20,10 @@
     │  ├─ LimitReached      a query exceeds its limit of rows or bytes; QueryTimeout: of time
     │  └─ ConstraintViolation
     ├─ NotFound             GraphNotFound, BranchNotFound, TagNotFound, CommitNotFound, TypeNotFound, QueryNotFound,
-    │                       ChangeFeedGap, PageGone
+    │                       ProposalNotFound, ChangeFeedGap, PageGone
     ├─ Conflict             HeadMoved and ExpectedVersionMismatch (safe to retry), PreconditionFailed,
     │                       BranchExists, TagExists, GraphExists, GraphReplaced, KeyConflict, KeyReused,
-    │                       ChangeDiffRefused, MergeConflict (lists every conflict)
+    │                       ChangeDiffRefused, MergeConflict (lists every conflict), ProposalBlocked
     ├─ Unauthorized         the request has no valid token
     ├─ Denied               the policy denied the action, with its reasons
     ├─ Overloaded           a limit of the server is reached; nothing was executed, and a retry is safe
@@ -134,6 +135,12 @@ class InputError(OmniGraphError):
     """The request is wrong; repeating it unchanged fails again."""
 
     default_code = "bad_input"
+
+
+class SignatureInvalid(InputError):
+    """The signature of a webhook is missing, malformed, too old, or not made with the secret."""
+
+    default_code = "signature_invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +281,8 @@ class RecordError(InputError):
         self.rule = rule
         self.record: Any = None
         """The input record, if it is known."""
+        self.column: str | None = None
+        """The column of a table file that contains the property, if it is known."""
 
 
 class SchemaChangeError(InputError):
@@ -425,6 +434,12 @@ class QueryNotFound(NotFound):
     default_code = "query_not_found"
 
 
+class ProposalNotFound(NotFound):
+    """No proposal has this id, or the caller may not read its target branch."""
+
+    default_code = "proposal_not_found"
+
+
 class ChangeFeedGap(NotFound):
     """A cleanup removed versions that the feed needs; `cursor` is the last cursor of the reader."""
 
@@ -542,6 +557,16 @@ class MergeConflict(Conflict):
     def __init__(self, message: str, conflicts: Sequence[Any], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
+
+
+class ProposalBlocked(Conflict):
+    """A proposal cannot land; `reasons` lists everything that prevents it, and nothing was written."""
+
+    default_code = "proposal_blocked"
+
+    def __init__(self, message: str, reasons: Sequence[str] = (), *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reasons = tuple(reasons)
 
 
 class PolicyInvalid(InputError):

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 import pyarrow as pa
 
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
+from omnigraph.graph_proposals import GraphProposals
 from omnigraph.graph_queries import executor_of
-from omnigraph.graph_stored_queries import GraphStoredQueries
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
 from omnigraph.operations.stoppable import stoppable, stoppable_items
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.notebook.schema_view import SchemaText
     from omnigraph.notebook.tables import PlanText
     from omnigraph.operations.access import Access
-    from omnigraph.operations.analytics import Analysis
+    from omnigraph.operations.analysis.request import Analysis
     from omnigraph.operations.embed_missing import FillResult
     from omnigraph.operations.load.load_result import LoadResult
     from omnigraph.operations.migrate import SchemaApplyResult
@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from omnigraph.versioning.write.repository import At
 
 
-class Graph(GraphStoredQueries):
+Model = TypeVar("Model")
+
+
+class Graph(GraphProposals):
     """A graph in a folder or bucket, bound to one branch."""
 
     def __enter__(self) -> Self:
@@ -107,13 +110,17 @@ class Graph(GraphStoredQueries):
         return self._context.catalog(snapshot)
 
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
-        """Return the migration steps from the branch's schema to another; nothing is written."""
+        """Return the migration steps from the branch's schema to another; nothing is written.
+
+        `broken_rules` of the plan lists the rules for rows of the policy that would become invalid.
+        """
         from omnigraph.operations.migrate import plan_change, read_schema
 
         snapshot = self._point("read", branch)
         self._context.check_whole("a schema plan", snapshot)
         source, name = read_schema(text)
-        return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss)
+        check = self._context.schema_check()
+        return plan_change(snapshot, source, name=name, allow_data_loss=allow_data_loss, check=check)
 
     def apply_schema(
         self,
@@ -132,14 +139,17 @@ class Graph(GraphStoredQueries):
 
         A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and
         one that would make stored queries invalid, unless `allow_query_breakage`.
+        The schema of a graph of a cluster is changed by `cluster apply`, unless the cluster declares `schema: open`.
         `if_commit` and `idempotency_key` are as in `mutate`.
         """
+        from omnigraph.operations.cluster_graph import check_schema_change
         from omnigraph.operations.migrate import apply_change, read_schema
 
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
         options = self._options(branch, actor, message, action="schema_apply", **expected)
+        check_schema_change(self._repository.location)
         source, name = read_schema(text)
-        check = None if allow_policy_breakage else self._context.schema_check()
+        check = self._context.schema_check(allowed=allow_policy_breakage)
         return apply_change(
             self._repository,
             source,
@@ -149,6 +159,45 @@ class Graph(GraphStoredQueries):
             check=check,
             allow_query_breakage=allow_query_breakage,
         )
+
+    @overload
+    def query(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+        page: int | None = None,
+        after: str | None = None,
+    ) -> Result: ...
+
+    @overload
+    def query(
+        self,
+        source: str | Path,
+        name: str | Params | None = None,
+        params: Params | None = None,
+        *,
+        branch: str | None = None,
+        at: At = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+        limits: Limits | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
+        page: int | None = None,
+        after: str | None = None,
+        into: type[Model],
+    ) -> list[Model]: ...
 
     def query(
         self,
@@ -166,7 +215,8 @@ class Graph(GraphStoredQueries):
         watch: Watch | None = None,
         page: int | None = None,
         after: str | None = None,
-    ) -> Result:
+        into: type[Any] | None = None,
+    ) -> Any:
         """Run one read query, given as text or as the path of a `.gq` file, on one snapshot.
 
         A text is a complete `.gq` source or a bare `match … return …`, whose parameters take their types from their
@@ -177,10 +227,13 @@ class Graph(GraphStoredQueries):
         so if its rows exceed the memory budget and Spark is configured; `memory` never uses Spark.
         With `page` the result holds at most that many rows, and `next` holds the cursor of the following page, if any.
         Passed as `after`, the cursor continues at the same commit, regardless of later writes.
+        With `into`, the rows are returned as a list of objects of that class, as by `Result.into`.
         """
         query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
         paged, executor = PageRequest.of(page, after), executor_of(engine, spark)
-        return self._queries.read(ReadRequest(query, self._branch(branch), at, bounds, paged, executor, spark, watch))
+        request = ReadRequest(query, self._branch(branch), at, bounds, paged, executor, spark, watch)
+        result = self._queries.read(request)
+        return result if into is None else result.into(into)
 
     def pages(
         self,
@@ -230,9 +283,9 @@ class Graph(GraphStoredQueries):
         query, bounds = QueryText.of(source, name, params), limits_of(limits, timeout, cancel)
         return self._queries.profile(ReadRequest(query, self._branch(branch), at, bounds, executor="pipeline"))
 
-    def lint(self, source: str | Path, *, branch: str | None = None) -> LintReport:
-        """Check every query of a text or file against the branch's schema."""
-        return self._queries.lint(self._context.snapshot(branch or self.branch), source)
+    def lint(self, source: str | Path, *, branch: str | None = None, language: str = "gq") -> LintReport:
+        """Check every query of a text or file against the branch's schema; with `language="pg"`, check a schema."""
+        return self._queries.lint(self._context.snapshot(branch or self.branch), source, language)
 
     def analyze(
         self,
@@ -241,7 +294,8 @@ class Graph(GraphStoredQueries):
         nodes: Sequence[str] | None = None,
         edges: Sequence[str] | None = None,
         weight: str | None = None,
-        damping: float = 0.85,
+        damping: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
         write: str | Mapping[str, str] | None = None,
         branch: str | None = None,
         at: At = None,
@@ -255,17 +309,21 @@ class Graph(GraphStoredQueries):
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Analysis:
-        """Run "pagerank", "components" or "degrees" on node and edge types, by default on all.
+        """Run a graph algorithm on node and edge types, by default on all.
 
-        With `write`, the values become node properties as one commit: the name of the property, or for degrees a
-        mapping of column to property. Only changed values are written. `engine` and `spark` are as in `query`,
-        `if_commit` and `idempotency_key` as in `mutate`, `cancel` and `timeout` as in `load`. A repetition computes the
-        values again.
+        The algorithms are pagerank, betweenness, closeness, degrees, components, communities, label_propagation, cores,
+        topological_order, spanning_tree, similarity and embeddings. `weight` names an edge property. `parameters` are
+        those of the algorithm, such as `{"samples": 1000}`; `damping` is that of pagerank.
+        With `write`, the values become properties of nodes, those of spanning_tree of edges, as one commit: the name of
+        the property, or a mapping of column to property. Only changed values are written. `engine` and `spark` are as
+        in `query`, `if_commit` and `idempotency_key` as in `mutate`, `cancel` and `timeout` as in `load`. A repetition
+        computes the values again.
         """
-        from omnigraph.operations.analytics import AnalysisRequest
+        from omnigraph.operations.analysis.request import AnalysisRequest
 
         self._check_actor(actor)
-        request, bulk = AnalysisRequest(algorithm, nodes, edges, weight, damping), BulkOptions(engine, spark, watch)
+        request = AnalysisRequest.of(algorithm, nodes, edges, weight, damping, parameters)
+        bulk = BulkOptions(engine, spark, watch)
         if write is not None and at is not None:
             raise InputError("a past state cannot be written to", hint="omit 'at', or create a branch there")
         with stoppable("analysis", cancel, timeout, writes=write is not None):
@@ -288,6 +346,7 @@ class Graph(GraphStoredQueries):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> MutationResult:
@@ -297,13 +356,15 @@ class Graph(GraphStoredQueries):
         With `if_commit`, the change is published only if the head of the branch is that commit; otherwise
         `PreconditionFailed` is raised. A repeated call with the same `idempotency_key`, by the same actor, changes
         nothing and returns the result of the first; another request with the key raises `KeyReused`.
+        With `dry_run`, the statements run and are checked, and nothing is written: `tables` of the result has the
+        numbers of rows that would be inserted, updated and deleted, and `idempotency_key` is ignored.
         `cancel` and `timeout` stop the mutation until its publish begins, as in `load`.
         """
         from omnigraph.operations.mutate import mutate
 
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("mutation", cancel, timeout, writes=True):
-            return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options))
+            return mutate(self._context, MutationRequest(QueryText.of(source, name, params), options, dry_run))
 
     def load(
         self,
@@ -322,10 +383,15 @@ class Graph(GraphStoredQueries):
         if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        null: str | Sequence[str] = (),
+        date_format: str | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        skip_null_ends: bool = False,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> LoadResult:
-        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames by type.
+        """Load records as one commit: a list of records, paths or patterns of files, or DataFrames or paths by type.
 
         `mode` is required: `merge`, `append` or `overwrite`.
         In mode `merge` a property that is absent from a record keeps its value; `missing="null"` sets it to null.
@@ -333,15 +399,23 @@ class Graph(GraphStoredQueries):
         file, JSONL or Parquet by its extension. Without `embed`, vectors are not computed from their texts.
         `engine` is `auto`, `memory` or `spark`, with equal results; `spark` is as in `query`. A second load with the
         same `job_id` writes nothing, leaves `rejects` unchanged and returns the result of the first; it is the
-        idempotency key of the load. `if_commit` is as in `mutate`. `watch` is called with the progress. `delimiter`
-        separates the cells of CSV files; by default it is taken from the header.
+        idempotency key of the load. `if_commit` is as in `mutate`. `watch` is called with the progress.
+        `delimiter` separates the cells of CSV files; by default it is taken from the header. `null` has texts of cells
+        without quotes that are null, besides the empty cell. `date_format` is the form of Date and DateTime cells, as
+        in `datetime.strptime`; by default it is ISO 8601.
+        `columns` maps columns of tables to properties, `from`, `to` or `id`, and to None to leave them out; a name such
+        as `Person:zip` is limited to one type. With `skip_null_ends`, rows of edge types without an end are left out.
+        With `dry_run`, the records are read and validated, and nothing is written.
         `cancel` lets another thread stop the load, and `timeout` stops it after that many seconds: until its publish
         begins, with `Cancelled` or `QueryTimeout` and nothing written; a load that publishes runs to its end.
         """
         from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+        from omnigraph.table_format import TableFormat
 
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
-        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
+        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=format)
+        request = replace(request, dry_run=dry_run)
         with stoppable("load", cancel, timeout, writes=True):
             return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
 
@@ -363,6 +437,11 @@ class Graph(GraphStoredQueries):
         if_commit: str | None = None,
         watch: Watch | None = None,
         delimiter: str | None = None,
+        null: str | Sequence[str] = (),
+        date_format: str | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        skip_null_ends: bool = False,
+        dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> LoadResult:
@@ -371,11 +450,14 @@ class Graph(GraphStoredQueries):
         If the branch does not exist, `if_commit` is compared with the head of `from_branch`.
         """
         from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
+        from omnigraph.table_format import TableFormat
 
         # An empty name is invalid here; it does not select the branch of the handle.
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         options = options if branch else replace(options, branch=branch)
-        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, delimiter=delimiter)
+        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=format)
+        request = replace(request, dry_run=dry_run)
         request = replace(request, from_branch=self._base(options.branch, from_branch))
         with stoppable("load", cancel, timeout, writes=True):
             result = self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
@@ -407,7 +489,7 @@ class Graph(GraphStoredQueries):
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
-        format: Format = "jsonl",
+        format: Format | Literal["duckdb"] = "jsonl",
         partitioned: bool = False,
         engine: str = "auto",
         spark: Any = None,
@@ -419,16 +501,21 @@ class Graph(GraphStoredQueries):
 
         `types` names types, or tables such as `node:Person`.
         Other formats (`parquet`, `csv`, `arrow`) write a new folder with one file per type. With `partitioned`, there
-        is one file per fragment. The job runs on the engine that a load of this size would use. `cancel` and `timeout`
-        stop the export, an iterator while it is read; files of a stopped export are removed.
+        is one file per fragment. `duckdb` writes one new database file with a table per type. The job runs on the
+        engine that a load of this size would use. `cancel` and `timeout` stop the export, an iterator while it is read;
+        files of a stopped export are removed.
         """
         from omnigraph.pipeline.export import ExportRequest
 
         snapshot = self._point("export", branch, at)
         if out is None:
             return stoppable_items("export", cancel, timeout, lambda: self._io.records(snapshot, types))
-        request = ExportRequest(os.fspath(out), format, types, partitioned)
         with stoppable("export", cancel, timeout):
+            if format == "duckdb":
+                if partitioned:
+                    raise InputError("a DuckDB file is not partitioned", hint="leave out 'partitioned'")
+                return self._io.export_database(snapshot, os.fspath(out), types, BulkOptions(engine, spark, watch))
+            request = ExportRequest(os.fspath(out), format, types, partitioned)
             return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
 
     def get(
@@ -523,6 +610,24 @@ class Graph(GraphStoredQueries):
     def to_networkx(self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None) -> Any:
         """Return the graph as a `networkx.MultiDiGraph` of (type, id) nodes, with properties as attributes."""
         return self._tables.to_networkx(self._point("export", branch, at), types)
+
+    def to_rustworkx(
+        self, types: Sequence[str] | None = None, *, branch: str | None = None, at: At = None
+    ) -> tuple[Any, dict[tuple[str, str], int]]:
+        """Return the graph as a `rustworkx.PyDiGraph` with properties as payloads, and the index of each (type, id).
+
+        `types` is as in `to_networkx`.
+        """
+        return self._tables.to_rustworkx(self._point("export", branch, at), types)
+
+    def to_sparse(
+        self, edge: str, *, weight: str | None = None, branch: str | None = None, at: At = None
+    ) -> tuple[Any, pa.Array, pa.Array]:
+        """Return the edges of a type as a `scipy.sparse.csr_array`, with the ids of its rows and columns.
+
+        A value is the number of parallel edges, or the sum of the property `weight`, in which null counts as 0.
+        """
+        return self._tables.to_sparse(self._point("export", branch, at), edge, weight)
 
     def ensure_indices(
         self,

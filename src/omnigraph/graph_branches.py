@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.graph_changes import GraphChanges
 from omnigraph.operations.stoppable import stoppable
+from omnigraph.versioning.model.manifest_objects import MAIN
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.operations.branch_status import BranchStatus
     from omnigraph.operations.merge.conflict_rules import Resolve
     from omnigraph.operations.merge.merge import MergeResult
     from omnigraph.operations.merge.merge_preview import MergePreview
@@ -24,6 +26,13 @@ class GraphBranches(GraphChanges):
     def branches(self) -> list[str]:
         """Return every branch except internal heads: main first, then by name. The list prints as a table."""
         return self._history.branches()
+
+    def branch_status(self, base: str = MAIN) -> list[BranchStatus]:
+        """Return every branch with its newest commit and the numbers of commits that only one of it and `base` has.
+
+        One pass over the history compares all branches. Branches that the caller may not read are left out.
+        """
+        return self._history.branch_status(self._name(base))
 
     def branch_create(
         self,
@@ -109,8 +118,11 @@ class GraphBranches(GraphChanges):
         message: str | None = None,
         resolve: Resolve = None,
         delete_branch: bool = False,
+        allow_policy_breakage: bool = False,
         allow_query_breakage: bool = False,
+        force: bool = False,
         if_commit: str | None = None,
+        source_commit: str | None = None,
         idempotency_key: str | None = None,
         engine: str = "memory",
         spark: Any = None,
@@ -122,13 +134,17 @@ class GraphBranches(GraphChanges):
         `MergeConflict` lists all conflicts. `resolve` resolves row conflicts: "ours", "theirs" or "columns" for all, or
         a dict by type (`{"Person": "theirs", "*": "columns"}`), by property (`{"Person.age": "ours"}`) or by the id of
         a conflict, which also takes values (`{"node:Person:ana": {"age": 31}}`) or None to delete the row. A merge that
-        would make stored queries invalid is refused, unless `allow_query_breakage`.
+        would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and one that would
+        make stored queries invalid, unless `allow_query_breakage`. A branch whose rules need approvals or checks takes
+        a proposal only; `force` merges past these rules, by the action `proposal_bypass` of the policy.
         With `engine="spark"`, tables with very many changed rows are merged on Spark; `spark` is as in `query`.
         `if_commit`, the head of `into`, and `idempotency_key` are as in `mutate`, `cancel` and `timeout` as in `load`.
+        With `source_commit`, the head of the source must be that commit, too.
         """
         source = self._name(source)
         expected = {"if_commit": if_commit, "idempotency_key": idempotency_key}
         options = self._guarded_options(into, actor, message, action="branch_merge", source=source, **expected)
+        self._history.check_proposal_rules(source, options.branch, force=force)
         if delete_branch:
             self._context.check("branch_delete", None, source)
         with stoppable("merge", cancel, timeout, writes=True):
@@ -137,9 +153,11 @@ class GraphBranches(GraphChanges):
                 options,
                 resolve,
                 delete_branch=delete_branch,
+                allow_policy_breakage=allow_policy_breakage,
                 allow_query_breakage=allow_query_breakage,
                 engine=engine,
                 spark=spark,
+                source_commit=source_commit,
             )
 
     def merge_preview(
@@ -148,12 +166,16 @@ class GraphBranches(GraphChanges):
         into: str | None = None,
         *,
         resolve: Resolve = None,
+        source_commit: str | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> MergePreview:
-        """Return the plan of a merge, with its conflicts; nothing is written."""
+        """Return the plan of a merge, with its conflicts; nothing is written.
+
+        `settled` of the plan has the rows whose conflicts `resolve` settles. `source_commit` is as in `merge`.
+        """
         with stoppable("preview", cancel, timeout):
-            return self._history.preview_merge(self._name(source), self._branch(into), resolve)
+            return self._history.preview_merge(self._name(source), self._branch(into), resolve, source_commit)
 
     def revert(
         self,
@@ -163,6 +185,7 @@ class GraphBranches(GraphChanges):
         actor: str | None = None,
         message: str | None = None,
         resolve: Resolve = None,
+        allow_policy_breakage: bool = False,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         cancel: Cancellation | None = None,
@@ -171,12 +194,12 @@ class GraphBranches(GraphChanges):
         """Undo one commit as a new commit; `MergeConflict` lists what later commits changed or depend on.
 
         The commit is named by its id or any other point, such as a tag. A merge is reverted to its first parent. In
-        `resolve`, "theirs" is the state before the commit. `if_commit` and `idempotency_key` are as in `mutate`,
-        `cancel` and `timeout` as in `load`.
+        `resolve`, "theirs" is the state before the commit. `allow_policy_breakage` is as in `merge`, `if_commit` and
+        `idempotency_key` are as in `mutate`, `cancel` and `timeout` as in `load`.
         """
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("revert", cancel, timeout, writes=True):
-            return self._history.revert(commit_id, options, resolve)
+            return self._history.revert(commit_id, options, resolve, allow_policy_breakage=allow_policy_breakage)
 
     def revert_preview(
         self,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.graph_handle import GraphHandle
+from omnigraph.operations.branch_status import EVERY_BRANCH
+from omnigraph.operations.commit_selection import CommitSelection
 from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.operations.diff_graph import DiffGraph, DiffSummary
     from omnigraph.pipeline.diff import DiffResult
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.compare.changeset import ChangeSet
@@ -33,13 +37,20 @@ class GraphChanges(GraphHandle):
         after: str | None = None,
         actor: str | None = None,
         kind: str | None = None,
+        types: Sequence[str] | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Commit]:
-        """Return the commits of a branch, newest first. The list prints as a table.
+        """Return the commits of a branch, newest first; "*" is all branches. The list prints as a table.
 
-        `after`, the id of the last commit of a page, continues behind it. `actor` and `kind` ("load", "mutation",
-        "merge" …) select commits; `limit` counts the selected ones.
+        `after`, the id of the last commit of a page, continues behind it. `limit` counts the selected commits: those of
+        an `actor`, of a `kind` ("load", "mutation", "merge" …), that changed one of `types`, whose message contains
+        `text`, made at or after `since` and before `until`. A time without a zone is in UTC.
         """
-        return self._history.commits(self._branch(branch), limit, after=after, actor=actor, kind=kind)
+        name = branch if branch == EVERY_BRANCH else self._branch(branch)
+        selection = CommitSelection(actor, kind, types, text, since, until)
+        return self._history.commits(name, limit, selection, after=after)
 
     def commit(self, id: Point) -> Commit:
         """Return one commit, by its id or any other point."""
@@ -74,6 +85,49 @@ class GraphChanges(GraphHandle):
             return self._history.diff(from_, to, self.branch, wanted, watch_of("diff", cancel, timeout))
         with stoppable("diff", cancel, timeout):
             return self._history.diff_page(from_, to, self.branch, wanted, limit=limit, after=after)
+
+    def diff_summary(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> DiffSummary:
+        """Return the numbers of inserted, updated and deleted rows between two points, by table.
+
+        The points are those of `diff`: `diff_summary("a...b")` counts the changes made on `b` alone.
+        """
+        from omnigraph.operations.diff_graph import DiffSummary
+
+        found = self.diff(from_, to, kinds=kinds, types=types, cancel=cancel, timeout=timeout)
+        return DiffSummary(found.counts(), found.schema_steps, found.commits)
+
+    def diff_graph(
+        self,
+        from_: At,
+        to: At = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        limit: int = 300,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> DiffGraph:
+        """Return the first changes between two points as a graph, with one ring of unchanged neighbours.
+
+        The graph has at most `limit` changed nodes and `limit` changed edges; all changes are counted in `summary`. The
+        points and filters are those of `diff`.
+        """
+        from omnigraph.operations.diff_graph import check_graph_limit
+        from omnigraph.versioning.feed.commit_changes import ChangeFilter
+
+        check_graph_limit(limit)
+        with stoppable("diff", cancel, timeout):
+            return self._history.diff_graph(from_, to, self.branch, ChangeFilter.of(kinds, types, ops), limit)
 
     def export_diff(
         self,

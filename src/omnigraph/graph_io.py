@@ -12,7 +12,8 @@ from omnigraph.bulk_options import BulkOptions
 from omnigraph.cancellation import Limits
 from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine_choice import Rejects, diff_data, export_data, hold_records, keep_rejects, load_data
-from omnigraph.errors import Denied
+from omnigraph.errors import Denied, InputError
+from omnigraph.models.objects import as_records
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
@@ -39,7 +40,7 @@ class GraphIO:
 
     def load(self, data: Any, request: LoadRequest, bulk: BulkOptions, rejects: Rejects) -> LoadResult:
         """Load records, files or DataFrames as one commit; rejected records go to `rejects`."""
-        context = self._context
+        context, data = self._context, as_records(data)
         limits = Limits()
         budget = context.cache.memory
         request = replace(
@@ -66,6 +67,10 @@ class GraphIO:
                     partial(build_segments, context),
                 )
 
+        if request.dry_run:
+            result = load()
+            keep_rejects(result.rejected, rejects)
+            return result
         result = once(
             context.repository,
             request.keyed_options.request_key,
@@ -110,6 +115,14 @@ class GraphIO:
                 file.write(line)
                 count += 1
         return count
+
+    def export_database(self, snapshot: Snapshot, out: str, types: Sequence[str] | None, bulk: BulkOptions) -> int:
+        """Write a snapshot to a new DuckDB file; return the number of rows."""
+        from omnigraph.operations.sql.database_file import write_database
+
+        if bulk.engine == "spark" or bulk.spark is not None:
+            raise InputError("a DuckDB file is written in this process", hint="leave out 'engine' and 'spark'")
+        return write_database(self._context, snapshot, out, types)
 
     def records(self, snapshot: Snapshot, types: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """Yield the records of a snapshot."""

@@ -14,6 +14,8 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.operations.derived import build_derived
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.indexing import wanted_indexes
+from omnigraph.operations.proposals.proposal_upkeep import clean_proposals, verify_proposals
+from omnigraph.operations.proposals.proposals import logs_of
 from omnigraph.operations.store_statistics import store_statistics
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.schema.arrow import table_schema
@@ -86,6 +88,8 @@ class GraphMaintenance:
     ) -> list[CleanupStats]:
         """Delete expired branches and remove old table versions; without `confirm`, only report them."""
         self._context.check("maintain")
+        if confirm:
+            clean_proposals(self._repository, logs_of(self._repository))
         return maintenance.cleanup(
             self._repository,
             keep=keep,
@@ -108,6 +112,7 @@ class GraphMaintenance:
             for name, reason in disk_cache.find_damaged(self._context.cache.folder)
         ]
         found = verify.verify(self._repository, self._expected, deep=deep)
+        found += verify_proposals(logs_of(self._repository))
         # What a cancelled verification could not read is no problem of the graph.
         checkpoint()
         return found + cached

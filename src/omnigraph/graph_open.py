@@ -32,10 +32,15 @@ def init(
     memory: int | str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Graph:
-    """Create a graph from a schema (text or path of a file) and open it; raise `GraphExists` if there is one."""
+    """Create a graph from a schema (text or path of a file) and open it; raise `GraphExists` if there is one.
+
+    A graph in the folder of a cluster is created by `cluster apply` only.
+    """
+    from omnigraph.operations.cluster_graph import check_new_graph
     from omnigraph.operations.create import create_graph
 
     environ = os.environ if environ is None else environ
+    check_new_graph(uri, environ)
     repository = create_graph(uri, schema, actor=actor, sync=sync, environ=environ)
     return Graph(GraphContext.of(repository, environ, blob_sources, memory), actor=actor)
 

@@ -15,8 +15,10 @@ from omnigraph.errors import Hint, InputError, NotFound, TypeNotFound
 from omnigraph.notebook.schema_view import picture_of
 from omnigraph.notebook.tables import side_by_side
 from omnigraph.notebook.tables import table as html_table
+from omnigraph.operations.export import export_records
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.networkx_export import to_networkx
+from omnigraph.operations.memory_graphs import NodeIndex, rustworkx_of, sparse_edge, sparse_of
+from omnigraph.operations.networkx_export import NetworkTypes, to_networkx
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
@@ -124,18 +126,38 @@ class GraphTables:
         self, snapshot: Snapshot, type_name: str, columns: Sequence[str] | None, filter: str | None, spark: Any
     ) -> Any:
         """Return the rows of a type that pass an SQL filter as a Spark DataFrame."""
-        if self._context.visibility_of(snapshot) is not None:
-            self._context.check_whole("the engine 'spark'")
         from omnigraph.spark.reads import table_dataframe
 
-        key = table_key_of(snapshot, type_name)
+        context = self._context
+        key = self._key(snapshot, type_name, None)
         known = self._columns(snapshot, key)
         chosen = known if columns is None else columns
-        return table_dataframe(self._context.repository, snapshot, key, chosen, known, filter=filter, spark=spark)
+        visibility = context.visibility_of(snapshot)
+        return table_dataframe(
+            context.repository, snapshot, key, chosen, known, filter=filter, spark=spark, visibility=visibility
+        )
 
     def to_networkx(self, snapshot: Snapshot, types: Sequence[str] | None) -> Any:
         """Return a snapshot as a `networkx.MultiDiGraph`."""
         return to_networkx(snapshot, self._context.catalog(snapshot), types, self._context.view(snapshot))
+
+    def to_rustworkx(self, snapshot: Snapshot, types: Sequence[str] | None) -> tuple[Any, NodeIndex]:
+        """Return a snapshot as a `rustworkx.PyDiGraph`, and the index of each (type, id)."""
+        catalog, view = self._context.catalog(snapshot), self._context.view(snapshot)
+        chosen = NetworkTypes.of(catalog, types)
+        nodes = export_records(snapshot, catalog, chosen.nodes, view) if chosen.nodes else ()
+        edges = export_records(snapshot, catalog, chosen.edges, view) if chosen.edges else ()
+        return rustworkx_of(catalog, nodes, edges)
+
+    def to_sparse(self, snapshot: Snapshot, edge: str, weight: str | None) -> tuple[Any, pa.Array, pa.Array]:
+        """Return the edges of a type as a `scipy.sparse.csr_array`, with the ids of rows and columns."""
+        type_ = sparse_edge(self._context.catalog(snapshot), edge, weight)
+        ids = {
+            name: self.to_arrow(snapshot, name, ["id"], "node")["id"].combine_chunks()
+            for name in {type_.from_type, type_.to_type}
+        }
+        rows = self.to_arrow(snapshot, edge, ["src", "dst", *([weight] if weight else [])], "edge")
+        return sparse_of(rows, ids[type_.from_type], ids[type_.to_type], weight)
 
     def html(self, snapshot: Snapshot, caption: str) -> str:
         """Return the row counts of all tables and a picture of the schema as HTML."""

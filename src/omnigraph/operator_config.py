@@ -91,6 +91,11 @@ class OperatorConfig:
             raise self._unknown("server", name, self.servers, "servers")
         return self.servers[name]
 
+    def find_cluster(self, name: str) -> str | None:
+        """Return the storage of a named cluster, None if there is none."""
+        root: str | None = self._of("clusters", name, "root")
+        return root
+
     def get_profile(self, name: str) -> Profile:
         """Return a profile; raises `InputError` for an unknown name."""
         if name not in self.profiles:

@@ -8,14 +8,16 @@ from omnigraph.errors import InputError
 
 
 class NamedPath(str):
-    """A path with the name that errors show for it."""
+    """A path with the name that errors show for it, and the type of its rows if its name does not say it."""
 
     shown: str
+    type_name: str | None
 
-    def __new__(cls, path: str, shown: str) -> NamedPath:
+    def __new__(cls, path: str, shown: str, type_name: str | None = None) -> NamedPath:
         """Create the path of a file with its name for users."""
         made = super().__new__(cls, path)
         made.shown = shown
+        made.type_name = type_name
         return made
 
 

@@ -1,13 +1,11 @@
 """HTTP requests to one base URL over persistent connections.
 
-The module is independent of embeddings. A request has a time limit for the whole exchange: the limit is set again
-before every read, because the timeout of a socket only bounds the time between two reads. Redirects are not followed:
+The module is independent of embeddings. A request has a time limit for the whole exchange. Redirects are not followed:
 the key is sent only to the configured host.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import selectors
 import socket
@@ -18,12 +16,11 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
-from typing import Any
 from urllib.parse import urlsplit
 
 from omnigraph.embedding.retry import WAIT_MAX_S, TryFailed
+from omnigraph.http_time_limit import response_until
 from omnigraph.observer import outgoing_headers
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -74,7 +71,7 @@ class Transport:
         connection = self._take(timeout_s)
         reusable = False
         try:
-            connection.response_class = partial(_response, ends=ends)  # type: ignore[assignment]
+            connection.response_class = response_until(ends)
             connection.request("POST", self._path + path, body, {**headers, **outgoing_headers()})
             with connection.getresponse() as response:
                 data = response.read(answer_max + 1)
@@ -125,45 +122,6 @@ def _is_open(sock: socket.socket) -> bool:
 def _close_all(connections: list[HTTPConnection]) -> None:
     while connections:
         connections.pop().close()
-
-
-# -- time limit of a whole response ------------------------------------------------------------------
-
-
-def _response(sock: socket.socket, *args: Any, ends: float, **options: Any) -> HTTPResponse:
-    return HTTPResponse(_TimedSocket(sock, ends), *args, **options)  # type: ignore[arg-type]
-
-
-class _TimedSocket:
-    """The only method of a socket that a response calls."""
-
-    def __init__(self, sock: socket.socket, ends: float) -> None:
-        self._sock = sock
-        self._ends = ends
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_TimedReads(self._sock, self._ends))
-
-
-class _TimedReads(io.RawIOBase):
-    def __init__(self, sock: socket.socket, ends: float) -> None:
-        self._sock = sock
-        self._ends = ends
-        self._raw = sock.makefile("rb", buffering=0)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        left_s = self._ends - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left_s)
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
 
 
 # -- Retry-After -------------------------------------------------------------------------------------

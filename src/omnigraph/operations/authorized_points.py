@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError
 from omnigraph.versioning.model.points import no_point
+from omnigraph.versioning.write.ref_names import is_internal
 from omnigraph.versioning.write.repository import At, Point, Repository, read_snapshot_id
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
         snapshot = repository.read_snapshot(branch.strip(), at)
     except (NotFound, InputError) as error:
         raise without_names(error, access) from None
+    _refuse_internal(repository, snapshot, str(branch if at is None else at))
     if snapshot.made_on != snapshot.branch:
         point = "the head" if at is None else f"the commit at {at}"
         judge_silently(access, judge, snapshot.made_on, f"{point} of branch '{snapshot.branch}'")
@@ -57,7 +59,14 @@ def _named_point(repository: Repository, access: Access, judge: Judge, name: str
         judge_silently(access, judge, branch, f"the point '{name}'")
     if found is None:
         raise no_point(name, repository.state())
+    _refuse_internal(repository, found, name)
     return found
+
+
+def _refuse_internal(repository: Repository, snapshot: Snapshot, name: str) -> None:
+    """Refuse a point of an internal branch, such as the trial of a proposal: rules name no such branch."""
+    if is_internal(snapshot.branch) or is_internal(snapshot.made_on):
+        raise no_point(name, repository.state())
 
 
 def judge_silently(access: Access, judge: Judge, branch: str, what: str) -> None:

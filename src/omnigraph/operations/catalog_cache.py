@@ -45,11 +45,11 @@ class CatalogCache:
         return known
 
     def _whole(self, snapshot: Snapshot) -> Catalog:
-        from omnigraph.operations.create import read_catalog  # noqa: PLC0415 (a cached schema needs neither)
-
         with self._lock:
             known = self._known.get(snapshot.schema_hash)
         if known is None:
+            from omnigraph.operations.create import read_catalog  # noqa: PLC0415 (not for a cached schema)
+
             known = read_catalog(snapshot.schema)
             with self._lock:
                 self._known[snapshot.schema_hash] = known
@@ -57,11 +57,11 @@ class CatalogCache:
 
     def rules(self, snapshot: Snapshot) -> RuleSet:
         """Return the integrity rules of a snapshot's schema."""
-        from omnigraph.engine.write.constraints import RuleSet  # noqa: PLC0415 (a cached schema needs neither)
-
         with self._lock:
             known = self._rules.get(snapshot.schema_hash)
         if known is None:
+            from omnigraph.engine.write.constraints import RuleSet  # noqa: PLC0415 (not for a cached schema)
+
             known = RuleSet(self.of(snapshot))
             with self._lock:
                 self._rules[snapshot.schema_hash] = known

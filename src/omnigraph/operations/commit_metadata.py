@@ -13,6 +13,7 @@ DEFINER = "definer"
 """The actor whose rights a stored query used."""
 RESERVED = (
     "affected", "returned", "rows", "rejected", "embedded_rows", "pending_embeddings", "job", "reverts", DEFINER,
+    "proposal", "approvers", "trial",
 )  # fmt: skip
 """Entries that the engine itself writes."""
 

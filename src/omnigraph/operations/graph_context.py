@@ -12,7 +12,7 @@ from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.remote_cache import RemoteCache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.cache.user_folder import graph_folder
-from omnigraph.errors import Denied, InputError
+from omnigraph.errors import Denied, InputError, PolicyInvalid
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
 from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.exec.view import View
     from omnigraph.operations.access import Access
     from omnigraph.policy.breakage import SchemaCheck
+    from omnigraph.policy.decide import Policy
     from omnigraph.query.visibility import Visibility
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Place = str | os.PathLike[str]
 MAINTENANCE_CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 _CONCURRENCY_MAX = 1024
-OPEN_METADATA = ("request_id", "reverts")
+OPEN_METADATA = ("request_id", "reverts", "proposal", "approvers")
 """Metadata of commits that every reader of the branch may see."""
 
 
@@ -67,6 +68,8 @@ class GraphContext:
     """The rows and values that the caller may see, in place of those that its access allows."""
     guard: WriteGuard | None = None
     """The rows and properties that the caller may change, in place of those that its access allows."""
+    schema_policy: Policy | None = None
+    """Without an access: the policy whose rules a change of the schema must not break. It limits nothing else."""
 
     @classmethod
     def of(
@@ -119,6 +122,14 @@ class GraphContext:
     def with_guard(self, guard: WriteGuard) -> GraphContext:
         """Return the context of a handle that sees and may change a part of the graph."""
         return self._changed(visibility=guard.visibility, guard=guard)
+
+    def with_schema_policy(self, policy: Policy) -> GraphContext:
+        """Return the context of a handle whose changes of the schema must not break the rules of a policy."""
+        return self._changed(schema_policy=policy)
+
+    def unrestricted(self) -> GraphContext:
+        """Return the context of the engine itself, which sees and may change everything."""
+        return self._changed(access=None, visibility=None, guard=None)
 
     @property
     def has_row_rules(self) -> bool:
@@ -202,6 +213,13 @@ class GraphContext:
         """
         return next(self.visible_commits([commit]))
 
+    def own_commit(self, commit: Commit) -> Commit:
+        """Return what the caller may see of a commit that it made: no tables if it broke the rules for rows."""
+        try:
+            return self.visible_commit(commit)
+        except (Denied, PolicyInvalid):
+            return _limited_commit(commit, frozenset())
+
     def visible_commits(self, commits: Iterable[Commit]) -> Iterator[Commit]:
         """Yield what the caller may see of commits."""
         if not self.has_row_rules:
@@ -213,12 +231,7 @@ class GraphContext:
             if point not in known:
                 known[point] = self._limited_tables(commit)
             tables = known[point]
-            if tables is None:
-                yield commit
-                continue
-            changed = tuple(key for key in commit.changed if key in tables)
-            metadata = {name: commit.metadata[name] for name in OPEN_METADATA if name in commit.metadata}
-            yield replace(commit, changed=changed, metadata=metadata)
+            yield commit if tables is None else _limited_commit(commit, tables)
 
     def _limited_tables(self, commit: Commit) -> frozenset[str] | None:
         """Return the visible tables of the schema and branch of a commit; None if everything is visible."""
@@ -247,14 +260,17 @@ class GraphContext:
         if not snapshots or any(self.guard_of(snapshot) is not None for snapshot in snapshots):
             raise Denied(f"{what} concerns all rows, and rules limit the rows that you may see or change")
 
-    def schema_check(self) -> SchemaCheck | None:
-        """Return the check that a change of the schema breaks no rule of the policy; None if nothing is checked."""
-        policy = self.access.policy if self.access is not None else None
+    def schema_check(self, *, allowed: bool = False) -> SchemaCheck | None:
+        """Return the check that a change of the schema breaks no rule of the policy; None if nothing is checked.
+
+        With `allowed`, it reports broken rules and refuses nothing.
+        """
+        policy = self.access.policy if self.access is not None else self.schema_policy
         if policy is None or not policy.has_row_rules:
             return None
-        from omnigraph.policy.breakage import schema_check  # noqa: PLC0415 (only for rules for rows)
+        from omnigraph.policy.breakage import SchemaCheck  # noqa: PLC0415 (only for rules for rows)
 
-        return schema_check(policy)
+        return SchemaCheck(policy, allowed)
 
     def _changed(self, **fields: Any) -> GraphContext:
         # A server makes one per request; `dataclasses.replace` takes ten times as long.
@@ -308,6 +324,13 @@ class GraphContext:
         if self.access is None:
             return self.repository.read_snapshot(branch, at)
         return authorized_snapshot(self.repository, self.access, partial(self.access.check, action), branch, at)
+
+
+def _limited_commit(commit: Commit, tables: frozenset[str]) -> Commit:
+    """Return a commit with its changes of some tables, and without metadata that can contain rows and counts."""
+    changed = tuple(key for key in commit.changed if key in tables)
+    metadata = {name: commit.metadata[name] for name in OPEN_METADATA if name in commit.metadata}
+    return replace(commit, changed=changed, metadata=metadata)
 
 
 def _maintenance_concurrency(environ: Mapping[str, str]) -> int:

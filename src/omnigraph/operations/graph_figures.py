@@ -83,6 +83,18 @@ class FiguresCache:
         return figures
 
 
+def proposal_states(context: GraphContext) -> Mapping[str, int]:
+    """Return the numbers of open proposals by state, by the rules of the policy of a context, for all callers."""
+    from omnigraph.operations.proposals.proposal_status import OPEN_STATES  # noqa: PLC0415 (only where they are counted)
+    from omnigraph.operations.proposals.proposals import Proposals  # noqa: PLC0415
+
+    found: dict[str, int] = dict.fromkeys(OPEN_STATES, 0)
+    for state in Proposals(context, None).open_states():
+        if state in found:
+            found[state] += 1
+    return found
+
+
 def _tables(
     snapshot: Snapshot, wanted: Mapping[str, Sequence[IndexSpec]], known: dict[tuple[str, int, str], TableCoverage]
 ) -> dict[tuple[str, int, str], TableCoverage]:

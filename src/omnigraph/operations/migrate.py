@@ -35,6 +35,7 @@ from omnigraph.storage.lance.table_versions import evolved, numbered
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.upkeep.retention import needed_versions
 from omnigraph.versioning.write.idempotency import Earlier, hash_request
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
@@ -55,11 +56,13 @@ class SchemaApplyResult:
     steps: tuple[Step, ...]
     rename_hints: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
+    broken_rules: tuple[str, ...] = ()
+    """Problems that the rules for rows of the policy have with the new schema."""
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""
         outcome = {"supported": self.supported, "applied": self.applied, "manifest_version": self.manifest_version}
-        steps = steps_to_json(self.steps, self.rename_hints, self.losses)
+        steps = steps_to_json(self.steps, self.rename_hints, self.losses, self.broken_rules)
         return {**outcome, "commit_id": self.commit_id, **steps}
 
 
@@ -69,14 +72,21 @@ def read_schema(source: str | Path) -> tuple[str, str]:
 
 
 def plan_change(
-    snapshot: Snapshot, text: str, *, name: str = "<schema>", allow_data_loss: bool = False, next_identity: int = 1
+    snapshot: Snapshot,
+    text: str,
+    *,
+    name: str = "<schema>",
+    allow_data_loss: bool = False,
+    next_identity: int = 1,
+    check: SchemaCheck | None = None,
 ) -> SchemaPlan:
-    """The steps from a snapshot's schema to the one in `text`."""
+    """The steps from a snapshot's schema to the one in `text`; `check` tells which rules of the policy they break."""
     accepted = read_ir(snapshot.schema)
     # New identities come from the counter of the graph: another branch may already use the next ones of this schema.
     accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
     plan = plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
-    return replace(plan, losses=tuple(_losses(snapshot, plan.steps)))
+    broken = check.broken(catalog_of(plan.accepted), catalog_of(plan.desired)) if check and plan.steps else ()
+    return replace(plan, losses=tuple(_losses(snapshot, plan.steps)), broken_rules=broken)
 
 
 def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
@@ -94,7 +104,9 @@ def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
             count = snapshot.table(TableKey.of(step.type_kind, old_name)).count_values(step.property_name)
         if count:
             fate = (
-                "all versions" if step.mode == "hard" else "the branch; older versions stay until they are cleaned up"
+                "all versions that no other branch, tag or merge needs"
+                if step.mode == "hard"
+                else "the branch; older versions stay until they are cleaned up"
             )
             yield f"the change removes {count} {unit}{'s' if count > 1 else ''} of {what} from {fate}"
 
@@ -134,7 +146,8 @@ def apply_change(
         if not plan.supported:
             raise refused(plan)
         if plan.steps and check is not None:
-            check(catalog_of(plan.accepted), catalog_of(plan.desired))
+            broken = check.check(catalog_of(plan.accepted), catalog_of(plan.desired))
+            plan = replace(plan, broken_rules=broken)
         if plan.steps and before.queries_hash and not allow_query_breakage:
             accepted, desired = catalog_of(plan.accepted), catalog_of(plan.desired)
             check_queries(before, accepted, queries_of(before), desired, what="the schema change")
@@ -155,7 +168,7 @@ def apply_change(
     if allow_data_loss:
         _purge(repository, plan.steps, before)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
-    return replace(done, rename_hints=plan.rename_hints, losses=plan.losses)
+    return replace(done, rename_hints=plan.rename_hints, losses=plan.losses, broken_rules=plan.broken_rules)
 
 
 def _restore(repository: Repository, earlier: Earlier, desired: Catalog, *, allow_data_loss: bool) -> SchemaApplyResult:
@@ -254,7 +267,7 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
 
 
 def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> None:
-    """Execute hard drops: remove every published version of the affected tables that no branch head pins.
+    """Execute hard drops: remove every published version of the affected tables that no head, tag or merge needs.
 
     Versions that no commit pins may belong to a writer that is about to publish. A cleanup removes them by age.
     """
@@ -264,7 +277,7 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         if isinstance(step, DropProperty) and step.type_kind != "interface":
             keys.add(TableKey.of(step.type_kind, renamed.get((step.type_kind, step.type_name), step.type_name)))
     state = repository.state()
-    protected = {(pin.table_id, pin.incarnation, version) for pin in state.protected_pins() for version in pin.versions}
+    needed = needed_versions(repository, state)
     pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]
     for key in sorted(keys):
         table = before.tables[key]
@@ -272,7 +285,7 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
         published = {
             version for pin in pinned if (pin.table_id, pin.incarnation) == identity for version in pin.versions
         }
-        gone = sorted(version for version in published if (*identity, version) not in protected)
+        gone = sorted(published - needed.get(identity, set()))
         if len(gone) == len(published):
             # No branch has the table any more. Lance keeps the newest version, so that version must have no rows.
             rows = numbered(before.table(key))

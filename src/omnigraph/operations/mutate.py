@@ -6,11 +6,13 @@ import base64
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from omnigraph.display import html_of
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.result.result_graph import ResultGraph, result_graph_of
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
@@ -54,6 +56,11 @@ class MutationResult:
     commit_id: str | None
     rows: Result = field(default_factory=Result.empty, compare=False, repr=False)
     """The rows of the `return` clause; without columns if the query has none."""
+    tables: Mapping[str, Mapping[str, int]] | None = None
+    """Of a dry run: table key → the numbers of rows to insert, update and delete; None for a mutation."""
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form; `rows` is present only if the query has a `return` clause."""
@@ -62,6 +69,8 @@ class MutationResult:
             "affected_edges": self.affected_edges,
             "commit_id": self.commit_id,
         }
+        if self.tables is not None:
+            done["tables"] = {key: dict(counts) for key, counts in self.tables.items()}
         return {**done, "rows": self.rows.to_rows()} if self.rows.columns else done
 
 
@@ -74,6 +83,7 @@ class _Attempt:
     query_name: str
     shape: ResultGraph = field(default_factory=ResultGraph)
     snapshot_id: str = ""
+    overlay: WriteOverlay | None = None
 
     def metadata(self, *, required: bool) -> dict[str, Any]:
         """Return the metadata that answers a repeated request.
@@ -107,7 +117,7 @@ class _Attempt:
 
 
 def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
-    """Run one mutation query as one commit."""
+    """Run one mutation query as one commit; a dry run ends before the commit."""
     started = time.perf_counter()
     repository, query, options = context.repository, request.query, request.options
     now = repository.clock()
@@ -142,10 +152,17 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         transaction.record(overlay)
         embedding.record(transaction)
         visible = None if seen is None else context.catalogs.of(transaction.snapshot, seen)
-        done = _Attempt(run.counts, run.returned(visible), plan.name, result_graph_of(plan), transaction.based_on)
-        if options.idempotency_key is not None:
+        done = _Attempt(
+            run.counts, run.returned(visible), plan.name, result_graph_of(plan), transaction.based_on, overlay
+        )
+        if options.idempotency_key is not None and not request.dry_run:
             outcome.update(done.metadata(required=not generated))
 
+    if request.dry_run:
+        # The transaction is never committed.
+        transaction = Transaction(repository, replace(options, idempotency_key=None, request_hash=None))
+        prepare(transaction)
+        return _tried(context, transaction, done, started)
     commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome, queued=True))
     if commit is not None and COUNTS in commit.metadata and not generated:
         # If the key was used before, this is the commit of the earlier request, not of the attempt above.
@@ -162,6 +179,22 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         shape=lambda: done.shape,
     )
     return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
+
+
+def _tried(context: GraphContext, transaction: Transaction, done: _Attempt | None, started: float) -> MutationResult:
+    """Return the result of a mutation that is not committed."""
+    assert done is not None, "the mutation was prepared"
+    assert done.overlay is not None, "the mutation was prepared"
+    seen = {type_.table_key for type_ in context.catalog(transaction.snapshot).tables()}
+    tables = {key: counts for key, counts in done.overlay.op_counts().items() if key in seen}
+    rows = Result(
+        done.rows,
+        query_name=done.query_name,
+        commit_id=done.snapshot_id,
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        shape=lambda: done.shape,
+    )
+    return MutationResult(done.counts.nodes, done.counts.edges, None, rows, tables)
 
 
 def _guarded(guard: WriteGuard, catalog: Catalog, overlay: WriteOverlay) -> GuardedWrite:

@@ -29,6 +29,7 @@ from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.repository import At
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +143,7 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
     page = request.page
     assert page is not None, "a request for a page"
     cursor = _Cursor.read(page.after, request.branch) if page.after is not None else None
-    snapshot = _snapshot_of(context, request, cursor)
+    snapshot = snapshot_of_page(context, request.branch, request.at, cursor.commit_id if cursor is not None else None)
     with watching(watch):
         watch.check()
         visibility = context.visibility_of(snapshot)
@@ -166,15 +167,13 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
     return OpenedPage(snapshot, prepared, bound.values, cursor, page.rows, started)
 
 
-def _snapshot_of(context: GraphContext, request: ReadRequest, cursor: _Cursor | None) -> Snapshot:
-    """Return the snapshot of a page: that of the cursor, else the requested one."""
-    if cursor is None:
-        return context.snapshot(request.branch, request.at)
-    if request.at is not None:
-        requested = context.snapshot(request.branch, request.at)
-        if requested.commit_id != cursor.commit_id:
-            raise PageCursorRejected(f"it belongs to commit {cursor.commit_id}, not to that of 'at'")
-    return _snapshot_at(context, request.branch, cursor.commit_id)
+def snapshot_of_page(context: GraphContext, branch: str, at: At, commit_id: str | None) -> Snapshot:
+    """Return the snapshot of a page: that of the commit of its cursor, else the requested one."""
+    if commit_id is None:
+        return context.snapshot(branch, at)
+    if at is not None and context.snapshot(branch, at).commit_id != commit_id:
+        raise PageCursorRejected(f"it belongs to commit {commit_id}, not to that of 'at'")
+    return _snapshot_at(context, branch, commit_id)
 
 
 def _snapshot_at(context: GraphContext, branch: str, commit_id: str) -> Snapshot:

@@ -19,6 +19,7 @@ from omnigraph.operations.requests import QueryText
 from omnigraph.query.compile import compile_query
 from omnigraph.query.inline import inline_params
 from omnigraph.query.plan import ir
+from omnigraph.query.plan.plan_hash import plan_hash as hash_plan
 from omnigraph.query.syntax.ast import Param
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
@@ -70,6 +71,10 @@ def _size(snapshot: Snapshot, key: str) -> int:
     return max(table.pin.row_count if table is not None else 0, tuning.current.plan_growth_rows_min)
 
 
+def _hash(made: PreparedQuery | ir.MutationIR) -> str:
+    return made.plan_hash if isinstance(made, PreparedQuery) else hash_plan(made)
+
+
 def _tables(made: PreparedQuery | ir.MutationIR) -> set[str]:
     """Return the tables whose sizes determine a plan; none if there was nothing to choose."""
     if not isinstance(made, PreparedQuery) or made.trivial:
@@ -114,26 +119,48 @@ class PlanCache:
             else:
                 self.misses += 1
         if known is not None and fits:
-            return known.made if known.classes is None else self._of_class(known, snapshot, query)
+            return known.made if known.classes is None else self._of_class(known, snapshot, query, visibility)
         observer = current()
         if observer is not None:
             observer.missed("plans")
         catalog = self._catalogs.of(snapshot, visibility)
-        entry = self._made(snapshot, catalog, query, declared, known)
+        entry = self._made(snapshot, catalog, query, declared, known, visibility)
         if len(query.text) > _TEXT_MAX:
             return entry.made
         with self._lock:
             self._known[key] = entry
             while len(self._known) > _PLANS_MAX:
                 self._known.popitem(last=False)
-        return entry.made if entry.classes is None else self._of_class(entry, snapshot, query)
+        return entry.made if entry.classes is None else self._of_class(entry, snapshot, query, visibility)
 
-    def _of_class(self, entry: _Entry, snapshot: Snapshot, query: QueryText) -> PreparedQuery | ir.MutationIR:
+    def find(self, plan_hash: str, visibility: Visibility | None = None) -> PreparedQuery | ir.MutationIR | None:
+        """Return a known plan by its hash, the one used last first; None if it is not in memory.
+
+        A plan contains the constants of its query, so with a visibility only plans of the same visibility are found.
+        """
+        return next((made for made in self._plans(visibility) if _hash(made) == plan_hash), None)
+
+    def hashes(self, visibility: Visibility) -> frozenset[str]:
+        """Return the hashes of the plans that `find` finds."""
+        return frozenset(_hash(made) for made in self._plans(visibility))
+
+    def _plans(self, visibility: Visibility | None) -> list[PreparedQuery | ir.MutationIR]:
+        """Return the plans in memory, the one used last first; with a visibility, those made for it."""
+        with self._lock:
+            known = list(reversed(self._known.items()))
+        return [entry.made for key, entry in known if visibility is None or key[-1] == visibility.digest]
+
+    def _of_class(
+        self, entry: _Entry, snapshot: Snapshot, query: QueryText, visibility: Visibility | None
+    ) -> PreparedQuery | ir.MutationIR:
         """Return the plan of the class of the given parameters; without parameters, the plan for unknown values."""
         made, classes = entry.made, entry.classes
         if not query.params or classes is None or not isinstance(made, PreparedQuery):
             return made
-        class_ = classes.of(query.params)
+        values = classes.values(query.params)
+        if not values:
+            return made
+        class_ = classes.of(values)
         found = entry.of_class.get(class_)
         if found is None:
             if len(entry.of_class) >= _CLASSES_MAX:
@@ -141,15 +168,12 @@ class PlanCache:
             from omnigraph.engine.optimizer.optimize import optimize  # noqa: PLC0415 (imported already)
             from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
 
-            statistics = GraphStatistics(made.catalog, snapshot, self._cache)
-            physical = optimize(made.logical, statistics, query.params)
+            statistics = GraphStatistics(made.catalog, snapshot, self._cache, visibility)
+            physical = optimize(made.logical, statistics, values)
             statistics.store()
-            same = physical.plan.pipeline == made.plan.pipeline
-            found = entry.of_class[class_] = (
-                replace(made, expected=physical.expected)
-                if same
-                else prepare(physical.plan, made.catalog, made.logical, physical.expected)
-            )
+            if physical.plan.pipeline != made.plan.pipeline:
+                made = prepare(physical.plan, made.catalog, made.logical)
+            found = entry.of_class[class_] = replace(made, expected=physical.expected, values=values)
         return found
 
     def _made(
@@ -159,6 +183,7 @@ class PlanCache:
         query: QueryText,
         declared: tuple[Param, ...],
         known: _Entry | None,
+        visibility: Visibility | None,
     ) -> _Entry:
         """Compile a query, or only choose the order of a known one again."""
         logical: ir.AnyIR
@@ -178,7 +203,7 @@ class PlanCache:
         from omnigraph.engine.optimizer.parameter_classes import ParameterClasses  # noqa: PLC0415
         from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
 
-        statistics = GraphStatistics(catalog, snapshot, self._cache)
+        statistics = GraphStatistics(catalog, snapshot, self._cache, visibility)
         physical = optimize(logical, statistics)
         made = prepare(physical.plan, catalog, logical, physical.expected)
         classes = None if made.trivial else ParameterClasses(logical, statistics)

@@ -105,12 +105,12 @@ def _permits_fast_path(request: ReadRequest) -> bool:
 
 def embedding_at(context: GraphContext, snapshot: Snapshot) -> EmbedQuery:
     """Return a function that embeds query text and rejects a model other than that of the stored vectors."""
-    catalog: Catalog = context.catalog(snapshot)
-    embed: EmbedText = context.embedder.embed_query
 
     def embed_query(
         text: str, dim: int, type_name: str, property_name: str, recorded: str | None
     ) -> np.ndarray[Any, Any]:
+        catalog: Catalog = context.catalog(snapshot)
+        embed: EmbedText = context.embedder.embed_query
         node = catalog.node(type_name)
         names = node.members if isinstance(node, UnionType) else (type_name,)
         found = [snapshot.embedding(TableKey.node(name), property_name) for name in names]

@@ -88,10 +88,11 @@ class ReadRequest(NamedTuple):
 
 
 class MutationRequest(NamedTuple):
-    """One mutation: query, branch and commit options."""
+    """One mutation: query, branch and commit options. A dry run writes nothing."""
 
     query: QueryText
     options: WriteOptions
+    dry_run: bool = False
 
 
 def _only_params(name: Any, params: Params | None) -> Params:
@@ -130,3 +131,8 @@ def check_seconds(timeout: Any) -> None:
         )
     if timeout != timeout:
         raise InputError("a timeout is a number of seconds, not NaN", hint="omit it for no time limit")
+
+
+def source_text(text: str) -> str:
+    """Return a query or schema text that `Graph` never takes for the name of a file: no name ends in a line feed."""
+    return f"{text}\n" if text.endswith((".gq", ".pg")) else text

@@ -14,6 +14,7 @@ from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load_request import Mode
+from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import SchemaIR, catalog_of
 from omnigraph.storage.files import layout
@@ -75,6 +76,8 @@ class Job:
     """Resolves references to blobs."""
     memory: int | None = None
     """Bytes that the buffers of a task may use; None does not limit them."""
+    visibility: Visibility | None = None
+    """The rows and values that scans of tables show; only scans of Spark apply it."""
 
     def within_memory(self, size: int, share: int) -> int:
         """Return a size, or one of so many shares of the memory of a task if that is less."""

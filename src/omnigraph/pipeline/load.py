@@ -15,7 +15,7 @@ from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine import tuning
 from omnigraph.errors import Conflict, Damaged, Denied, HeadMoved
 from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
-from omnigraph.operations.load.load import ensure_branch, on_new_branch
+from omnigraph.operations.load.load import ensure_branch, on_new_branch, tried
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
@@ -50,6 +50,11 @@ def load_source(
     `staged_job` is the job of `begin_job` under which the input was already staged.
     """
     sweep(repository)
+    if request.dry_run:
+        request = replace(request, embed=False)
+        trial = _BulkLoad(repository, runner, source, request, staged_job)
+        with trial:
+            return tried(repository, request, trial.prepare, lambda: trial.result)
     created = ensure_branch(repository, request)
     load = _BulkLoad(repository, runner, source, request, staged_job)
     with on_new_branch(request, created), load:
@@ -207,6 +212,9 @@ class _BulkLoad:
         for raised in failed:
             if raised is not None:
                 raise raised.error()
+        if self.request.dry_run:
+            self._report(transaction, staging, outcome)
+            return
         self._publish(transaction, staging, outcome)
 
     def _publish(self, transaction: Transaction, staging: StagedInput, outcome: Outcome) -> None:

@@ -30,6 +30,7 @@ from omnigraph.pipeline.stage_task import StagedSplit, stage_chunks
 from omnigraph.pipeline.staged_input import StagedInput, by_split
 from omnigraph.pipeline.violations import row_of
 from omnigraph.schema.catalog import Catalog
+from omnigraph.table_format import PLAIN, TableFormat
 
 _SAMPLE_RECORDS = 100
 """Records from which the size of a list of records is estimated."""
@@ -44,6 +45,7 @@ class MemoryPart:
     """The type of the rows of a table; None for records."""
     first: int
     rows: Any
+    format: TableFormat = PLAIN
 
     @property
     def records(self) -> Sequence[Any]:
@@ -56,7 +58,7 @@ class MemoryPart:
         if self.type_name is None:
             records = read_dicts(self.records, catalog, faults, first=self.first)
             return {key: [part] for key, part in records.items()}
-        rows = read_arrow(self.type_name, self.rows, catalog, faults, first=self.first)
+        rows = read_arrow(self.type_name, self.rows, catalog, faults, first=self.first, format=self.format)
         return {key: [part] for key, part in rows.items()}
 
 
@@ -211,7 +213,7 @@ def memory_bytes(data: Any) -> int | None:
     return None
 
 
-def divide(data: Any, part_bytes: int) -> MemorySource:
+def divide(data: Any, part_bytes: int, format: TableFormat = PLAIN) -> MemorySource:
     """Divide an input of known size into parts of about a size."""
     size = memory_bytes(data)
     assert size is not None, "the size of the input is known"
@@ -221,7 +223,7 @@ def divide(data: Any, part_bytes: int) -> MemorySource:
         taken = _table_bytes(rows) if name is not None else size
         at_once = max(1, len(rows) * part_bytes // max(taken or 0, 1))
         for start in range(0, max(len(rows), 1), at_once):
-            parts.append(MemoryPart(len(parts), name, start + 1, _slice(rows, start, start + at_once)))
+            parts.append(MemoryPart(len(parts), name, start + 1, _slice(rows, start, start + at_once), format))
     return MemorySource(size, tuple(parts))
 
 

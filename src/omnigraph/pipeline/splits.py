@@ -16,6 +16,7 @@ from omnigraph.engine.ingest.tabular import TableSplit, read_table_file, table_s
 from omnigraph.operations.load.record_sources import file_kind, known_kind
 from omnigraph.pipeline.job import Job
 from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
+from omnigraph.table_format import TableFormat
 
 _LOOK_BYTES = 64 << 10
 
@@ -51,10 +52,10 @@ def plan_input(
     parallelism: int,
     *,
     split_bytes: int | None = None,
-    delimiter: str | None = None,
+    format: TableFormat | None = None,
 ) -> Input:
     """Find the files of an input and divide them, by default into enough splits to occupy all workers."""
-    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, delimiter=delimiter)
+    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, format=format)
     total = sum(file.size for file in files)
     size = split_bytes or _split_bytes(total, parallelism)
     splits: list[Split] = []

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.records import AnyType, Faults, LoadedRows, Records, RecordSet
-from omnigraph.engine.ingest.tabular import find_type, read_arrow, read_table_file
+from omnigraph.engine.ingest.table_columns import find_type
+from omnigraph.engine.ingest.tabular import read_arrow, read_table_file
 from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import Positions, committed_columns, match_columns, needs_matching, with_ids

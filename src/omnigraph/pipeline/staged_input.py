@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from omnigraph.errors import RecordError
 from omnigraph.operations.load.load_rules import RejectReason, SourceLine
+from omnigraph.operations.load.record_sources import add_columns, is_about
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.shuffle import Shuffle
@@ -88,20 +89,24 @@ class FileSource:
             lines = frozenset(
                 error.line - before
                 for error in errors
-                if error.source == split.label
+                if is_about(error, split.file)
                 and error.line
                 and before < error.line
                 and (not last or error.line <= last)
             )
             if lines:
                 work.append((split, lines))
-        found: dict[tuple[str | None, int], Any] = {}
+            if split.table_split is not None:
+                add_columns(errors, split.file, staging.job.catalog)
+        found: dict[tuple[str | None, str | None, int], Any] = {}
         for (split, _), records in zip(work, staging.runner.run("rejects", originals, staging.job, work), strict=True):
             before = staging.lines_before[split.number] if split.table_split is None else 0
-            found |= {(split.label, before + line): record for line, record in records.items()}
+            by_type = split.label, split.file.type_name
+            found |= {(*by_type, before + line): record for line, record in records.items()}
         for error in errors:
             if error.record is None and error.line is not None:
-                error.record = found.get((error.source, error.line))
+                typed, plain = (error.source, error.type_name, error.line), (error.source, None, error.line)
+                error.record = found[typed] if typed in found else found.get(plain)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,19 @@ query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
-from omnigraph.errors import Diagnostic, ParseError, TypeCheckError
+from omnigraph.errors import CompileError, Diagnostic, ParseError, TypeCheckError
 from omnigraph.lang.spans import Source
+from omnigraph.lang.utf16 import utf16_diagnostic
 from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.lower import lower
 from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.parser import parse_source
 from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.schema.check import compile_schema
 from omnigraph.schema.warnings import unknown_annotations
 from omnigraph.suggestions import listing
 from omnigraph.types import ListType, ObjectType, PropertyType, ResultType
@@ -151,6 +153,29 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
             results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
     findings = sorted([*_never_set(catalog, plans), *_unknown_annotations(catalog)], key=_finding_order)
     return LintReport(schema_source, query_path, tuple(results), tuple(findings))
+
+
+def lint_schema(text: str, *, query_path: str, schema_source: Mapping[str, str]) -> LintReport:
+    """Check a schema text; an error gives one finding, S000, and the annotations without effect give warnings."""
+    try:
+        catalog = compile_schema(text, query_path)
+    except CompileError as error:
+        finding = Finding("error", "S000", error.message, diagnostics=error.diagnostics)
+        return LintReport(schema_source, query_path, findings=(finding,))
+    return LintReport(schema_source, query_path, findings=tuple(_unknown_annotations(catalog)))
+
+
+def with_utf16_offsets(report: LintReport, text: str) -> LintReport:
+    """Return a report on a text whose positions count UTF-16 code units, as editors and JavaScript do."""
+    return replace(
+        report,
+        results=tuple(replace(each, diagnostics=_utf16(each.diagnostics, text)) for each in report.results),
+        findings=tuple(replace(each, diagnostics=_utf16(each.diagnostics, text)) for each in report.findings),
+    )
+
+
+def _utf16(diagnostics: Iterable[Diagnostic], text: str) -> tuple[Diagnostic, ...]:
+    return tuple(utf16_diagnostic(diagnostic, text) for diagnostic in diagnostics)
 
 
 def _warnings(query: ast.QueryDefinition, seen: set[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,20 @@ def bind_params(
     unused = tuple(name for name in given if name not in values)
     _validate_unused(unused, given)
     return BoundParams(values, unused)
+
+
+def valid_params(declared: Iterable[ParamDecl], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given values of some parameters in stored form. Null and invalid values are left out.
+
+    A plan is chosen before parameters are bound, and `bind_params` reports an invalid value.
+    """
+    values: dict[str, Any] = {}
+    for param in declared:
+        value = given.get(param.name)
+        if value is not None:
+            with suppress(ValueFormatError):
+                values[param.name] = _read(value, param.type, javascript=False)
+    return values
 
 
 def _missing(param: ParamDecl, given: Mapping[str, Any]) -> ParameterError:

@@ -9,6 +9,16 @@ class InvalidText:
     """Placeholder for text that is not valid UTF-8, so that its record can be rejected."""
 
 
+class UnmatchedDate:
+    """A cell that does not have the date format of a load, so that its record can be rejected."""
+
+    def __init__(self, text: str, format: str) -> None:
+        self.text, self.format = text, format
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def describe_json(value: Any) -> str:
     """Return a phrase for a JSON value, for an error message."""
     match value:
@@ -27,6 +37,8 @@ def describe_json(value: Any) -> str:
             return "an array"
         case InvalidText():
             return "text that is not valid UTF-8"
+        case UnmatchedDate():
+            return f"'{short_text(value.text)}', which does not have the form '{value.format}'"
         case dict():
             return "an object"
         case _:

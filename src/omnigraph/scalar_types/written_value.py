@@ -26,3 +26,22 @@ class WrittenValue(str):
     def value(self) -> Any:
         """The JSON value of the text."""
         return json.loads(self)
+
+
+def read_word(word: str, declared: str | None) -> Any:
+    """Return the value of a parameter that is written as text: parsed as JSON, else as it is.
+
+    A parameter of a declared type whose JSON form is text, such as `String` or `Date`, keeps its text.
+    """
+    try:
+        value = json.loads(word)
+    except (ValueError, RecursionError):
+        return word
+    is_text = declared is not None and declared.rstrip("?") in _text_types()
+    return word if is_text and value is not None and not isinstance(value, str) else value
+
+
+def _text_types() -> frozenset[str]:
+    from omnigraph.scalar_types.registry import KINDS  # noqa: PLC0415 (only for declared types)
+
+    return frozenset(kind.name for kind in KINDS.values() if kind.is_json_text)

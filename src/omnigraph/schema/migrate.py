@@ -62,6 +62,8 @@ class SchemaPlan:
     """How to write a drop and an addition as a rename."""
     losses: tuple[str, ...] = ()
     """Data that the drops remove from the branch; known only if there is a graph."""
+    broken_rules: tuple[str, ...] = ()
+    """Problems that the rules for rows of the policy would have with the new schema."""
 
     @property
     def unsupported(self) -> tuple[UnsupportedChange, ...]:
@@ -74,23 +76,30 @@ class SchemaPlan:
         return not self.unsupported
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{supported, step_count, steps}`, and `rename_hints`, `losses` and `diagnostics` if there are any."""
+        """Return `{supported, step_count, steps}`.
+
+        `rename_hints`, `losses`, `broken_rules` and `diagnostics` are added if there are any.
+        """
         data: dict[str, Any] = {
             "supported": self.supported,
-            **steps_to_json(self.steps, self.rename_hints, self.losses),
+            **steps_to_json(self.steps, self.rename_hints, self.losses, self.broken_rules),
         }
         if self.diagnostics:
             data["diagnostics"] = [diagnostic.to_json() for diagnostic in self.diagnostics]
         return data
 
 
-def steps_to_json(steps: Sequence[Step], rename_hints: Sequence[str], losses: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON members that describe steps; empty `rename_hints` and `losses` are omitted."""
+def steps_to_json(
+    steps: Sequence[Step], rename_hints: Sequence[str], losses: Sequence[str], broken_rules: Sequence[str]
+) -> dict[str, Any]:
+    """Return the JSON members that describe steps; empty `rename_hints`, `losses` and `broken_rules` are omitted."""
     data: dict[str, Any] = {"step_count": len(steps), "steps": [step.to_json() for step in steps]}
     if rename_hints:
         data["rename_hints"] = list(rename_hints)
     if losses:
         data["losses"] = list(losses)
+    if broken_rules:
+        data["broken_rules"] = list(broken_rules)
     return data
 
 

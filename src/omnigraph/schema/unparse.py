@@ -1,6 +1,8 @@
-"""Schema text of a catalog, in canonical order, without comments and rename hints."""
+"""Schema text of a catalog, in canonical order, without comments."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from omnigraph.lang.spans import Name
 from omnigraph.scalar_types.floats import spell_float
@@ -21,14 +23,37 @@ from omnigraph.schema.format import print_schema
 _WORDS: dict[type[Constraint], ast.ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
 
 
-def unparse(catalog: Catalog) -> str:
-    """Return a text that compiles to this catalog: interfaces, then nodes, then edges, each by name."""
+def unparse(catalog: Catalog, *, renames: bool = False) -> str:
+    """Return a text that compiles to this catalog: interfaces, then nodes, then edges, each by name.
+
+    With `renames`, the text has rename hints.
+    """
     types: list[AnyType] = [*catalog.interfaces.values(), *catalog.nodes.values(), *catalog.edges.values()]
-    return print_schema(ast.SchemaFile(tuple(_declaration(type_, catalog) for type_ in types)))
+    declarations = [_declaration(type_, catalog) for type_ in types]
+    if renames:
+        declarations = [_with_hints(each, type_) for each, type_ in zip(declarations, types, strict=True)]
+    return print_schema(ast.SchemaFile(tuple(declarations)))
+
+
+def _with_hints(declaration: ast.Declaration, type_: AnyType) -> ast.Declaration:
+    """Return a declaration with the rename hints of its type and properties."""
+    members = tuple(
+        replace(member, annotations=(*member.annotations, *_hint(type_.properties[member.name.text].rename_from)))
+        if isinstance(member, ast.PropertyDecl)
+        else member
+        for member in declaration.members
+    )
+    if isinstance(declaration, ast.InterfaceDecl):
+        return replace(declaration, members=tuple(each for each in members if isinstance(each, ast.PropertyDecl)))
+    return replace(declaration, members=members, annotations=(*declaration.annotations, *_hint(type_.rename_from)))
+
+
+def _hint(before: str | None) -> tuple[ast.Annotation, ...]:
+    return () if before is None else (ast.Annotation(Name("rename_from"), _string(before)),)
 
 
 def _declaration(type_: AnyType, catalog: Catalog) -> ast.Declaration:
-    given = _given(type_, catalog) if isinstance(type_, NodeType) else frozenset()
+    given = given_constraints(type_, catalog) if isinstance(type_, NodeType) else frozenset()
     constraints = [constraint for constraint in type_.constraints if constraint not in given]
     members = tuple(_property(p, constraints) for p in type_.properties.values() if not p.injected_from)
     match type_:
@@ -48,7 +73,7 @@ def _declaration(type_: AnyType, catalog: Catalog) -> ast.Declaration:
             )
 
 
-def _given(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
+def given_constraints(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
     """Return the constraints that a node inherits from its interfaces without declaring them."""
     return frozenset(
         constraint
@@ -60,13 +85,13 @@ def _given(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
 
 def _property(property_: Property, constraints: list[Constraint]) -> ast.PropertyDecl:
     words = [
-        ast.Annotation(Name(_WORDS[type(constraint)])) for constraint in constraints if _is_mark(constraint, property_)
+        ast.Annotation(Name(_WORDS[type(constraint)])) for constraint in constraints if is_mark(constraint, property_)
     ]
     annotations = (*words, *_embed(property_), *_notes(property_.notes))
     return ast.PropertyDecl(Name(property_.name), ast.TypeExpr(property_.type), annotations)
 
 
-def _is_mark(constraint: Constraint, property_: Property) -> bool:
+def is_mark(constraint: Constraint, property_: Property) -> bool:
     """Return True if a constraint is written behind its only property; a list property has none there."""
     alone = type(constraint) in _WORDS and constraint_columns(constraint) == (property_.name,)
     return alone and not property_.type.is_list
@@ -91,7 +116,7 @@ def _rules(type_: AnyType, constraints: list[Constraint]) -> tuple[ast.Rule, ...
             case _:
                 columns = constraint_columns(constraint)
                 property_ = type_.properties.get(columns[0])
-                if property_ is None or property_.injected_from or not _is_mark(constraint, property_):
+                if property_ is None or property_.injected_from or not is_mark(constraint, property_):
                     rules.append(ast.ColumnRule(_WORDS[type(constraint)], tuple(Name(column) for column in columns)))
     return tuple(rules)
 

@@ -12,6 +12,7 @@
     arrow_udfs          query expressions, evaluated by the workers
     bindings            the rows of a match as a DataFrame
     lowering_context    what the operators of a query share
+    visible_batches     what rules for rows show of the batches that workers read
     node_tables         the entities of a variable as a DataFrame
     worker_steps        conditions and values that the workers compute
     hops                expansion as pairs of nodes

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.engine.ingest.tabular import find_type
+from omnigraph.engine.ingest.table_columns import find_type
 from omnigraph.scalar_types.columns import ARROW_TYPES
 from omnigraph.scalar_types.registry import KINDS
 from omnigraph.schema.catalog import Catalog

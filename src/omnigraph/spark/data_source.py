@@ -20,6 +20,7 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,7 +32,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from omnigraph.errors import Conflict, InputError
+from omnigraph.errors import Conflict, Denied, InputError
+from omnigraph.operations.access import Access
+from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.job import Job
@@ -40,12 +43,14 @@ from omnigraph.pipeline.orphan_jobs import discard
 from omnigraph.pipeline.runner import InlineRunner
 from omnigraph.pipeline.stage_task import StagedSplit, stage_rows
 from omnigraph.pipeline.staged_input import RowSource
+from omnigraph.policy.decide import load_policy
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.spark.arrow_interop import restore_unsigned, spark_ddl, spark_name
 from omnigraph.spark.reads import check_columns
 from omnigraph.spark.runner import prepare_worker
 from omnigraph.spark.scans import Scan, job_of
+from omnigraph.spark.visible_batches import guarded_ends
 from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
@@ -56,7 +61,7 @@ from omnigraph.versioning.write.transaction import WriteOptions
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-READ_OPTIONS = ("uri", "type", "branch", "at", "filter")
+READ_OPTIONS = ("uri", "type", "branch", "at", "filter", "policy", "actor")
 WRITE_OPTIONS = ("uri", "type", "branch", "mode", "missing", "actor", "message", "job_id")
 _WRITE_SECONDS_MAX = 24 * 3600.0
 
@@ -64,7 +69,8 @@ _WRITE_SECONDS_MAX = 24 * 3600.0
 class OmniGraphDataSource(DataSource):
     """A type of a graph, read at a snapshot or written as one commit.
 
-    Read options: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored columns).
+    Read options: `uri`, `type`, `branch`, `at` (a commit, tag, version or time), `filter` (SQL over stored columns),
+    `policy` (a file) and `actor`, which limit the DataFrame to what the policy lets the actor export.
     Write options: `uri`, `type`, `branch`, `mode` (such as `merge`, which Spark's save modes do not have), `missing`
     (`keep` or `null`, for properties that the DataFrame does not have), `actor`, `message`, and `job_id`, which makes
     a second run a no-op.
@@ -99,6 +105,11 @@ class OmniGraphDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002 (batches have their own schema)
         """Return a writer that publishes all rows as one commit."""
+        if "policy" in self._options:
+            raise InputError(
+                "a write of the data source applies no policy",
+                hint="open the graph with the policy and load frame.toArrow()",
+            )
         given = self._options.get("mode")
         if overwrite and given not in (None, "overwrite"):
             raise InputError(
@@ -126,21 +137,43 @@ class _PinnedTable:
         for name in ("uri", "type"):
             if not options.get(name):
                 raise InputError(f"the data source 'omnigraph' requires the option '{name}'")
-        repository = Repository.open(options["uri"], read_only=True, environ=os.environ)
-        snapshot = repository.snapshot(options.get("branch", MAIN), _point(options.get("at")))
-        job = job_of(repository, snapshot)
+        job, catalog = _open(options)
         written = options["type"]
         name = written.rpartition(":")[2]
-        tables: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in job.catalog.tables()}
+        tables: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
         candidates = [written] if ":" in written else [TableKey.node(name), TableKey.edge(name)]
         keys = [key for key in candidates if key in tables]
         if not keys:
             known = [type_.name for type_ in tables.values()]
             raise InputError(
-                f"type '{options['type']}' does not exist at commit {snapshot.commit_id}",
+                f"type '{options['type']}' does not exist at commit {job.id}",
                 hint=did_you_mean(name, known),
             )
+        if guarded_ends(job, keys[0]):
+            # A reader runs without a session, so it cannot join the edges with the visible nodes.
+            raise Denied(
+                f"the policy hides nodes at the ends of '{name}', and the data source does not join",
+                hint=f"read it with Graph.to_spark('{name}')",
+            )
         return cls(job, keys[0], table_schema(tables[keys[0]]))
+
+
+def _open(options: Mapping[str, str]) -> tuple[Job, Catalog]:
+    """Pin the snapshot of the options; with a policy, what it lets the actor export. Also return its catalog."""
+    repository = Repository.open(options["uri"], read_only=True, environ=os.environ)
+    branch, at = options.get("branch", MAIN), _point(options.get("at"))
+    if "policy" not in options:
+        job = job_of(repository, repository.snapshot(branch, at))
+        return job, job.catalog
+    if "filter" in options:
+        raise InputError(
+            "the option 'filter' reads stored values, which a policy can hide",
+            hint="leave the option out and use DataFrame.filter",
+        )
+    access = Access(load_policy(Path(options["policy"])), options.get("actor"))
+    context = GraphContext.of(repository, os.environ, ()).with_access(access)
+    snapshot = context.snapshot(branch, at, "export")
+    return job_of(repository, snapshot, context.visibility_of(snapshot)), context.catalog(snapshot)
 
 
 def _point(at: str | None) -> str | int | datetime | None:

@@ -25,8 +25,8 @@ from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.cancellable_action import Actions
 from omnigraph.spark.runner import prepare_worker
-from omnigraph.spark.scans import FragmentRefs, ScanValue, task_inputs
-from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
+from omnigraph.spark.scans import FragmentRefs, Scan, ScanValue, task_inputs
+from omnigraph.storage.lance.fragments import stored_fragments
 from omnigraph.table_key import TableKey
 
 if TYPE_CHECKING:
@@ -204,8 +204,9 @@ class _StatisticsTask:
 def _counts(job: Job, key: str, fragments: FragmentRefs, prop: str, words: Sequence[str]) -> pa.RecordBatch:
     texts = terms = 0
     holding = np.zeros(len(words), np.int64)
+    scan = Scan(job, key, {})
     for fragment, _ in fragments:
-        for batch in read_fragment(job.table(key), fragment, [prop]):
+        for batch in scan.stored(fragment, [prop]):
             found = build_index(batch.column(prop)).statistics(words)
             texts, terms = texts + found.texts, terms + found.terms
             holding += [found.holding[word] for word in words]

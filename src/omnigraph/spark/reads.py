@@ -19,6 +19,8 @@ from omnigraph.operations.read import embedding_at, result_of
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.visibility import Visibility
+from omnigraph.spark.arrow_interop import quoted
 from omnigraph.spark.dataframe_lowering import run_on_spark
 from omnigraph.spark.scans import Scan, job_of
 from omnigraph.spark.session import find_active, session_for
@@ -43,7 +45,7 @@ def read_on_spark(context: GraphContext, request: ReadRequest) -> Result:
     snapshot = context.snapshot(request.branch, request.at)
     with watching(watch):
         watch.check()
-        plan = context.plans.get_read(snapshot, request.query).logical
+        plan = context.plans.get_read(snapshot, request.query, context.visibility_of(snapshot)).logical
         bound = bind_params(plan.params, request.query.params)
     run = _SparkRead(snapshot, plan, bound.values, context.repository.clock() // 1000)
     table, _ = run.table(context, request, watch)
@@ -62,12 +64,14 @@ class _SparkRead:
 
     def table(self, context: GraphContext, request: ReadRequest, watch: Watch) -> tuple[pa.Table, bool]:
         """Return the rows, and whether there are rows after the requested page."""
+        visibility = context.visibility_of(self.snapshot)
+        job = job_of(context.repository, self.snapshot, visibility)
         with session_for(request.spark, context.environ) as session, watching(watch):
             return run_on_spark(
                 session,
                 self.plan,
-                context.catalogs.of(self.snapshot),
-                job_of(context.repository, self.snapshot),
+                context.catalogs.of(self.snapshot, visibility),
+                job,
                 self.params,
                 now_ms=self.now_ms,
                 embed=embedding_at(context, self.snapshot),
@@ -85,8 +89,12 @@ def table_dataframe(
     *,
     spark: SparkSession | None = None,
     filter: str | None = None,
+    visibility: Visibility | None = None,
 ) -> DataFrame:
-    """Return a table of a snapshot as a DataFrame on the given or the active session."""
+    """Return a table of a snapshot as a DataFrame on the given or the active session.
+
+    With a visibility, Spark applies `filter` to what is visible; else the workers apply it while they read.
+    """
     session = spark if spark is not None else find_active()
     if session is None:
         raise InputError(
@@ -94,7 +102,11 @@ def table_dataframe(
             hint="open a session first: with omnigraph.spark.open_session() as spark: …",
         )
     check_columns(key, columns, known)
-    return Scan(job_of(repository, snapshot), key, {name: name for name in columns}, filter=filter).frame(session)
+    job = job_of(repository, snapshot, visibility)
+    if visibility is None or filter is None:
+        return Scan(job, key, {name: name for name in columns}, filter=filter).frame(session)
+    frame = Scan(job, key, {name: name for name in known}).frame(session)
+    return frame.filter(filter).select(*map(quoted, columns))
 
 
 def check_columns(key: str, columns: Sequence[str], known: Sequence[str]) -> None:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.errors import Denied
 from omnigraph.pipeline.job import Job
-from omnigraph.spark.arrow_interop import spark_ddl, to_wire
+from omnigraph.query.visibility import Visibility
+from omnigraph.spark.arrow_interop import quoted, spark_ddl, to_wire
 from omnigraph.spark.runner import prepare_worker
+from omnigraph.spark.visible_batches import TableRules, guarded_ends, table_rules
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -43,17 +46,23 @@ class ScanValue(Protocol):
         """Return the value of every row."""
 
 
-def job_of(repository: Repository, snapshot: Snapshot) -> Job:
-    """Return the job description with which tasks read a snapshot."""
+def job_of(repository: Repository, snapshot: Snapshot, visibility: Visibility | None = None) -> Job:
+    """Return the job description with which tasks read a snapshot, or what is visible of it."""
+    if visibility is not None and visibility.audit is not None:
+        raise Denied(
+            "the policy audits the rows that you read, and rows that Spark reads cannot be audited",
+            hint="use engine='memory'",
+        )
     pins = {key: table.open_args for key, table in snapshot.tables.items()}
-    return Job(snapshot.commit_id, repository.location, snapshot.schema.ir, pins)
+    return Job(snapshot.commit_id, repository.location, snapshot.schema.ir, pins, visibility=visibility)
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A scan of a table at its pin.
+    """A scan of a table at its pin: of what the visibility of the job shows.
 
-    `columns` maps stored columns to columns of the DataFrame; `filter` is SQL over stored columns.
+    `columns` maps stored columns to columns of the DataFrame. `filter` is SQL over stored columns; it would read hidden
+    values, so it is not used with a visibility.
     """
 
     job: Job
@@ -74,8 +83,27 @@ class Scan:
         fields += [pa.field(name, pa.float64()) for name in self.values]
         return pa.schema([*fields, *([pa.field(self.numbers[0], pa.int64())] if self.numbers else [])])
 
+    @cached_property
+    def _rules(self) -> TableRules | None:
+        return table_rules(self.job.visibility, self.key, self.job.table(self.key).schema)
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a DataFrame, in no particular order."""
+        ends = guarded_ends(self.job, self.key)
+        if not ends:
+            return self._frame(spark)
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        # An edge is visible only if both its ends are.
+        named = {column: self.columns.get(column, f"#{column}") for column in ends}
+        frame = replace(self, columns={**self.columns, **named})._frame(spark)
+        for column, key in ends.items():
+            visible = Scan(self.job, key, {"id": "#id"})._frame(spark)
+            frame = frame.join(visible, f.col(quoted(named[column])) == f.col(quoted("#id")), "left_semi")
+        return frame.drop(*(name for column, name in named.items() if column not in self.columns))
+
+    def _frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows that the conditions on the table itself show."""
         inputs = task_inputs(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
         tasks = _ScanTasks(pickle.dumps(self), inputs)
         numbers = spark.range(0, len(inputs), 1, max(len(inputs), 1))
@@ -83,11 +111,10 @@ class Scan:
 
     def read(self, fragments: FragmentRefs) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some fragments in their Spark representation."""
-        table = self.job.table(self.key)
         tested = self.conditions.columns if self.conditions else ()
         wanted = list(dict.fromkeys([*self.columns, *tested, *(value.prop for value in self.values.values())]))
         for fragment, first in fragments:
-            for batch in read_fragment(table, fragment, wanted, filter=self.filter):
+            for batch in self.stored(fragment, wanted):
                 kept = batch
                 if self.conditions is not None:
                     mask = self.conditions.mask(batch, self.job)
@@ -99,6 +126,18 @@ class Scan:
                         columns.append(pa.array(np.arange(first, first + kept.num_rows)))
                         first += kept.num_rows
                     yield pa.record_batch(columns, names=self.schema.names)
+
+    def stored(self, fragment: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the visible rows of a fragment in their stored types, with at least the named columns."""
+        table, rules = self.job.table(self.key), self._rules
+        if rules is None:
+            yield from read_fragment(table, fragment, names, filter=self.filter)
+            return
+        if self.filter is not None or self.numbers is not None:
+            raise LookupError("a filter and row numbers would contain hidden rows")
+        rules.check_columns(names)
+        for batch in read_fragment(table, fragment, list(dict.fromkeys([*names, *rules.columns]))):
+            yield rules.shown(batch)
 
 
 class _ScanTasks:

@@ -392,7 +392,7 @@ class MatchChecker:
         edge = self.catalog.find_edge(name.text)
         if edge is None:
             words = [e.word for e in self.catalog.edges.values()]
-            hint = did_you_mean(name.text, words) or f"the edges are {listing(words)}"
+            hint = did_you_mean(name.text, words) or f"the edges are {listing(words) or 'none'}"
             raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
         return edge
 

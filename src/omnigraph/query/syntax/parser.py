@@ -297,7 +297,7 @@ class _QueryParser(WriteParser):
             if after.text == "not":
                 return False
             # `$a contains $b` is a hop over an edge of that name; `$a contains $b.p` is a comparison.
-            return cursor.ahead(2).text == "{" or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
+            return cursor.ahead(2).text in ("{", "|") or (cursor.ahead(2).kind == VAR and cursor.ahead(3).text != ".")
         if after.kind == UPPER or after.text == ANY_EDGE:
             return True
         # `$a < word` is a comparison; the closing bracket, or syntax that only a hop has, identifies `$a <edge> $b`.
