@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from omnigraph.engine import kernels, tuning
 
 if TYPE_CHECKING:
     from support.s3 import S3
 
-# No test fails because a machine is slow: examples have no deadline.
-settings.register_profile("omnigraph", deadline=None)
+# No test fails because a machine is slow: examples have no deadline, and their generation may take long.
+# CI tries the same examples again, so that a change is not refused for an old defect; other runs try new ones.
+settings.register_profile(
+    "omnigraph",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("CI") == "true",
+)
 settings.load_profile("omnigraph")
 
 # Tests share compiled kernels with each other, not with the user who runs them.
@@ -31,9 +37,31 @@ pytest.register_assert_rewrite("support.store", "support.storm")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run tests marked 'long'")
+    parser.addoption(
+        "--resume",
+        metavar="FILE",
+        type=Path,
+        help="leave out the long tests that a file names, and add those that pass to it",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    finished: Path | None = item.config.getoption("--resume")
+    if finished is not None and report.when == "call" and report.passed and item.get_closest_marker("long"):
+        with finished.open("a") as file:
+            file.write(f"{item.nodeid}\n")
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    finished: Path | None = config.getoption("--resume")
+    if finished is not None and finished.exists():
+        names = {*finished.read_text().splitlines()}
+        done = [item for item in items if item.nodeid in names]
+        items[:] = [item for item in items if item.nodeid not in names]
+        config.hook.pytest_deselected(items=done)
     if config.getoption("--long") or "long" in config.getoption("-m"):
         return
     left_out = [item for item in items if item.get_closest_marker("long")]

@@ -114,8 +114,9 @@ def test_containerfile_passes_the_linter():
 def test_image_installs_existing_extras_for_a_supported_python():
     build = STAGES[0]
     (extras,) = (text.removeprefix("EXTRAS=") for text in build.all("ARG"))
-    assert set(extras.split(",")) == {"server", "aws"}
+    assert set(extras.split(",")) == {"server", "aws", "mcp"}
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    assert set(PROJECT["optional-dependencies"]["kernels"]) <= set(PROJECT["optional-dependencies"]["server"])
     assert f"Programming Language :: Python :: {ARGUMENTS['PYTHON']}" in PROJECT["classifiers"]
     assert {stage.base for stage in STAGES} == {"docker.io/library/python:${PYTHON}-slim-bookworm"}
 
@@ -155,7 +156,7 @@ def test_entry_of_the_image_runs_with_its_variables(tmp_path):
     make_graph(tmp_path / "kb.omni", "Ada")
     variables = {
         **{name: value for name, value in IMAGE.environment.items() if name != "PATH"},
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
+        "OMNIGRAPH_CACHE_DIR": str(tmp_path / "cache"),
         "OMNIGRAPH_BIND": "0.0.0.0:0",
         "OMNIGRAPH_TARGET_URI": str(tmp_path / "kb.omni"),
         "OMNIGRAPH_SERVER_BEARER_TOKEN": TOKEN,

@@ -45,7 +45,7 @@ from omnigraph.types import SCALARS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "skills").rglob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINKED = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 ALLOWED = {"pg": {"name", "error", "from", "plan", "loss", "file"}, "gq": {"schema", "error", "lint", "file"}}
 

@@ -3,6 +3,8 @@
     ```pg file=people.pg         any block with `file=` is written into the folder of the page
     ```console                   a session; the output must equal the text (see support/sessions.py, terminal.py)
     ```python                    executed; blocks of a page share their names
+    ```ipython                   a cell with magics, executed by IPython with the same names
+    ```py                        a fragment; not executed
 
 `docs/cli.md` also holds the generated command reference. To accept new output, run the tests with
 `OMNIGRAPH_UPDATE_GOLDEN=1` and read the difference.
@@ -12,22 +14,37 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from typer.main import get_command
 
 from omnigraph.cli.main import run
 from omnigraph.cli.program import build_program
 from omnigraph.cli.reference import END, START, command_tree, reference
+from support.ipython_shell import ipython_shell
 from support.sessions import agrees, commands, with_signs
 from support.terminal import Terminal
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+ELSEWHERE = {"guide.md", "review.md", "spark.md"}  # test_guide.py, spark/test_spark_page.py
+PLAYED = re.compile(r"(?m)^```(?:console|python|ipython)\b")
 PAGES = [
     ROOT / "README.md",
-    *sorted(path for path in DOCS.rglob("*.md") if "```console" in path.read_text(encoding="utf-8")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+    *sorted((ROOT / "skills").rglob("*.md")),
+    *sorted(
+        DOCS / name
+        for name in {str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")} - ELSEWHERE
+        if PLAYED.search((DOCS / name).read_text(encoding="utf-8"))
+    ),
 ]
 BLOCK = re.compile(r"(?ms)^```(\w*)([^\n]*)\n(.*?)^```$")
 UPDATE = bool(os.environ.get("OMNIGRAPH_UPDATE_GOLDEN"))
@@ -38,7 +55,13 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
     monkeypatch.chdir(tmp_path)
     for name in ("OMNIGRAPH_EMBED_PROVIDER",):
         monkeypatch.setenv(name, "")
-    names: dict[str, object] = {"__name__": "__page__"}
+    if path.is_relative_to(ROOT / "examples"):  # the page uses the files beside it
+        shutil.copytree(path.parent, tmp_path, dirs_exist_ok=True)
+        monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "local")
+        monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "local-hashed-ngrams-v1")
+    page = ModuleType("__page__")
+    monkeypatch.setitem(sys.modules, page.__name__, page)  # where classes look for the names of annotations
+    names = vars(page)
     text = path.read_text(encoding="utf-8")
     terminal = Terminal(tmp_path)
 
@@ -50,14 +73,23 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
         elif language == "python":
             body_here = terminal.with_addresses(body)
             exec(compile(body_here, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}", "exec"), names)
+        elif language == "ipython":
+            cell(body, names)
         elif language == "console":
             body = session(body, terminal, tmp_path, f"{path.name}:{text[: match.start()].count(chr(10)) + 1}")
         return f"```{language}{options}\n{body}```"
 
-    with terminal:
+    with terminal, ipython_shell() if "```ipython" in text else nullcontext():
         played = BLOCK.sub(one, text)
     if UPDATE and played != text:
         path.write_text(played, encoding="utf-8")
+
+
+def cell(body: str, names: dict[str, Any]) -> None:
+    """Run a cell with the names of the page."""
+    shell = InteractiveShell.instance()
+    shell.user_ns = names
+    shell.run_cell(body).raise_error()
 
 
 def session(body: str, terminal: Terminal, folder: Path, where: str) -> str:
@@ -116,7 +148,7 @@ def test_every_option_named_in_a_page_exists():
     """A flag in a session or a table must be an option of some command."""
     known = {spelling for _, command in LEAVES for p in command.params for spelling in (*p.opts, *p.secondary_opts)}
     known |= {"--version", "--help", "-h", "-v"}
-    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+    for path in [ROOT / "README.md", ROOT / "llms.txt", *(ROOT / "skills").rglob("*.md"), *DOCS.rglob("*.md")]:
         for line in path.read_text(encoding="utf-8").splitlines():
             for words in re.findall(r"(?:omnigraph|og) [a-z][^`#|]*", line):
                 for flag in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", words):

@@ -15,20 +15,50 @@ ROOT = Path(__file__).parent.parent
 
 def test_public_names():
     assert omnigraph.__all__ == [
+        "F32",
+        "F64",
+        "I32",
+        "I64",
+        "U32",
+        "U64",
         "AsyncGraph",
         "AsyncRemoteGraph",
         "Cancellation",
+        "Card",
+        "Check",
+        "Edge",
+        "Ends",
         "Graph",
+        "Implements",
+        "Index",
+        "Inherited",
+        "Key",
+        "Mark",
+        "Mixin",
+        "Named",
+        "Node",
+        "Note",
+        "Range",
         "RemoteGraph",
+        "Renamed",
         "Result",
+        "SchemaDraft",
         "Snapshot",
+        "Unique",
+        "Vector",
         "__version__",
         "aconnect",
         "aopen",
         "connect",
+        "edges",
         "errors",
+        "from_frames",
+        "from_networkx",
+        "infer_schema",
         "init",
+        "models_of",
         "open",
+        "schema_of",
         "spark",
     ]
     assert all(hasattr(omnigraph, name) for name in omnigraph.__all__)
@@ -62,6 +92,7 @@ def test_tour_runs():
         assert said in done.stderr
     for said in ('"p.title": "Harbour watch"', "HTTP/1.1 403 Forbidden", "'main' is protected", "exit code 0"):
         assert said in done.stdout
+    assert done.stdout.endswith("cd omnigraph-demo && ../.venv/bin/omnigraph ui station.omni\n")
 
 
 def test_import_contracts_detect_a_violation(tmp_path):

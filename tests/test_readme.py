@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,16 @@ def test_graph_of_the_python_block_is_served(tmp_path):
             timer.cancel()
             server.kill()
     assert '"rows":[{"a.name":"Ada"},{"a.name":"Ben"},{"a.name":"Cleo"}]' in done.stdout, done.stderr
+
+
+def test_install_table_names_every_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Install\n")[1].split("\n## ")[0]
+    named = set(re.findall(r"(?m)^\| `(\w+)` \|", section))
+    assert named == set(project["optional-dependencies"]) - {"bench", "dev"}
+    (contents,) = project["optional-dependencies"]["all"]
+    (row,) = re.findall(r"(?m)^\| `all` \| (.*?) \|", section)
+    assert set(re.findall(r"`(\w+)`", row)) == set(re.findall(r"\w+", contents)) - {"omnigraph"}
 
 
 def test_commands_are_make_targets():

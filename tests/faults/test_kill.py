@@ -18,6 +18,7 @@ from omnigraph.errors import GraphExists, GraphNotFound
 from omnigraph.storage.failpoints import NAMES
 from omnigraph.versioning.upkeep import maintenance
 from omnigraph.versioning.write.repository import Repository
+from races.test_landings import STEPS as LANDING_DIES_AT
 from support.store import (
     Worker,
     add_pair,
@@ -104,6 +105,7 @@ def test_every_failpoint_has_a_case():
         *OPTIMIZE_DIES_AT,
         *CLEANUP_DIES_AT,
         *GROUP_DIES_AT,
+        *LANDING_DIES_AT,
     ]
     assert names(cases) == set(NAMES)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
-from omnigraph.engine.optimizer import optimize
+from omnigraph.engine.optimizer import pattern_optimizer
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.syntax.parser import parse_queries
@@ -98,6 +98,7 @@ def as_if_large(tune):
     """
     tune(
         vector_exact_rows_max=1,
+        vector_part_elements=1,
         vector_disk_bytes_min=0,
         postings_disk_rows_min=0,
         segment_rows_min=2,
@@ -123,7 +124,7 @@ def test_engine_agrees_with_the_oracle_with_large_table_settings(tmp_path, numbe
 def plans_change(tune, monkeypatch):
     """Plan the rest of every match again after each operator, and join a part of it wherever that is possible."""
     tune(replan_rows_min=0, replan_factor=0.0, chain_rows_max=0)
-    monkeypatch.setattr(optimize, "_JOIN_SHARE", float("inf"))
+    monkeypatch.setattr(pattern_optimizer, "_JOIN_SHARE", float("inf"))
 
 
 @pytest.mark.usefixtures("plans_change")

@@ -11,6 +11,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import GraphExists, GraphNotFound, StorageError
 from omnigraph.storage.failpoints import NAMES
+from support.landings import CHECK, kill_between
 from support.s3 import S3, LossyWay, lossy_way
 from support.store import (
     Worker,
@@ -45,6 +46,15 @@ MAINTENANCE_DIES_AT = [
     ("cleanup", "cleanup.fenced=kill"),
     ("cleanup", "cleanup.table=kill"),
 ]
+LANDING_DIES_AT = [
+    "proposal.event=0:kill",
+    "proposal.trial=0:kill",
+    "proposal.checked=0:kill",
+    "proposal.queued=0:kill",
+    "land.before_publish=0:kill",
+    "land.after_publish=0:kill",
+]
+"""Failpoints of one proposal from its opening to its landing. Each process continues the work of the one before."""
 LANDED = ("publish.after_commit", "intent.delete")
 
 
@@ -56,6 +66,7 @@ def test_every_failpoint_has_a_case():
         *INIT_DIES_AT,
         *RECOVERY_DIES_AT,
         *(case for _, case in MAINTENANCE_DIES_AT),
+        *LANDING_DIES_AT,
     ]
     assert {case.partition("=")[0] for case in cases} == set(NAMES)
 
@@ -148,6 +159,13 @@ def test_kill_during_maintenance(do, case, uri, die, s3):
     die(uri, do, case)
     settle(uri, environ=s3.environ)
     check_sound(og.open(uri, environ=s3.environ), seeds(SEEDED))
+    collect(check_usable(uri, environ=s3.environ))
+
+
+def test_kill_between_the_steps_of_a_landing(uri, s3, tmp_path):
+    og.open(uri, environ=s3.environ).store_query(CHECK)
+    assert kill_between(tmp_path, uri, ["branch"], LANDING_DIES_AT, s3.environ) == LANDING_DIES_AT
+    og.open(uri, environ=s3.environ).branch_delete("branch")
     collect(check_usable(uri, environ=s3.environ))
 
 

@@ -65,6 +65,8 @@ log --all --json
 history Person Ana --json
 history Person Nobody --json
 blame Person Ana --json
+search Ana --rank-of Bo --json
+neighbors Person Ana --json
 tag create one --json -m 'first tag'
 tag list --json
 tag create one --json

@@ -125,14 +125,21 @@ def serving(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     token: str | None = None,
+    local_token: str | None = None,
     read_grace_s: float = READ_GRACE_S,
 ) -> Iterator[ServerUnderTest]:
-    """Serve graphs on a free loopback port; `flags` maps keys without `server.` to values."""
+    """Serve graphs on a free loopback port; `flags` maps keys without `server.` to values.
+
+    With `local_token` the server is one of `omnigraph ui`.
+    """
+    local = {"local": True} if local_token is not None else {}
     options = StartOptions(
         uris=tuple(map(str, uris)),
         config=str(config) if config is not None else None,
-        flags={"bind": "127.0.0.1:0", **(flags or {})},
+        flags={"bind": "127.0.0.1:0", **local, **(flags or {})},
         environ=dict(environ or {}),
+        local_token=local_token,
+        private=local_token is not None,
     )
     holder = make_holder(options)
     app = create_app(holder)

@@ -8,9 +8,8 @@ from typing import Any
 ROLE_ACTIONS = {
     "viewer": {"read": "any"},
     "editor": {
-        **dict.fromkeys(
-            ("read", "export", "proposal_create", "proposal_comment", "proposal_approve", "proposal_close"), "any"
-        ),
+        **dict.fromkeys(("read", "export", "proposal_create", "proposal_comment", "proposal_close"), "any"),
+        **dict.fromkeys(("proposal_check", "proposal_approve"), "any"),
         **dict.fromkeys(("change", "branch_create", "branch_delete"), "unprotected"),
     },
 }

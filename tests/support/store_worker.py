@@ -31,6 +31,8 @@ from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
 from support.groups import run_as_group
 from support.keyed_writes import WRITES, open_graph, outcome
+from support.landings import land_until, open_proposal
+from support.proposal_log import operate
 from support.store import ITEM, SCHEMA, add_pair, add_pair_in_group, increment, repository_of
 
 if TYPE_CHECKING:
@@ -260,6 +262,31 @@ class Actions:
             graph.mutate(f'query q() {{ delete Link where from = "{seed}" }}', branch=branch)
             result = graph.merge(branch, delete_branch=True)
             say(key=branch, commit=result.commit_id, outcome=result.outcome, deleted=result.branch_deleted)
+
+    def landings(self) -> None:
+        """For each branch: create it, write a pair, propose it, approve it as another actor, and land it.
+
+        Between these steps, main is moved. A proposal that exists is continued.
+        """
+        graph = self.open()
+        for branch in self.request["branches"]:
+            proposal = open_proposal(self.uri, branch)
+            say(proposed=proposal.id)
+            reviewer = og.open(self.uri, actor="rae").proposal(proposal.id)
+            if proposal.state != "landed":
+                reviewer.approve()
+                say(approved=proposal.id)
+            if self.request.get("moves"):
+                add_pair(repository_of(graph), f"{branch}-move")
+            commit = land_until(reviewer)
+            say(landed=proposal.id, commit=commit)
+
+    def log(self) -> None:
+        """Make random changes of proposals; with `die_at`, die before that call of the store."""
+        self.wait()
+        what = (self.request["proposals"], self.request["seed"], self.request["count"])
+        with _Calls(self.request.get("die_at", -1)):
+            operate(self.uri, self.name, *what, say)
 
     def optimize(self) -> None:
         """Compact and index once."""

@@ -217,6 +217,7 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "id": "pat",
         "entity": "node",
         "property": "photo",
+        "project.property": "vec",
         "query": READ,
         "source": "public",
         "target": "public",
@@ -228,6 +229,8 @@ def _mine(graph: og.Graph) -> dict[str, Any]:
         "operation_id": "none",
         "diff.from": "public",
         "diff.to": "public",
+        # A decision on a branch; rows are explained to callers whose rows no rule limits.
+        **dict.fromkeys(("explainPolicy.type", "explainPolicy.data", "explainPolicy.id")),
         **{f"{route.name}.{name}": value for route in ROUTES if _is_change(route) for name, value in CHANGE.items()},
     }
 
@@ -244,6 +247,8 @@ def _foreign(graphs: Mapping[str, og.Graph]) -> dict[str, tuple[str, ...]]:
     hidden_page = a.query(READ, branch="hidden", page=1).next
     assert page is not None
     assert hidden_page is not None
+    proposal = graphs["a"].propose("hidden", "main", title=f"{SECRET} of a proposal", labels=[SECRET])
+    proposal.comment(f"{SECRET} of a comment")
     return {
         "branch": branches,
         "source": branches,
@@ -261,4 +266,5 @@ def _foreign(graphs: Mapping[str, og.Graph]) -> dict[str, tuple[str, ...]]:
         "start": tuple(f"after:{commit}" for commit in commits),
         "tag": ("release", "kept"),
         "id": ("hid-1", "hid-3"),
+        "proposal": (proposal.id,),
     }

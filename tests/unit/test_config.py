@@ -118,6 +118,9 @@ def test_discovery(tmp_path, monkeypatch):
         find_config("none.yaml", {})
     with pytest.raises(InputError, match="is a folder"):
         find_config("..", {})
+    (tmp_path / "cluster.yaml").touch()
+    with pytest.raises(InputError, match="is the folder of a cluster"):
+        find_config(str(tmp_path), {})
 
 
 def test_query_file_search_order(tmp_path, monkeypatch):

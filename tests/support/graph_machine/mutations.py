@@ -189,7 +189,7 @@ class Mutations(Core):
                 text = f'query q() {{ update {name} set {{ from: "a" }} where to = "b" }}'
                 yield text, none, [Refusal("T16", ("from",))]
                 yield f'query q() {{ insert {name} {{ from: "a" }} }}', none, [Refusal("T12", ("to",))]
-                yield f'query q() {{ insert {name} {{ from: "a", to: 3 }} }}', none, [Refusal("T3")]
+                yield f'query q() {{ insert {name} {{ from: "a", to: 0.5 }} }}', none, [Refusal("T3")]
             elif type_.key:
                 key = type_.key[0]
                 text = f"query q($k: String) {{ update {name} set {{ {key}: $k }} where {key} = $k }}"

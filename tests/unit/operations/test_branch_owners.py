@@ -104,7 +104,6 @@ def test_other_attributes_of_a_branch_are_refused(place):
             "resource is Omnigraph::StoredQuery) when { resource.definer }",
             "'definer' of stored queries",
         ),
-        ("resource is Omnigraph::Proposal)", "proposals are not supported"),
     ],
 )
 def test_entities_that_are_not_supported(place, text, wanted):

@@ -186,6 +186,15 @@ def test_hard_drop_keeps_versions_of_other_branches(graph):
     assert rows_of(graph, "E", branch="side") == {"e": {"from": "a", "to": "q", "w": 0.5}}
 
 
+def test_hard_drops_on_two_branches_keep_their_merge_base(graph):
+    graph.branch_create("side")
+    for branch, row in (("main", "c"), ("side", "d")):
+        graph.apply_schema(DROPPED, allow_data_loss=True, branch=branch)
+        graph.load([node("P", k=row)], mode="append", branch=branch)
+    graph.merge("side")
+    assert ids_of(graph, "P") == ["a", "b", "c", "d"]
+
+
 def test_hard_drop_finds_a_table_that_another_branch_renamed(graph):
     """A table has one folder and, on each branch, its own name."""
     graph.branch_create("side")

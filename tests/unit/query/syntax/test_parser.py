@@ -115,6 +115,7 @@ CLAUSES = {
     "$a contains $b": HopClause(name("a"), name("contains"), name("b")),
     "$a starts_with $b": HopClause(name("a"), name("starts_with"), name("b")),
     "$a contains{1,2} $b": HopClause(name("a"), name("contains"), name("b"), bounds=Bounds(1, 2)),
+    "$a in|knows $b": HopClause(name("a"), name("in"), name("b"), also=(name("knows"),)),
     "$a $w:contains $b": HopClause(name("a"), name("contains"), name("b"), name("w")),
     "$a contains $b.p": FilterClause(CompareExpr("contains", VarExpr("a"), prop("b", "p"))),
     '$a contains "b"': FilterClause(CompareExpr("contains", VarExpr("a"), string("b"))),
