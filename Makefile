@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long coverage lint fix check bench docs clean
+.PHONY: help setup demo test test-long test-web coverage lint fix check bench docs web web-check clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 
 # Spark needs a Java; where none is new enough, the set-up brings one.
 JAVA_MIN := 17
-EXTRAS = dev,aws,client,policy,server,spark$(shell v=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+EXTRAS = dev,aws,client,kernels,policy,server,spark$(shell v=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
 	[ "$${v:-0}" -ge $(JAVA_MIN) ] || echo ,java)
 
 help: ## list the targets
@@ -38,6 +38,10 @@ test: $(READY) ## run the tests
 test-long: $(READY) ## run the long forms of the slow suites
 	@$(BIN)/python -m pytest -q --long -m long
 
+test-web: $(READY) web/node_modules/.package-lock.json ## run the browser tests; installs Debian's Chromium where it is missing
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fontconfig fonts-dejavu-core >/dev/null; }
+	@OMNIGRAPH_BROWSER_TESTS=required $(BIN)/python -m pytest -q tests/ui tests/test_docs_page.py
+
 coverage: $(READY) ## run the tests and report uncovered lines; HTML in build/coverage
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html:build/coverage
 
@@ -53,10 +57,24 @@ fix: $(READY) ## put the code into the canonical layout, mend what can be mended
 	@$(BIN)/ruff format
 	@$(BIN)/omnigraph fmt examples src/omnigraph/demo
 
-check: lint test ## lint and test: what CI runs
+check: lint build/pandas3 test ## lint and test: what CI runs
+
+build/pandas3: | $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $@ 'pandas>=3,<4'
 
 bench: $(READY) ## run the benchmarks; each prints a ratio
 	@$(BIN)/python -m bench
+
+web: web/node_modules/.package-lock.json ## build the web explorer into src/omnigraph/ui/static; needs Node
+	@cd web && npm run --silent types && npm run --silent build
+
+web-check: web/node_modules/.package-lock.json ## type-check and test the web explorer, build it again and compare the bytes
+	@cd web && npm run --silent types && npm run --silent test && node build.mjs dist
+	@diff -r web/dist src/omnigraph/ui/static && rm -rf web/dist
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@cd web && npm install --no-save --silent --no-audit --no-fund  # 'npm ci' refuses a lock without the binaries of other platforms
+	@touch $@
 
 docs: $(VENV)/.docs ## build the documentation site in build/site; a broken link fails
 	@$(BIN)/mkdocs build
@@ -66,5 +84,5 @@ $(VENV)/.docs: $(READY) docs/site/requirements.txt
 	@touch $@
 
 clean: ## remove the set-up and every cache
-	rm -rf $(VENV) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) web/node_modules web/dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
