@@ -285,7 +285,7 @@ def solving(repository: Repository, bulk: BulkOptions, environ: Mapping[str, str
     if bulk.engine != "spark":
         yield None
         return
-    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (PySpark is optional)
+    from omnigraph.spark.algorithms.solver import SparkSolver  # noqa: PLC0415 (PySpark is optional)
     from omnigraph.spark.scans import job_of  # noqa: PLC0415
     from omnigraph.spark.session import session_for  # noqa: PLC0415
 

@@ -24,7 +24,7 @@
     aggregates          aggregates as Spark expressions
     result_lowering     columns, groups, order and limit
     dataframe_lowering  a read query as joins of DataFrames
-    analytics           whole-graph algorithms on DataFrames
+    algorithms          whole-graph algorithms on DataFrames
     reads               `Graph.query` and `Graph.to_spark` on Spark
     data_source         the data source `omnigraph`
 

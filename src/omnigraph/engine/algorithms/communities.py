@@ -17,20 +17,38 @@ from omnigraph.engine.algorithms.components import name_components
 from omnigraph.engine.algorithms.edge_list import EdgeList, Floats, Symmetric, sums_by
 from omnigraph.engine.cache.table_cache import Numbers
 
-_BATCHES = 16
-_SWEEPS_MAX = 64
-_GAIN_MIN = 1e-7
+SWEEPS_MAX = 64
+GAIN_MIN = 1e-7
 """A sweep that raises the modularity by less is the last one of its level."""
-_PASSES_MAX = 10
+PASSES_MAX = 10
 _ORDERS = 8
 """Number of orders of the nodes that are tried on a graph whose nodes move one at a time."""
 _MIX_STEP = 1_000_003
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_ONE_BY_ONE_MAX = 256
-"""Nodes of a graph up to this size move one at a time."""
 
 
-def louvain(edges: EdgeList, *, resolution: float) -> tuple[Numbers, float, int]:
+@dataclass(frozen=True)
+class Batching:
+    """How the nodes are divided: a small graph has one node per batch, a larger one a fixed number of batches."""
+
+    number: int = 16
+    single_max: int = 256
+    """Nodes of a graph up to this size move one at a time."""
+
+    def of(self, count: int, order: int = 0) -> Numbers:
+        """Return the batch of each node, in one of several pseudo-random orders."""
+        ranks: Numbers = np.argsort(np.argsort(mixed(np.arange(count) + order * _MIX_STEP)))
+        return ranks % self.batches(count)
+
+    def batches(self, count: int) -> int:
+        """Return the number of batches."""
+        return count if count <= self.single_max else self.number
+
+
+BATCHING = Batching()
+
+
+def louvain(edges: EdgeList, *, resolution: float, batching: Batching = BATCHING) -> tuple[Numbers, float, int]:
     """Return the community of each node, the modularity of the partition, and the number of levels.
 
     Nodes move to the community that raises the modularity most. When no move raises it, each community becomes one
@@ -38,32 +56,35 @@ def louvain(edges: EdgeList, *, resolution: float) -> tuple[Numbers, float, int]
     repeat while the modularity rises. Community 0 is the largest.
     """
     graph = Symmetric.of(edges)
-    orders = _ORDERS if edges.count <= _ONE_BY_ONE_MAX else 1
-    runs = [_louvain(graph, resolution, order) for order in range(orders)]
+    orders = _ORDERS if edges.count <= batching.single_max else 1
+    runs = [_louvain(graph, resolution, order, batching) for order in range(orders)]
     groups, reached, levels = max(runs, key=lambda run: run[1])
     return name_components(groups), reached, levels
 
 
-def _louvain(graph: Symmetric, resolution: float, order: int) -> tuple[Numbers, float, int]:
+def _louvain(graph: Symmetric, resolution: float, order: int, batching: Batching) -> tuple[Numbers, float, int]:
     groups, levels = np.arange(graph.count), 0
     reached = modularity(graph, groups, resolution)
-    for _ in range(_PASSES_MAX):
-        found, merged = _merged(graph, _moved(graph, groups, resolution, order), resolution, order)
+    for _ in range(PASSES_MAX):
+        moved = _moved(graph, groups, resolution, order, batching)
+        found, merged = _merged(graph, moved, resolution, order, batching)
         now = modularity(graph, found, resolution)
-        if now <= reached + _GAIN_MIN:
+        if now <= reached + GAIN_MIN:
             break
         groups, reached, levels = found, now, levels + merged
     return groups, reached, levels
 
 
-def _merged(graph: Symmetric, groups: Numbers, resolution: float, order: int) -> tuple[Numbers, int]:
+def _merged(
+    graph: Symmetric, groups: Numbers, resolution: float, order: int, batching: Batching
+) -> tuple[Numbers, int]:
     """Merge whole groups while that raises the modularity; return the groups and the number of levels."""
     levels = 1
     while True:
         _, groups = np.unique(groups, return_inverse=True)
         count = int(groups.max()) + 1 if len(groups) else 0
         level = Symmetric.summed(count, groups[graph.sources], groups[graph.targets], graph.weights)
-        moved = _moved(level, np.arange(count), resolution, order)
+        moved = _moved(level, np.arange(count), resolution, order, batching)
         if len(np.unique(moved)) == count:
             return groups, levels
         groups, levels = moved[groups], levels + 1
@@ -79,15 +100,15 @@ def modularity(graph: Symmetric, groups: Numbers, resolution: float = 1.0) -> fl
     return within / total - resolution * float((strengths**2).sum()) / total**2
 
 
-def _moved(graph: Symmetric, groups: Numbers, resolution: float, order: int) -> Numbers:
+def _moved(graph: Symmetric, groups: Numbers, resolution: float, order: int, batching: Batching) -> Numbers:
     """Move single nodes between groups while that raises the modularity; return the groups."""
     total = float(graph.weights.sum())
     if not total:
         return groups
     best, reached = groups, modularity(graph, groups, resolution)
     strengths = graph.strengths
-    batches = list(_batches(graph, order))
-    for _ in range(_SWEEPS_MAX):
+    batches = list(_batches(graph, batching, order))
+    for _ in range(SWEEPS_MAX):
         for batch in batches:
             checkpoint()
             tied = batch.tied(groups)
@@ -105,18 +126,18 @@ def _moved(graph: Symmetric, groups: Numbers, resolution: float, order: int) -> 
             staying[tied.nodes[stays]] = gains[stays]
             # Without a neighbour in its own group, a node that stays gains what its own group takes away.
             lonely = -resolution * strengths[nodes] * (sums[groups[nodes]] - strengths[nodes]) / total
-            least = np.maximum(staying[nodes], lonely) + _GAIN_MIN * np.maximum(strengths[nodes], 1e-300)
+            least = np.maximum(staying[nodes], lonely) + GAIN_MIN * np.maximum(strengths[nodes], 1e-300)
             better = gains[choice] > least
             groups = groups.copy()
             groups[nodes[better]] = tied.groups[choice[better]]
         found = modularity(graph, groups, resolution)
-        if found <= reached + _GAIN_MIN:
+        if found <= reached + GAIN_MIN:
             break
         best, reached = groups, found
     return best
 
 
-def label_propagation(edges: EdgeList, *, rounds_max: int) -> tuple[Numbers, int]:
+def label_propagation(edges: EdgeList, *, rounds_max: int, batching: Batching = BATCHING) -> tuple[Numbers, int]:
     """Return the community of each node and the number of rounds.
 
     Each node takes the label that most of its neighbours have, by weight, and keeps its own if that is one of them. The
@@ -124,7 +145,7 @@ def label_propagation(edges: EdgeList, *, rounds_max: int) -> tuple[Numbers, int
     """
     graph = Symmetric.of(edges)
     labels = np.arange(edges.count)
-    batches = list(_batches(graph))
+    batches = list(_batches(graph, batching))
     rounds = 0
     for rounds in range(1, rounds_max + 1):  # noqa: B007
         before = labels
@@ -133,7 +154,7 @@ def label_propagation(edges: EdgeList, *, rounds_max: int) -> tuple[Numbers, int
             tied = batch.tied(labels)
             # Among equal weights the own label is first; others rank by a hash, so that none spreads by its name.
             own = tied.groups == labels[tied.nodes]
-            nodes, choice = tied.best(tied.weights, prefer=np.where(own, 0, _mixed(tied.groups) >> np.uint64(1) | 1))
+            nodes, choice = tied.best(tied.weights, prefer=np.where(own, 0, label_ranks(tied.groups)))
             labels = labels.copy()
             labels[nodes] = tied.groups[choice]
         if np.array_equal(before, labels):
@@ -173,11 +194,9 @@ class _Batch:
         return _Tied(nodes, names, sums_by(places, self.weights, len(keys)))
 
 
-def _batches(graph: Symmetric, order: int = 0) -> Iterator[_Batch]:
-    """Divide the nodes in one of several pseudo-random orders; a small graph has one node per batch."""
-    mixed = _mixed(np.arange(graph.count) + order * _MIX_STEP)
-    number = graph.count if graph.count <= _ONE_BY_ONE_MAX else _BATCHES
-    batch_of = np.argsort(np.argsort(mixed)) % number
+def _batches(graph: Symmetric, batching: Batching, order: int = 0) -> Iterator[_Batch]:
+    """Divide the nodes, and yield the edges of each batch."""
+    batch_of, number = batching.of(graph.count, order), batching.batches(graph.count)
     edges = np.flatnonzero(graph.sources != graph.targets)
     sorted_edges = edges[np.argsort(batch_of[graph.sources[edges]], kind="stable")]
     ends = np.searchsorted(batch_of[graph.sources[sorted_edges]], np.arange(number + 1))
@@ -187,8 +206,14 @@ def _batches(graph: Symmetric, order: int = 0) -> Iterator[_Batch]:
             yield _Batch(graph.sources[part], graph.targets[part], graph.weights[part], graph.count)
 
 
-def _mixed(numbers: Numbers) -> Numbers:
+def label_ranks(labels: Numbers) -> Numbers:
+    """Return the order of labels of equal weight: a hash above 0."""
+    ranks: Numbers = (mixed(labels) >> np.uint64(1) | np.uint64(1)).astype(np.int64)
+    return ranks
+
+
+def mixed(numbers: Numbers) -> Numbers:
     """Return a hash of each number."""
-    mixed = numbers.astype(np.uint64) * _MIX
-    found: Numbers = mixed ^ (mixed >> np.uint64(29))
+    spread = numbers.astype(np.uint64) * _MIX
+    found: Numbers = spread ^ (spread >> np.uint64(29))
     return found

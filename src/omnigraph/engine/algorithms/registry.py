@@ -17,7 +17,7 @@ from omnigraph.engine.algorithms.edge_list import EdgeList
 from omnigraph.engine.algorithms.embeddings import walk_embeddings
 from omnigraph.engine.algorithms.orders import topological_order
 from omnigraph.engine.algorithms.pagerank import pagerank
-from omnigraph.engine.algorithms.similarity import similar_nodes
+from omnigraph.engine.algorithms.similarity import SimilarPairs, similar_nodes
 from omnigraph.engine.algorithms.trees import spanning_forest
 from omnigraph.errors import InputError
 from omnigraph.suggestions import did_you_mean
@@ -90,83 +90,68 @@ class AlgorithmSpec:
     """One algorithm."""
 
     columns: tuple[str, ...]
-    run: Callable[[EdgeList, Parameters], Outcome]
+    solve: Callable[..., Any]
+    """The algorithm on an edge list, with its parameters by name; `spark.algorithms` has the same on DataFrames."""
+    outcome: Callable[[Any], Outcome]
+    """The values and figures of what `solve` returns."""
     about: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     takes_weight: bool = False
     subject: Subject = "nodes"
     ascending: bool = False
     """True if the first nodes are those with the smallest values of the last column."""
-    on_spark: bool = False
+
+    def run(self, edges: EdgeList, parameters: Parameters) -> Outcome:
+        """Run the algorithm in this process."""
+        return self.outcome(self.solve(edges, **parameters))
 
 
-def _pagerank(edges: EdgeList, given: Parameters) -> Outcome:
-    ranks, rounds = pagerank(edges, **given)
-    return Outcome((ranks,), {"rounds": rounds})
+def _ranks(found: tuple[Any, int]) -> Outcome:
+    return Outcome((found[0],), {"rounds": found[1]})
 
 
-def _components(edges: EdgeList, _: Parameters) -> Outcome:
-    return component_outcome(components(edges))
-
-
-def component_outcome(found: Any) -> Outcome:
-    """Return the outcome for the component of each node."""
+def _components(found: Any) -> Outcome:
     return Outcome((found,), {"components": _groups(found)})
 
 
-def _degrees(edges: EdgeList, _: Parameters) -> Outcome:
-    return degree_outcome(*degrees(edges))
+def _degrees(found: tuple[Any, Any]) -> Outcome:
+    both = found[0] + found[1]
+    return Outcome((*found, both), {"largest_degree": int(both.max(initial=0))})
 
 
-def degree_outcome(incoming: Any, outgoing: Any) -> Outcome:
-    """Return the outcome for the degrees of each node."""
-    both = incoming + outgoing
-    return Outcome((incoming, outgoing, both), {"largest_degree": int(both.max(initial=0))})
+def _communities(found: tuple[Any, float, int]) -> Outcome:
+    groups, reached, levels = found
+    return Outcome((groups,), {"communities": _groups(groups), "modularity": reached, "levels": levels})
 
 
-def _communities(edges: EdgeList, given: Parameters) -> Outcome:
-    found, reached, levels = louvain(edges, **given)
-    return Outcome((found,), {"communities": _groups(found), "modularity": reached, "levels": levels})
+def _labels(found: tuple[Any, int]) -> Outcome:
+    return Outcome((found[0],), {"communities": _groups(found[0]), "rounds": found[1]})
 
 
-def _labels(edges: EdgeList, given: Parameters) -> Outcome:
-    found, rounds = label_propagation(edges, **given)
-    return Outcome((found,), {"communities": _groups(found), "rounds": rounds})
+def _sampled(found: tuple[Any, int]) -> Outcome:
+    return Outcome((found[0],), {"samples": found[1]})
 
 
-def _betweenness(edges: EdgeList, given: Parameters) -> Outcome:
-    values, samples = betweenness(edges, **given)
-    return Outcome((values,), {"samples": samples})
-
-
-def _closeness(edges: EdgeList, given: Parameters) -> Outcome:
-    values, samples = closeness(edges, **given)
-    return Outcome((values,), {"samples": samples})
-
-
-def _cores(edges: EdgeList, _: Parameters) -> Outcome:
-    found = core_numbers(edges)
+def _cores(found: Any) -> Outcome:
     return Outcome((found,), {"largest_core": int(found.max(initial=0))})
 
 
-def _order(edges: EdgeList, _: Parameters) -> Outcome:
-    positions, levels = topological_order(edges)
+def _order(found: tuple[Any, Any]) -> Outcome:
+    positions, levels = found
     return Outcome((levels, positions), {"levels": _groups(levels)})
 
 
-def _tree(edges: EdgeList, _: Parameters) -> Outcome:
-    chosen = spanning_forest(edges)
-    weights = np.ones(len(chosen)) if edges.weights is None else edges.weights
-    return Outcome((chosen,), {"tree_edges": int(np.count_nonzero(chosen)), "weight": float(weights[chosen].sum())})
+def _tree(found: tuple[Any, float]) -> Outcome:
+    chosen, weight = found
+    return Outcome((chosen,), {"tree_edges": int(np.count_nonzero(chosen)), "weight": weight})
 
 
-def _similarity(edges: EdgeList, given: Parameters) -> Outcome:
-    found = similar_nodes(edges, **given)
+def _pairs(found: SimilarPairs) -> Outcome:
     return Outcome((found.nodes, found.others, found.values), {"pairs": len(found.nodes), "hubs": found.hubs})
 
 
-def _embeddings(edges: EdgeList, given: Parameters) -> Outcome:
-    return Outcome((walk_embeddings(edges, **given).astype(np.float32),))
+def _vectors(found: Any) -> Outcome:
+    return Outcome((found.astype(np.float32),))
 
 
 def _groups(found: Any) -> int:
@@ -176,7 +161,8 @@ def _groups(found: Any) -> int:
 ALGORITHMS: Mapping[str, AlgorithmSpec] = {
     "pagerank": AlgorithmSpec(
         ("pagerank",),
-        _pagerank,
+        pagerank,
+        _ranks,
         "The probability that a random walk is at the node.",
         {
             "damping": Parameter(0.85, least=0, below=1, about="Probability that the walk follows an edge."),
@@ -184,31 +170,33 @@ ALGORITHMS: Mapping[str, AlgorithmSpec] = {
             "rounds_max": Parameter(100, least=1, about="Largest number of rounds."),
         },
         takes_weight=True,
-        on_spark=True,
     ),
     "components": AlgorithmSpec(
-        ("component",), _components, "The weakly connected component; 0 is the largest.", ascending=True, on_spark=True
+        ("component",), components, _components, "The weakly connected component; 0 is the largest.", ascending=True
     ),
     "degrees": AlgorithmSpec(
         ("in_degree", "out_degree", "degree"),
+        degrees,
         _degrees,
         "The numbers of incoming, outgoing and all edges.",
-        on_spark=True,
     ),
     "betweenness": AlgorithmSpec(
         ("betweenness",),
-        _betweenness,
+        betweenness,
+        _sampled,
         "The share of shortest paths between other nodes that lead through the node.",
         {"samples": _SAMPLES, "seed": _SEED, "directed": _DIRECTED},
     ),
     "closeness": AlgorithmSpec(
         ("closeness",),
-        _closeness,
+        closeness,
+        _sampled,
         "The inverse of the mean distance from the nodes that reach the node.",
         {"samples": _SAMPLES, "seed": _SEED, "directed": _DIRECTED},
     ),
     "communities": AlgorithmSpec(
         ("community",),
+        louvain,
         _communities,
         "The community by Louvain's method; 0 is the largest.",
         {"resolution": Parameter(1.0, least=0, about="Larger values give smaller communities.")},
@@ -217,6 +205,7 @@ ALGORITHMS: Mapping[str, AlgorithmSpec] = {
     ),
     "label_propagation": AlgorithmSpec(
         ("community",),
+        label_propagation,
         _labels,
         "The community by label propagation; 0 is the largest.",
         {"rounds_max": Parameter(50, least=1, about="Largest number of rounds.")},
@@ -224,16 +213,21 @@ ALGORITHMS: Mapping[str, AlgorithmSpec] = {
         ascending=True,
     ),
     "cores": AlgorithmSpec(
-        ("core",), _cores, "The largest k such that the node is in a subgraph whose nodes have k neighbours."
+        ("core",),
+        core_numbers,
+        _cores,
+        "The largest k such that the node is in a subgraph whose nodes have k neighbours.",
     ),
     "topological_order": AlgorithmSpec(
         ("level", "position"),
+        topological_order,
         _order,
         "The length of the longest path to the node, and a position before those of its targets.",
         ascending=True,
     ),
     "spanning_tree": AlgorithmSpec(
         ("in_tree",),
+        spanning_forest,
         _tree,
         "True for the edges of a spanning tree of least weight; one tree per component.",
         takes_weight=True,
@@ -241,7 +235,8 @@ ALGORITHMS: Mapping[str, AlgorithmSpec] = {
     ),
     "similarity": AlgorithmSpec(
         ("from", "to", "similarity"),
-        _similarity,
+        similar_nodes,
+        _pairs,
         "The most similar nodes by shared neighbours.",
         {
             "measure": Parameter("jaccard", choices=("jaccard", "cosine"), about="Measure of similarity."),
@@ -254,7 +249,8 @@ ALGORITHMS: Mapping[str, AlgorithmSpec] = {
     ),
     "embeddings": AlgorithmSpec(
         ("embedding",),
-        _embeddings,
+        walk_embeddings,
+        _vectors,
         "A vector from random walks; near nodes have similar vectors.",
         {
             "dimensions": Parameter(128, least=1, below=4_097, about="Length of the vectors."),

@@ -12,8 +12,8 @@ from omnigraph.engine.algorithms.edge_list import EdgeList
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def spanning_forest(edges: EdgeList) -> Flags:
-    """Return True for the edges of a spanning forest of least weight: one tree per connected component.
+def spanning_forest(edges: EdgeList) -> tuple[Flags, float]:
+    """Return True for the edges of a spanning forest of least weight, one tree per component, and its weight.
 
     The algorithm is that of Borůvka: every tree takes its lightest edge to another tree, until none is left. Edges of
     equal weight rank by number, so the forest is unique. Direction does not count.
@@ -31,7 +31,7 @@ def spanning_forest(edges: EdgeList) -> Flags:
         crossing = sources != targets
         left, sources, targets = left[crossing], sources[crossing], targets[crossing]
         if not len(left):
-            return chosen
+            return chosen, float(weights[chosen].sum())
         best = np.full(edges.count, len(weights), np.int64)
         np.minimum.at(best, sources, ranks[left])
         np.minimum.at(best, targets, ranks[left])

@@ -97,9 +97,9 @@ def test_topological_order_or_a_cycle(edges):
 
 @given(edge_lists(weights=True))
 def test_spanning_forest_of_least_weight(edges):
-    chosen = spanning_forest(edges)
+    chosen, weight = spanning_forest(edges)
     tree = networkx.minimum_spanning_tree(library_graph(edges, networkx.MultiGraph))
-    assert edges.weights[chosen].sum() == pytest.approx(tree.size(weight="weight"))
+    assert weight == edges.weights[chosen].sum() == pytest.approx(tree.size(weight="weight"))
     kept = EdgeList(edges.count, edges.sources[chosen], edges.targets[chosen])
     assert networkx.is_forest(library_graph(kept, networkx.MultiGraph))
     assert chosen.sum() == tree.number_of_edges()
@@ -217,7 +217,7 @@ EMPTY = EdgeList(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def test_an_empty_graph():
     assert len(betweenness(EMPTY, **ALL, directed=True)[0]) == len(closeness(EMPTY, **ALL, directed=True)[0]) == 0
-    assert len(core_numbers(EMPTY)) == len(topological_order(EMPTY)[0]) == len(spanning_forest(EMPTY)) == 0
+    assert len(core_numbers(EMPTY)) == len(topological_order(EMPTY)[0]) == len(spanning_forest(EMPTY)[0]) == 0
     assert len(louvain(EMPTY, resolution=1.0)[0]) == len(label_propagation(EMPTY, rounds_max=5)[0]) == 0
     assert walk_embeddings(EMPTY, dimensions=4, steps=(1.0,), seed=0).shape == (0, 4)
     given_ = {"measure": "cosine", "least": 0.0, "direction": "both", "limit": 1, "degree_max": 2}

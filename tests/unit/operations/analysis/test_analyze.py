@@ -204,10 +204,10 @@ def test_similar_nodes_are_loaded_as_edges(wide):
 
 
 def test_algorithms_without_a_form_for_spark_are_refused(wide):
-    from omnigraph.spark.analytics import SparkSolver  # noqa: PLC0415 (PySpark is optional)
+    from omnigraph.spark.algorithms.solver import SparkSolver  # noqa: PLC0415 (PySpark is optional)
 
-    with pytest.raises(InputError, match="'cores' does not run on Spark"):
-        SparkSolver.run(object.__new__(SparkSolver), "cores", {})
+    with pytest.raises(InputError, match="'embeddings' does not run on Spark"):
+        SparkSolver.run(object.__new__(SparkSolver), "embeddings", {})
 
 
 def test_interfaces_list_every_algorithm():

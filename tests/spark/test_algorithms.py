@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.algorithms.communities import Batching, label_propagation
+from omnigraph.engine.algorithms.edge_list import EdgeList
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
+from omnigraph.operations.analysis.input_graph import AnalysisTables, chosen_types, edge_list
+from omnigraph.operations.analysis.request import AnalysisRequest
+from omnigraph.spark.algorithms.edge_frames import EdgeFrames
+from omnigraph.spark.algorithms.label_propagation import label_propagation as propagate_on_spark
+from omnigraph.spark.scans import job_of
 
 SCHEMA = """
 node Person { name: String @key rank: F64? group: I64? inward: I64? }
@@ -49,9 +56,11 @@ def same(one: og.Graph, spark: Any, algorithm: str, **options: Any) -> None:
     for name, table in here.tables.items():
         other = there.tables[name]
         assert other.schema == table.schema
-        assert other["id"].equals(table["id"])
-        for column in table.column_names[1:]:
-            np.testing.assert_allclose(other[column].to_numpy(), table[column].to_numpy(), rtol=0, atol=1e-9)
+        for column in table.column_names:
+            if column in ("id", "from", "to"):
+                assert other[column].equals(table[column])
+            else:
+                np.testing.assert_allclose(other[column].to_numpy(), table[column].to_numpy(), rtol=0, atol=1e-9)
 
 
 def test_degrees(spark: Any, graph: Graph) -> None:
@@ -70,6 +79,45 @@ def test_pagerank_by_weight(spark: Any, graph: Graph) -> None:
 def test_pagerank(spark: Any, graph: Graph) -> None:
     same(graph, spark, "pagerank")
     same(graph, spark, "pagerank", nodes=["Place"])
+
+
+def test_cores(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "cores", edges=["Lives"])
+
+
+@pytest.mark.long
+def test_cores_of_a_chain(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "cores")
+
+
+def test_similarity_without_hubs(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "similarity", edges=["Lives"], parameters={"degree_max": 3, "limit": 2, "least": 0.2})
+
+
+@pytest.mark.long
+def test_similarity(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "similarity", parameters={"direction": "both", "measure": "cosine"})
+
+
+def test_label_propagation_of_few_nodes(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "label_propagation", weight="much", edges=["Knows"])
+
+
+def test_label_propagation_in_batches(spark: Any, graph: Graph) -> None:
+    frames, edges = both_forms(graph, spark, "Knows", weight="much")
+    batching = Batching(2, 0)
+    groups, rounds = label_propagation(edges, rounds_max=3, batching=batching)
+    on_spark, rounds_on_spark = propagate_on_spark(frames, rounds_max=3, batching=batching)
+    assert (on_spark.tolist(), rounds_on_spark) == (groups.tolist(), rounds)
+
+
+def both_forms(graph: Graph, spark: Any, edge: str, **options: Any) -> tuple[EdgeFrames, EdgeList]:
+    """The input of algorithms on Spark and in process."""
+    context = graph._context
+    snapshot = context.repository.snapshot("main")
+    nodes, edges = chosen_types(context.catalog(snapshot), AnalysisRequest("degrees", edges=[edge]))
+    frames = EdgeFrames(spark, job_of(context.repository, snapshot), nodes, edges, **options)
+    return frames, edge_list(AnalysisTables(context, snapshot), nodes, edges, options.get("weight"))
 
 
 def test_invalid_weight_is_rejected(spark: Any, tmp_path: Path) -> None:
