@@ -304,7 +304,7 @@ def test_decision_records_are_indexed_and_complete():
     folder = DOCS / "adr"
     index = (folder / "README.md").read_text(encoding="utf-8")
     records = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
-    assert [int(path.name[:4]) for path in records] == [*range(1, len(records) + 1)]
+    assert len({int(path.name[:4]) for path in records}) == len(records)
     for path in records:
         text = path.read_text(encoding="utf-8")
         title = re.match(
