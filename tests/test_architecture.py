@@ -16,9 +16,9 @@ SOURCE = ROOT / "src" / "omnigraph"
 PAGE = ROOT / "ARCHITECTURE.md"
 LISTING = re.compile(r"(?s)(## Layout\n.*?```\n)(.*?)(```)")
 WIDTH = 150
-LINES_MAX = 360
+LINES_MAX = 270
+"""About four screens, without the generated listing."""
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-"""About four screens."""
 
 
 def listing() -> str:
@@ -45,7 +45,8 @@ def test_listing_is_current():
 
 
 def test_page_is_short():
-    assert len(PAGE.read_text(encoding="utf-8").splitlines()) <= LINES_MAX
+    text = LISTING.sub("", PAGE.read_text(encoding="utf-8"))
+    assert len(text.splitlines()) <= LINES_MAX
 
 
 def test_every_named_file_exists():

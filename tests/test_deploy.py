@@ -28,10 +28,10 @@ from omnigraph.cli.program import build_program
 from omnigraph.cli.reference import command_tree
 from omnigraph.config import find_config
 from omnigraph.config_keys import SERVER_SETTINGS
-from omnigraph.server.listening import BACKLOG
+from omnigraph.server.deployment.settings import ServerSettings, read_settings
 from omnigraph.server.observability import metrics_endpoint
+from omnigraph.server.process.listening import BACKLOG
 from omnigraph.server.route_table import ROUTES
-from omnigraph.server.settings import ServerSettings, read_settings
 from support.deployment import (
     DEPLOY,
     ROOT,

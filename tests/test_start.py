@@ -52,7 +52,7 @@ NOT_FOR_A_READ = (
     "omnigraph.graph_tables",
     "omnigraph.mcp",
     "omnigraph.notebook",
-    "omnigraph.operations.access",
+    "omnigraph.operations.authorization.access",
     "omnigraph.operations.analysis",
     "omnigraph.operations.load",
     "omnigraph.operations.merge",

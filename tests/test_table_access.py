@@ -15,9 +15,9 @@ READS = {
     "graph_tables.py": "reads through View if there is a visibility",
     "operations/analysis/input_graph.py": "reads through View if there is a visibility",
     "operations/export.py": "reads through View if there is a visibility",
-    "operations/projection.py": "reads through View if there is a visibility",
+    "operations/exploration/projection.py": "reads through View if there is a visibility",
     "operations/sql/table_source.py": "reads through View if there is a visibility",
-    "operations/rows_by_id.py": "reads through View if there is a visibility",
+    "operations/exploration/rows_by_id.py": "reads through View if there is a visibility",
     "versioning/model/snapshot.py": "opens pinned tables",
 }
 """Modules that reads go through."""

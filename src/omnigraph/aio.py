@@ -34,7 +34,7 @@ from omnigraph.graph_open import open as open_graph
 from omnigraph.graph_proposals import Proposal
 from omnigraph.http_address import is_server_url
 from omnigraph.notebook.schema_view import SchemaText
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.operations.graph_context import Place
 from omnigraph.versioning.model.ids import new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN

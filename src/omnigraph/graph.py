@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from omnigraph.engine_choice import Rejects
     from omnigraph.notebook.schema_view import SchemaText
     from omnigraph.notebook.tables import PlanText
-    from omnigraph.operations.access import Access
     from omnigraph.operations.analysis.request import Analysis
-    from omnigraph.operations.embed_missing import FillResult
+    from omnigraph.operations.authorization.access import Access
+    from omnigraph.operations.embed.embed_missing import FillResult
     from omnigraph.operations.load.load_result import LoadResult
     from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.operations.mutate import MutationResult

@@ -11,7 +11,7 @@ from omnigraph.versioning.model.manifest_objects import MAIN
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
-    from omnigraph.operations.branch_status import BranchStatus
+    from omnigraph.operations.exploration.branch_status import BranchStatus
     from omnigraph.operations.merge.conflict_rules import Resolve
     from omnigraph.operations.merge.merge import MergeResult
     from omnigraph.operations.merge.merge_preview import MergePreview

@@ -9,13 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.graph_handle import GraphHandle
-from omnigraph.operations.branch_status import EVERY_BRANCH
 from omnigraph.operations.commit_selection import CommitSelection
+from omnigraph.operations.exploration.branch_status import EVERY_BRANCH
 from omnigraph.operations.stoppable import stoppable, stoppable_items, watch_of
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
-    from omnigraph.operations.diff_graph import DiffGraph, DiffSummary
+    from omnigraph.operations.exploration.diff_graph import DiffGraph, DiffSummary
     from omnigraph.pipeline.diff import DiffResult
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.compare.changeset import ChangeSet
@@ -100,7 +100,7 @@ class GraphChanges(GraphHandle):
 
         The points are those of `diff`: `diff_summary("a...b")` counts the changes made on `b` alone.
         """
-        from omnigraph.operations.diff_graph import DiffSummary
+        from omnigraph.operations.exploration.diff_graph import DiffSummary
 
         found = self.diff(from_, to, kinds=kinds, types=types, cancel=cancel, timeout=timeout)
         return DiffSummary(found.counts(), found.schema_steps, found.commits)
@@ -122,7 +122,7 @@ class GraphChanges(GraphHandle):
         The graph has at most `limit` changed nodes and `limit` changed edges; all changes are counted in `summary`. The
         points and filters are those of `diff`.
         """
-        from omnigraph.operations.diff_graph import check_graph_limit
+        from omnigraph.operations.exploration.diff_graph import check_graph_limit
         from omnigraph.versioning.feed.commit_changes import ChangeFilter
 
         check_graph_limit(limit)
@@ -273,7 +273,7 @@ class GraphChanges(GraphHandle):
 
     def _known_commit(self, id: Point) -> Commit:
         """Return a commit; one that the caller may not read does not differ from one that does not exist."""
-        from omnigraph.operations.authorized_points import hidden_commit
+        from omnigraph.operations.authorization.authorized_points import hidden_commit
 
         access = self._context.access
         if access is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.engine.exec.context import Limits
     from omnigraph.lang.editor_hints import Completion, Hover
-    from omnigraph.operations.neighbors import Degree, NeighborPage
+    from omnigraph.operations.exploration.neighbors import Degree, NeighborPage
     from omnigraph.operations.search.search_result import SearchResult
     from omnigraph.versioning.write.repository import At
 
@@ -89,7 +89,7 @@ class GraphExploration(GraphSql):
         result, passed as `after`, continues at the same commit. An unknown node raises `NotFound`.
         """
         from omnigraph.graph_tables import row_id
-        from omnigraph.operations.neighbors import NeighborRequest, neighbors_of
+        from omnigraph.operations.exploration.neighbors import NeighborRequest, neighbors_of
 
         request = NeighborRequest.of(type_name, row_id(id), edge, direction)
         with stoppable("read", cancel, timeout):
@@ -107,7 +107,7 @@ class GraphExploration(GraphSql):
     ) -> list[Degree]:
         """Return the numbers of edges of a node by edge type and direction, zeros included."""
         from omnigraph.graph_tables import row_id
-        from omnigraph.operations.neighbors import NeighborRequest, degrees_of
+        from omnigraph.operations.exploration.neighbors import NeighborRequest, degrees_of
 
         request = NeighborRequest.of(type_name, row_id(id))
         snapshot = self._point("read", branch, at)
@@ -129,7 +129,7 @@ class GraphExploration(GraphSql):
         The axes are the two directions of largest variance, the same for the same vectors. Of more than 200,000 nodes,
         evenly spaced ones are returned.
         """
-        from omnigraph.operations.projection import project
+        from omnigraph.operations.exploration.projection import project
 
         snapshot = self._point("read", branch, at)
         with stoppable("read", cancel, timeout):

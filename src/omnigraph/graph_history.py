@@ -14,9 +14,10 @@ from omnigraph.engine.exec.cancellation import OperationWatch
 from omnigraph.errors import CommitNotFound, Conflict, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
-from omnigraph.operations.branch_status import EVERY_BRANCH, BranchStatus
+from omnigraph.operations.authorization.visible_changes import VisibleDiff, VisibleRow, sight_of
 from omnigraph.operations.commit_selection import CommitSelection
-from omnigraph.operations.diff_graph import DiffGraph, DiffGraphBuilder, DiffSummary
+from omnigraph.operations.exploration.branch_status import EVERY_BRANCH, BranchStatus
+from omnigraph.operations.exploration.diff_graph import DiffGraph, DiffGraphBuilder, DiffSummary
 from omnigraph.operations.export import export_rows
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.merge.column_mapping import document, names_in, schema_difference, shown_names
@@ -26,7 +27,6 @@ from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_br
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
-from omnigraph.operations.visible_changes import VisibleDiff, VisibleRow, sight_of
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock

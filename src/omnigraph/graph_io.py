@@ -14,14 +14,14 @@ from omnigraph.engine.statistics.summaries import Samples
 from omnigraph.engine_choice import Rejects, diff_data, export_data, hold_records, keep_rejects, load_data
 from omnigraph.errors import Denied, InputError
 from omnigraph.models.objects import as_records
+from omnigraph.operations.authorization.visible_changes import sight_of
 from omnigraph.operations.derived import build_after_load
-from omnigraph.operations.embed_missing import FillResult, fill_missing
+from omnigraph.operations.embed.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, repeated_result
 from omnigraph.operations.store_statistics import store_load_statistics
-from omnigraph.operations.visible_changes import sight_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_visible_files
 from omnigraph.pipeline.export import ExportRequest, export_visible
 from omnigraph.pipeline.runner import Progress

@@ -15,7 +15,7 @@ from omnigraph.versioning.write import recovery
 from omnigraph.versioning.write.repository import Repository
 
 if TYPE_CHECKING:
-    from omnigraph.operations.access import Access
+    from omnigraph.operations.authorization.access import Access
     from omnigraph.policy.decide import Policy
 
 PolicySource: TypeAlias = "str | os.PathLike[str] | Policy | None"
@@ -94,7 +94,7 @@ def open(
 
 def _access(policy: str | os.PathLike[str] | Policy, actor: str | None) -> Access:
     """Return the access of an actor by a policy, given as a file or compiled."""
-    from omnigraph.operations.access import Access
+    from omnigraph.operations.authorization.access import Access
     from omnigraph.policy.decide import Policy, load_policy
 
     return Access(policy if isinstance(policy, Policy) else load_policy(Path(policy)), actor)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import Denied, OmniGraphError
 from omnigraph.graph import Graph
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy import Policy, parse_rules
 from support.policies import evaluate
 from support.writes import SHELVES, beside, new_graph, shelf

@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy import Policy, parse_rules
 from omnigraph.policy.load import parse_policy_text
 from omnigraph.policy.rules import GRAPH_ACTIONS, SCOPES, STATEMENT_ACTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.policy.row_conditions import condition_text
+from omnigraph.policy.rows.row_conditions import condition_text
 from omnigraph.query.plan import ir
 from support.row_policies import ACTORS, Generator, catalog, cedar_mask, engine_mask
 

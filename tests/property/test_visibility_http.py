@@ -14,9 +14,9 @@ import omnigraph as og
 from omnigraph.client.remote_graph import RemoteGraph
 from omnigraph.engine.result.result import Result
 from omnigraph.graph import Graph
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.query.syntax.parser import parse_queries
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
 from property.test_visibility import NOW, SEED, differs, outcome
 from support.random_reads.generator import ReadGenerator
 from support.random_reads.graphs import ManualClock, new_subject

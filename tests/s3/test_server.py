@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import omnigraph as og
-from omnigraph.server.state_builder import StartOptions
+from omnigraph.server.deployment.state_builder import StartOptions
 from support.commands import SCHEMA
 from support.serving import request, serving
 

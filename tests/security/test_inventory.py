@@ -127,7 +127,7 @@ def without(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def test_the_nested_document_lists_the_nested_paths() -> None:
-    from omnigraph.server.openapi import openapi_document  # noqa: PLC0415
+    from omnigraph.server.api_description.openapi import openapi_document  # noqa: PLC0415
 
     expected = {
         (route.method, f"/graphs/{{graph_id}}{route.path}" if route.scope == "graph" else route.path)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.server.settings import ServerLimits
+from omnigraph.server.deployment.settings import ServerLimits
 from support.raw_http import statuses
 from support.server import WAIT_S, Reply, ServerUnderTest, serving
 
@@ -79,11 +79,11 @@ REACHED = (
     Reached("writes_per_actor", 0, add, 429, "overloaded", ("overload", "value")),
 )
 ELSEWHERE = {
-    "connections": "tests/unit/server/test_connections.py",
-    "idle_s": "tests/unit/server/test_connections.py",
-    "request_head_s": "tests/unit/server/test_connections.py",
-    "memory_high": "tests/unit/server/test_memory.py",
-    "exports": "tests/unit/server/test_admission.py",
+    "connections": "tests/unit/server/process/test_connections.py",
+    "idle_s": "tests/unit/server/process/test_connections.py",
+    "request_head_s": "tests/unit/server/process/test_connections.py",
+    "memory_high": "tests/unit/server/scheduling/test_memory.py",
+    "exports": "tests/unit/server/scheduling/test_admission.py",
 }
 """Limits whose tests need other means, and the file that has them."""
 HERE = {"reads", "queue_s", "reads_per_actor", "streams"}

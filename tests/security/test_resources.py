@@ -1,6 +1,6 @@
 """OWASP API 4: resources. Bodies and numbers that are cheap to send and costly to handle are refused.
 
-tests/unit/server/test_connections.py has the limits of connections: slow heads, idle clients, their number.
+tests/unit/server/process/test_connections.py has the limits of connections: slow heads, idle clients, their number.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
 from support.guarded_server import SERVER_ADMIN, TOKEN, guarded

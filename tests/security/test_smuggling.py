@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import omnigraph as og
-from omnigraph.server import connections
+from omnigraph.server.process import connections
 from support.raw_http import exchange, statuses
 from support.server import ServerUnderTest, serving
 
@@ -73,7 +73,7 @@ PARSERS = {"httptools": connections.guarded_protocol, "h11": connections.h11_pro
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUnderTest]:
     graph = og.init(tmp_path_factory.mktemp("smuggling") / "g.omni", "node P { a: I32 }", sync=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("omnigraph.server.lifecycle.guarded_protocol", PARSERS[request.param])
+        patch.setattr("omnigraph.server.process.lifecycle.guarded_protocol", PARSERS[request.param])
         with serving(graph.uri) as running:
             yield running
 

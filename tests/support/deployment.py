@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from omnigraph.config_keys import SERVER_SETTINGS
-from omnigraph.server.lifecycle import READ_GRACE_S
+from omnigraph.server.process.lifecycle import READ_GRACE_S
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

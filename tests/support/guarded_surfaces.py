@@ -12,8 +12,8 @@ import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_handle import context_of
 from omnigraph.graph_queries import GraphQueries
-from omnigraph.operations.access import Access
-from omnigraph.operations.projection import project
+from omnigraph.operations.authorization.access import Access
+from omnigraph.operations.exploration.projection import project
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.load import parse_policy_text
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from omnigraph.engine.write.where import bindings_of, row_evaluator
 from omnigraph.errors import PolicyInvalid
 from omnigraph.policy.load import parse_policy_text
-from omnigraph.policy.row_conditions import RowCondition
-from omnigraph.policy.row_decisions import stored_to_cedar
-from omnigraph.policy.row_policies import RowPolicies
-from omnigraph.policy.row_tables import PolicyActor
+from omnigraph.policy.rows.row_conditions import RowCondition
+from omnigraph.policy.rows.row_decisions import stored_to_cedar
+from omnigraph.policy.rows.row_policies import RowPolicies
+from omnigraph.policy.rows.row_tables import PolicyActor
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.policy.statements_cedar import actor_entities, policy_set
 from omnigraph.scalar_types.columns import stored_array

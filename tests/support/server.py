@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from omnigraph.server.app import Application, create_app
-from omnigraph.server.lifecycle import READ_GRACE_S, Lifecycle
-from omnigraph.server.listening import bind
-from omnigraph.server.reload import make_holder
-from omnigraph.server.state import StateHolder
-from omnigraph.server.state_builder import StartOptions
+from omnigraph.server.deployment.reload import make_holder
+from omnigraph.server.deployment.state import StateHolder
+from omnigraph.server.deployment.state_builder import StartOptions
+from omnigraph.server.process.lifecycle import READ_GRACE_S, Lifecycle
+from omnigraph.server.process.listening import bind
 
 WAIT_S = 30.0
 

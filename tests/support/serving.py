@@ -20,11 +20,11 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.server.app import create_app
-from omnigraph.server.lifecycle import Lifecycle
-from omnigraph.server.listening import bind
-from omnigraph.server.reload import make_holder
-from omnigraph.server.state import StateHolder
-from omnigraph.server.state_builder import StartOptions
+from omnigraph.server.deployment.reload import make_holder
+from omnigraph.server.deployment.state import StateHolder
+from omnigraph.server.deployment.state_builder import StartOptions
+from omnigraph.server.process.lifecycle import Lifecycle
+from omnigraph.server.process.listening import bind
 from support.commands import SCHEMA
 
 WAIT_S = 60.0

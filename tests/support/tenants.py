@@ -23,7 +23,7 @@ import omnigraph as og
 from omnigraph.policy.rules import GRAPH_ACTIONS, SERVER_ACTIONS
 from omnigraph.server.auth.failed_tries import FailedTries
 from omnigraph.server.auth.tokens import new_token, token_digest
-from omnigraph.server.responses import EventResponse
+from omnigraph.server.messages.responses import EventResponse
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
 from omnigraph.wire.requests.queries import ChangeRequest

@@ -8,7 +8,7 @@ from typing import Any, assert_type
 import omnigraph as og
 from omnigraph.engine.result.result import Result
 from omnigraph.notebook.schema_view import SchemaText
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.mutate import MutationResult

@@ -16,9 +16,9 @@ import omnigraph.server
 
 ROOT = Path(__file__).parents[2]
 TYPES = "".join(path.read_text("utf-8") for path in sorted((ROOT / "web" / "src" / "api").glob("*ypes.ts")))
-SCHEMAS: dict[str, Any] = json.loads((Path(omnigraph.server.__file__).parent / "openapi.json").read_text("utf-8"))[
-    "components"
-]["schemas"]
+SCHEMAS: dict[str, Any] = json.loads(
+    (Path(omnigraph.server.__file__).parent / "api_description" / "openapi.json").read_text("utf-8")
+)["components"]["schemas"]
 INTERFACES = dict(re.findall(r"^export interface (\w+) \{\n(.*?)^\}", TYPES, re.MULTILINE | re.DOTALL))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.errors import CommitNotFound, Denied, OmniGraphError, QueryNotFound
 from omnigraph.graph import Graph
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy import Policy, parse_rules
 from omnigraph.policy.load import parse_policy_text
 from omnigraph.policy.rules import GRAPH_ACTIONS, STATEMENT_ACTIONS

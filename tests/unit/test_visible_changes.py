@@ -9,7 +9,7 @@ import pytest
 from omnigraph.errors import ChangeCursorRejected, PageCursorRejected, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
-from omnigraph.operations.visible_changes import GraphSight, VisibleDiff
+from omnigraph.operations.authorization.visible_changes import GraphSight, VisibleDiff
 from omnigraph.query.visibility import Visibility
 from unit.test_graph_visibility import ACME, CANARY, CANARY_NUMBER, OTHER, SCHEMA, equals, note, seen
 

@@ -36,7 +36,7 @@ from omnigraph.redaction import redact, redact_uri
 if TYPE_CHECKING:
     from omnigraph.client.remote_graph import RemoteGraph
     from omnigraph.graph import Graph
-    from omnigraph.operations.access import Access
+    from omnigraph.operations.authorization.access import Access
 
 ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
@@ -294,7 +294,7 @@ class Invocation:
         """Return the rights of the actor by the policy of a graph; None unless `cli.policy` is `enforce`."""
         if self.config.get("cli.policy") != "enforce":
             return None
-        from omnigraph.operations.access import Access
+        from omnigraph.operations.authorization.access import Access
         from omnigraph.policy.decide import load_policy
 
         own = self.config.get(f"graphs.{address.name}.policy.file") if address.name is not None else None

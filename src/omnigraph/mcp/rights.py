@@ -13,7 +13,7 @@ from omnigraph.errors import Denied
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.operations.access import Access
+    from omnigraph.operations.authorization.access import Access
 
 REMEMBER_S = 30.0
 """Time for which the answer of a server is used again."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from omnigraph.engine.result.result import Result, batch_values
 from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.notebook.document import Document, document_of
-from omnigraph.operations.neighbors import NeighborPage
+from omnigraph.operations.exploration.neighbors import NeighborPage
 from omnigraph.schema.catalog import Catalog
 from omnigraph.ui import STATIC
 from omnigraph.versioning.feed.row_history import Blame

@@ -15,9 +15,9 @@ from omnigraph.engine.cache.user_folder import graph_folder
 from omnigraph.errors import Denied, InputError, PolicyInvalid
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
-from omnigraph.operations.authorized_points import authorized_snapshot, judge_silently
+from omnigraph.operations.authorization.authorized_points import authorized_snapshot, judge_silently
 from omnigraph.operations.catalog_cache import CatalogCache
-from omnigraph.operations.embedder import GraphEmbedder
+from omnigraph.operations.embed.embedder import GraphEmbedder
 from omnigraph.operations.plan_cache import PlanCache
 from omnigraph.storage.files.blob_sources import BlobSources
 from omnigraph.versioning.model.manifest_objects import MAIN
@@ -26,7 +26,7 @@ from omnigraph.versioning.write.ref_names import check_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.exec.view import View
-    from omnigraph.operations.access import Access
+    from omnigraph.operations.authorization.access import Access
     from omnigraph.policy.breakage import SchemaCheck
     from omnigraph.policy.decide import Policy
     from omnigraph.query.visibility import Visibility
@@ -196,7 +196,7 @@ class GraphContext:
         view = self.view(snapshot) if self.has_row_rules else None
         if view is None:
             return snapshot
-        from omnigraph.operations.visible_snapshot import VisibleSnapshot  # noqa: PLC0415 (only for a visibility)
+        from omnigraph.operations.authorization.visible_snapshot import VisibleSnapshot  # noqa: PLC0415 (only for a visibility)
 
         paths = self.access is not None and self.access.decide("admin").allowed
         return VisibleSnapshot(self, snapshot, view, paths=paths)

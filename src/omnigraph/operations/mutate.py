@@ -20,7 +20,7 @@ from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
 from omnigraph.errors import InputError
 from omnigraph.observer import current
-from omnigraph.operations.embedder import ColumnEmbedder
+from omnigraph.operations.embed.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import MutationRequest, QueryText
 from omnigraph.query.compile import pick_query

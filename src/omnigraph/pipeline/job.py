@@ -12,7 +12,7 @@ from omnigraph import older_names
 from omnigraph.engine.write.constraints import rules_of
 from omnigraph.engine.write.delta import IntegrityRule
 from omnigraph.errors import Conflict
-from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
+from omnigraph.operations.embed.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load_request import Mode
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog

@@ -14,7 +14,7 @@ from typing import Any
 from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.engine import tuning
 from omnigraph.errors import Conflict, Damaged, Denied, HeadMoved
-from omnigraph.operations.embedder import ColumnEmbedder, GraphEmbedder
+from omnigraph.operations.embed.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load import ensure_branch, on_new_branch, tried
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result

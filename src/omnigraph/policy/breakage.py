@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import Hint, InputError, PolicyInvalid
 from omnigraph.policy.decide import Policy
-from omnigraph.policy.row_policies import RowPolicies
+from omnigraph.policy.rows.row_policies import RowPolicies
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.schema.catalog import Catalog
 

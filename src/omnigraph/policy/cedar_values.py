@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from cedarpy import pst
 
-from omnigraph.policy.row_conditions import RowCondition, all_of, negated
+from omnigraph.policy.rows.row_conditions import RowCondition, all_of, negated
 from omnigraph.query.plan import ir
 from omnigraph.types import PropertyType
 

@@ -27,7 +27,7 @@ from omnigraph.policy.statements import Attributes, BranchOwners, PolicyStatemen
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.rows.row_policies import RowPolicies
     from omnigraph.policy.statements_cedar import CedarStatements
     from omnigraph.schema.catalog import Catalog
 
@@ -142,7 +142,7 @@ class Policy:
             return None
         found = self._row_policies.get(id(catalog))
         if found is None or found.catalog is not catalog:
-            from omnigraph.policy.row_policies import RowPolicies  # noqa: PLC0415 (only for rules for rows)
+            from omnigraph.policy.rows.row_policies import RowPolicies  # noqa: PLC0415 (only for rules for rows)
 
             found = RowPolicies(self.rules, catalog, self.graph)
             with self._lock:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.policy.branch_patterns import example_branches
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.describe import describe_rules
-from omnigraph.policy.row_conditions import condition_text
+from omnigraph.policy.rows.row_conditions import condition_text
 from omnigraph.policy.rules import (
     PROPERTY_ACTIONS,
     ROW_ACTIONS,
@@ -20,7 +20,7 @@ from omnigraph.policy.rules import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.rows.row_policies import RowPolicies
     from omnigraph.policy.statements import PolicyStatements
 
 OTHER_ACTOR, OTHER_BRANCH, OTHER_QUERY = "any other actor", "any/other/branch", "any_other_query"

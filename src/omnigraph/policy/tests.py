@@ -27,8 +27,8 @@ from omnigraph.policy.yaml_nodes import (
 from omnigraph.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_decisions import PropertyView
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.rows.row_decisions import PropertyView
+    from omnigraph.policy.rows.row_policies import RowPolicies
 
 Verdict = Literal["allow", "deny"]
 _KEYS = ("version", "cases")

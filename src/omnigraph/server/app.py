@@ -13,29 +13,29 @@ from urllib.parse import urlsplit
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from omnigraph.operations.graph_figures import FiguresCache
-from omnigraph.server import request as read
-from omnigraph.server.admission import Admission
+from omnigraph.operations.exploration.graph_figures import FiguresCache
 from omnigraph.server.auth.failed_tries import FailedTries
-from omnigraph.server.connections import ConnectionUsage
+from omnigraph.server.deployment.graph_tuning import apply_settings
+from omnigraph.server.deployment.known_commits import KnownCommits
+from omnigraph.server.deployment.settings import is_loopback
+from omnigraph.server.deployment.state import ServerState, StateHolder
 from omnigraph.server.errors import RequestFault
 from omnigraph.server.exchange import Exchange, answer_fault
-from omnigraph.server.execution import Execution
-from omnigraph.server.graph_tuning import apply_settings
-from omnigraph.server.inline_reads import InlineReads
-from omnigraph.server.known_commits import KnownCommits
-from omnigraph.server.loop_turns import LoopTurns, RefusalPace
-from omnigraph.server.maintainer import Maintainer
-from omnigraph.server.memory import MemoryGuard
+from omnigraph.server.messages import request as read
 from omnigraph.server.observability.metrics_service import make_metrics
 from omnigraph.server.observability.tracing import Tracing
-from omnigraph.server.operations import Operations
+from omnigraph.server.process.connections import ConnectionUsage
+from omnigraph.server.process.loop_turns import LoopTurns, RefusalPace
 from omnigraph.server.reporter import Reporter
 from omnigraph.server.route import Route
 from omnigraph.server.route_table import ROUTES
 from omnigraph.server.router import Router
-from omnigraph.server.settings import is_loopback
-from omnigraph.server.state import ServerState, StateHolder
+from omnigraph.server.scheduling.admission import Admission
+from omnigraph.server.scheduling.execution import Execution
+from omnigraph.server.scheduling.inline_reads import InlineReads
+from omnigraph.server.scheduling.maintainer import Maintainer
+from omnigraph.server.scheduling.memory import MemoryGuard
+from omnigraph.server.scheduling.operations import Operations
 from omnigraph.server.webhooks.dispatcher import WebhookDispatcher
 from omnigraph.wire.server_state import NotReady
 

@@ -12,16 +12,16 @@ from omnigraph.engine.exec.context import Limits
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
 from omnigraph.graph_handle import context_of
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.policy.statements import attributes_key
 from omnigraph.server.auth.oidc.metadata import resource_url
 from omnigraph.server.auth.tokens import Principal
-from omnigraph.server.bodies import SpooledBody
-from omnigraph.server.content_negotiation import DEFAULT, Negotiated
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
+from omnigraph.server.deployment.state import ServerState
+from omnigraph.server.messages.bodies import SpooledBody
+from omnigraph.server.messages.content_negotiation import DEFAULT, Negotiated
 from omnigraph.server.observability.request_observer import RequestObserver
-from omnigraph.server.state import ServerState
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -32,7 +32,7 @@ from omnigraph.wire.typed_values import typed_value, untyped_value
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
-    from omnigraph.server.operations import Operation
+    from omnigraph.server.scheduling.operations import Operation
 
 
 _EVERYTHING = "everything"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from omnigraph.errors import Denied
 from omnigraph.graph_handle import context_of
 from omnigraph.server.caller import Caller
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
 from omnigraph.versioning.model.manifest_objects import MAIN
 
 

@@ -23,23 +23,29 @@ from starlette.types import Receive, Scope, Send
 
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, Overloaded, Unauthorized
 from omnigraph.observer import observed, process_observer
-from omnigraph.server import request as read
-from omnigraph.server.admission import ANONYMOUS, ActorLimits, Lane
-from omnigraph.server.answers import Chunk
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.auth.oidc.metadata import challenge
-from omnigraph.server.bodies import check_length, media_type, read_body, spool_body
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import CONTENT_TYPES, Negotiated, negotiate, wants_problem, wants_typed
-from omnigraph.server.encoding import Encoded, encode, is_not_modified
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
-from omnigraph.server.execution import LaneName, Stream, watching_disconnect
-from omnigraph.server.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
+from omnigraph.server.messages import request as read
+from omnigraph.server.messages.answers import Chunk
+from omnigraph.server.messages.bodies import check_length, media_type, read_body, spool_body
+from omnigraph.server.messages.content_negotiation import (
+    CONTENT_TYPES,
+    Negotiated,
+    negotiate,
+    wants_problem,
+    wants_typed,
+)
+from omnigraph.server.messages.encoding import Encoded, encode, is_not_modified
+from omnigraph.server.messages.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.observability.request_observer import RequestObserver
-from omnigraph.server.operations import Operation
 from omnigraph.server.reporter import Outcome, Reporter
-from omnigraph.server.responses import AnyResponse, EventResponse, Response, StreamResponse
 from omnigraph.server.route import Route
+from omnigraph.server.scheduling.admission import ANONYMOUS, ActorLimits, Lane
+from omnigraph.server.scheduling.execution import LaneName, Stream, watching_disconnect
+from omnigraph.server.scheduling.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
+from omnigraph.server.scheduling.operations import Operation
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.decoding import decode_body, decode_query
 from omnigraph.wire.document import encoder

@@ -16,9 +16,17 @@ from omnigraph.engine import tuning
 from omnigraph.server.app import create_app
 from omnigraph.server.auth.modes import start_warning
 from omnigraph.server.auth.tokens import new_token
-from omnigraph.server.bodies import remove_abandoned_bodies
-from omnigraph.server.lifecycle import Lifecycle, end_process
-from omnigraph.server.listening import (
+from omnigraph.server.deployment.reload import make_holder
+from omnigraph.server.deployment.settings import ServerSettings
+from omnigraph.server.deployment.state import ServerState
+from omnigraph.server.deployment.state_builder import StartOptions, read_start_settings
+from omnigraph.server.messages.bodies import remove_abandoned_bodies
+from omnigraph.server.observability import log
+from omnigraph.server.observability.exposition import forget_process
+from omnigraph.server.observability.metrics_service import shared_metrics
+from omnigraph.server.observability.start_lines import log_start
+from omnigraph.server.process.lifecycle import Lifecycle, end_process
+from omnigraph.server.process.listening import (
     VARIABLE,
     bind,
     curl_command,
@@ -26,16 +34,8 @@ from omnigraph.server.listening import (
     raise_file_limit,
     remove_socket_file,
 )
-from omnigraph.server.observability import log
-from omnigraph.server.observability.exposition import forget_process
-from omnigraph.server.observability.metrics_service import shared_metrics
-from omnigraph.server.observability.start_lines import log_start
-from omnigraph.server.reload import make_holder
-from omnigraph.server.service_manager import ServiceManager, take_socket
-from omnigraph.server.settings import ServerSettings
-from omnigraph.server.state import ServerState
-from omnigraph.server.state_builder import StartOptions, read_start_settings
-from omnigraph.server.workers import Supervisor
+from omnigraph.server.process.service_manager import ServiceManager, take_socket
+from omnigraph.server.process.workers import Supervisor
 
 SWITCH_S = 0.0005
 """The time after which a thread that computes lets the event loop run; the default is ten times as long."""

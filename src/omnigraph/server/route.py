@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.server.answers import Reply
-from omnigraph.server.content_negotiation import Form
-from omnigraph.server.execution import LaneName
+from omnigraph.server.messages.answers import Reply
+from omnigraph.server.messages.content_negotiation import Form
+from omnigraph.server.scheduling.execution import LaneName
 from omnigraph.wire.document import Document
 from omnigraph.wire.requests.request import Request
 

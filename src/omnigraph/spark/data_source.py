@@ -33,7 +33,7 @@ from pyspark.sql.datasource import (
 )
 
 from omnigraph.errors import Conflict, Denied, InputError
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.store_statistics import store_load_statistics

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.server.bodies import remove_abandoned_bodies
+from omnigraph.server.messages.bodies import remove_abandoned_bodies
 from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.upkeep import maintenance
 from support.rolling_kills.client import INSERT

@@ -9,7 +9,7 @@ from pathlib import Path
 from omnigraph.cli.config_reference import END, START, settings_reference
 from omnigraph.config import parse_config
 from omnigraph.config_keys import SERVER, SERVER_SETTINGS
-from omnigraph.server.settings import read_settings
+from omnigraph.server.deployment.settings import read_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "server-config.md"
 

@@ -14,7 +14,7 @@ import omnigraph as og
 from omnigraph.cluster.cluster_store import ClusterStore
 from omnigraph.cluster.converge import ApplyResult, apply_cluster, approve_deletion
 from omnigraph.cluster.declaration import read_declaration
-from omnigraph.server import reload, state
+from omnigraph.server.deployment import reload, state
 from support.server import ServerUnderTest, serving
 
 FILE = """version: 1

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Denied, PolicyInvalid
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy import load_policy
 
 POLICY = """

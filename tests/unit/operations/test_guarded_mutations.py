@@ -15,7 +15,7 @@ from omnigraph.graph_open import init
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, QueryText
 from omnigraph.policy.load import parse_policy_text
-from omnigraph.policy.row_policies import RowPolicies
+from omnigraph.policy.rows.row_policies import RowPolicies
 from omnigraph.policy.statements import PolicyStatements
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility

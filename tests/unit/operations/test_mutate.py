@@ -22,7 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.operations.create import create_graph
-from omnigraph.operations.embedder import GraphEmbedder
+from omnigraph.operations.embed.embedder import GraphEmbedder
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.mutate import MutationResult, mutate
 from omnigraph.operations.requests import MutationRequest, QueryText

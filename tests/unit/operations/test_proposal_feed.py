@@ -10,7 +10,7 @@ import omnigraph as og
 from omnigraph.errors import InputError
 from omnigraph.graph_handle import context_of
 from omnigraph.graph_proposals import proposal_feed
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.operations.proposals import event_feed
 from omnigraph.operations.proposals.event_feed import ProposalFeed, StreamedEvent
 from omnigraph.operations.proposals.proposals import logs_of

@@ -10,8 +10,8 @@ import omnigraph as og
 from omnigraph.errors import Conflict, Denied, NotFound, PolicyInvalid, ProposalBlocked, ProposalNotFound
 from omnigraph.graph_handle import context_of
 from omnigraph.graph_proposals import Proposal
-from omnigraph.operations.access import Access
-from omnigraph.operations.graph_figures import proposal_states
+from omnigraph.operations.authorization.access import Access
+from omnigraph.operations.exploration.graph_figures import proposal_states
 from omnigraph.policy.decide import Policy, load_policy
 from omnigraph.policy.load import parse_policy_text
 

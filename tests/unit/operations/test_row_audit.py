@@ -11,8 +11,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Denied, PolicyInvalid
-from omnigraph.policy import row_policies
 from omnigraph.policy.load import parse_policy_text
+from omnigraph.policy.rows import row_policies
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW
 

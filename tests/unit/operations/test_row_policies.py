@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Denied, InputError
-from omnigraph.policy import row_policies
+from omnigraph.policy.rows import row_policies
 
 SCHEMA = """
 node Customer { number: I64 @key  tenant: String?  level: I64? }

@@ -17,7 +17,7 @@ from omnigraph.errors import (
     SchemaChangeError,
     TypeCheckError,
 )
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy.decide import load_policy
 
 SCHEMA = "node Person { name: String @key  age: I64?  town: String? }"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from omnigraph.errors import InputError, OmniGraphError, PolicyInvalid
-from omnigraph.operations.access import Access, Only
+from omnigraph.operations.authorization.access import Access, Only
 from omnigraph.policy import Policy, load_policy, load_server_policy
 from omnigraph.policy.advice import warnings_of
 from omnigraph.policy.branch_patterns import example_branches, matches_branch

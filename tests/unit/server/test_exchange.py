@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.server import encoding
+from omnigraph.server.messages import encoding
 from support.raw_http import exchange, statuses
 from support.server import ServerUnderTest, serving
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.policy.rules import KNOWN_ACTIONS, SERVER_ACTIONS
-from omnigraph.server import openapi
+from omnigraph.server.api_description import openapi
+from omnigraph.server.api_description.route_reference import END, START, route_reference
 from omnigraph.server.app import make_router
 from omnigraph.server.route import Route
-from omnigraph.server.route_reference import END, START, route_reference
 from omnigraph.server.route_table import ROUTES
 
 OPENAPI = Path(openapi.__file__).with_name("openapi.json")

@@ -17,7 +17,7 @@ from omnigraph.client.results.history import commit_of, head_of
 from omnigraph.client.results.merges import merge_result_of, preview_of, revert_result_of
 from omnigraph.errors import InputError
 from omnigraph.listing import Listing
-from omnigraph.operations.branch_status import BranchStatus
+from omnigraph.operations.exploration.branch_status import BranchStatus
 from omnigraph.operations.merge.conflict_rules import Resolve, check_resolution
 from omnigraph.operations.merge.merge import MergeResult
 from omnigraph.operations.merge.merge_preview import MergePreview

@@ -18,7 +18,7 @@ from omnigraph.client.results.changes import block_of, page_of
 from omnigraph.client.results.history import commit_of
 from omnigraph.errors import InputError
 from omnigraph.listing import Listing, describe_commit
-from omnigraph.operations.branch_status import EVERY_BRANCH
+from omnigraph.operations.exploration.branch_status import EVERY_BRANCH
 from omnigraph.versioning.feed.commit_changes import CommitBlock
 from omnigraph.versioning.feed.feed import MIB, ChangePage, PageLimits, check_start
 from omnigraph.versioning.model.manifest_objects import Commit

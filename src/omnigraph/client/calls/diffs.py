@@ -20,7 +20,7 @@ from omnigraph.client.local_only import check_engine, local_parameter
 from omnigraph.client.messages import TYPED_JSON, TYPED_NDJSON
 from omnigraph.client.results.changes import diff_graph_of, given, row_change_of, summary_of
 from omnigraph.graph_history import diff_title, read_range
-from omnigraph.operations.diff_graph import DiffGraph, DiffSummary, check_graph_limit
+from omnigraph.operations.exploration.diff_graph import DiffGraph, DiffSummary, check_graph_limit
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.diff_pages import check_limit

@@ -16,7 +16,7 @@ from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.messages import ARROW, TYPED_JSON
 from omnigraph.client.query_texts import sent_limits, sent_params
 from omnigraph.graph_tables import row_id
-from omnigraph.operations.neighbors import Degree, Neighbor, NeighborPage, NeighborRequest, check_limit
+from omnigraph.operations.exploration.neighbors import Degree, Neighbor, NeighborPage, NeighborRequest, check_limit
 from omnigraph.operations.requests import limits_of
 from omnigraph.operations.search.search_request import search_request
 from omnigraph.operations.search.search_result import RankerShare, RankOf, SearchHit, SearchResult, TermWeight

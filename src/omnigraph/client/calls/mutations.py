@@ -22,7 +22,7 @@ from omnigraph.client.query_texts import answered
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import InputError
 from omnigraph.operations.analysis.request import Analysis, AnalysisRequest
-from omnigraph.operations.embed_missing import FillResult
+from omnigraph.operations.embed.embed_missing import FillResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.operations.requests import Params, QueryText, check_seconds
 from omnigraph.wire.document import plain

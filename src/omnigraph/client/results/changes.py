@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from omnigraph.client.failures import reading
 from omnigraph.client.results.history import commit_of
-from omnigraph.operations.diff_graph import DiffEdge, DiffGraph, DiffNode, DiffSummary
+from omnigraph.operations.exploration.diff_graph import DiffEdge, DiffGraph, DiffNode, DiffSummary
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import CommitBlock, CommitChange

@@ -28,7 +28,7 @@ from omnigraph.engine.write.overlay import CommittedRows
 from omnigraph.engine.write.upsert import match_columns, merge_records, needs_matching, with_ids
 from omnigraph.errors import BranchExists, BranchNotFound, OmniGraphError
 from omnigraph.operations.catalog_cache import CatalogCache
-from omnigraph.operations.embedder import ColumnEmbedder
+from omnigraph.operations.embed.embedder import ColumnEmbedder
 from omnigraph.operations.load.guarded_load import GuardedLoad, guarded_load, with_whole_types
 from omnigraph.operations.load.load_request import LoadRequest, Mode
 from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result

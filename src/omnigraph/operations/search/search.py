@@ -17,11 +17,11 @@ from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.search.analyzer import analyse
 from omnigraph.engine.search.text_places import find_places, surface_words
 from omnigraph.errors import EmbeddingMismatch, InputError, PageCursorRejected
+from omnigraph.operations.exploration.rows_by_id import rows_by_id
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.paging import snapshot_of_page
 from omnigraph.operations.read import read
 from omnigraph.operations.requests import QueryText, ReadRequest
-from omnigraph.operations.rows_by_id import rows_by_id
 from omnigraph.operations.search.search_request import DEPTH, Filter, SearchedType, SearchRequest, searched_types
 from omnigraph.operations.search.search_result import By, RankerShare, RankOf, SearchHit, SearchResult, TermWeight
 from omnigraph.schema.catalog import Catalog

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 from omnigraph.policy.rules import KNOWN_ACTIONS
 from omnigraph.server.auth.tokens import Principal, TokenEntry, token_digest
 from omnigraph.suggestions import did_you_mean

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.errors import InputError, Unauthorized
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 
 PREFIX = "og_"
 TOKEN_PATTERN = re.compile(r"og_[0-9A-Za-z_-]{43,}")

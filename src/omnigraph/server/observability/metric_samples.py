@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_handle import context_of
-from omnigraph.operations.access import Access
-from omnigraph.operations.graph_figures import GraphFigures, proposal_states
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.operations.authorization.access import Access
+from omnigraph.operations.exploration.graph_figures import GraphFigures, proposal_states
+from omnigraph.server.deployment.graphs import ServedGraph
 from omnigraph.server.observability import log
 from omnigraph.server.observability.metrics import Metrics
 

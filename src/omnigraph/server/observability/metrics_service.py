@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.observer import process_observer, set_process_observer
+from omnigraph.server.deployment.settings import ServerSettings, split_address
 from omnigraph.server.observability import log
 from omnigraph.server.observability.exposition import VARIABLE, own_text, shared_folder, shared_text
 from omnigraph.server.observability.metric_samples import Sampler
 from omnigraph.server.observability.metrics import Metrics, load_prometheus
 from omnigraph.server.observability.metrics_endpoint import MetricsEndpoint
-from omnigraph.server.settings import ServerSettings, split_address
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server

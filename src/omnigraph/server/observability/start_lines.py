@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_handle import context_of
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
+from omnigraph.server.deployment.state import ServerState
 from omnigraph.server.observability.log import log_event
-from omnigraph.server.state import ServerState
 from omnigraph.version import STORAGE_FORMAT, __version__
 from omnigraph.versioning.model.manifest_objects import MAIN
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.server.content_negotiation import MEDIA_TYPES
+from omnigraph.server.messages.content_negotiation import MEDIA_TYPES
 from omnigraph.server.route import Gate, Route
 from omnigraph.server.routes import load
 from omnigraph.wire.loads import LoadAnswerDocument

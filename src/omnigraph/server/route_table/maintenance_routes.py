@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from omnigraph.server.answers import Reply
+from omnigraph.server.messages.answers import Reply
 from omnigraph.server.route import Gate, Route
 from omnigraph.server.routes import maintenance, operations
 from omnigraph.wire.requests.branches import ListQuery

@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from omnigraph.errors import Conflict, NotFound
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.rules import SERVER_ACTIONS, STATEMENT_ACTIONS, WITHOUT_EFFECT
-from omnigraph.server.answers import Chunks, Content
 from omnigraph.server.audit import AuditFilter, read_time
 from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import CONTENT_TYPES, line_chunks
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
+from omnigraph.server.messages.answers import Chunks, Content
+from omnigraph.server.messages.content_negotiation import CONTENT_TYPES, line_chunks
 from omnigraph.server.observability.exposition import CONTENT_TYPE
 from omnigraph.server.routes.status import digests_of
 from omnigraph.versioning.model.manifest_objects import MAIN

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omnigraph.operations.analysis.request import Analysis
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import arrow_text
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.content_negotiation import arrow_text
 from omnigraph.wire.json_values import row_value
 from omnigraph.wire.queries import AnalysisDocument
 from omnigraph.wire.requests.queries import AnalyzeRequest

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from omnigraph.blob import Blob, range_within
-from omnigraph.server.answers import Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import CONTENT_TYPES
 from omnigraph.server.errors import RequestFault
-from omnigraph.server.request import matches_none
+from omnigraph.server.messages.answers import Chunks
+from omnigraph.server.messages.content_negotiation import CONTENT_TYPES
+from omnigraph.server.messages.request import matches_none
 from omnigraph.wire.requests.tables import BlobQuery
 
 CHUNK_BYTES = 1024 * 1024

@@ -7,11 +7,11 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from omnigraph.server.answers import Answer
 from omnigraph.server.audit import read_time
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.details import commit_document, head_details, typed_members
-from omnigraph.server.preconditions import expected_start
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.details import commit_document, head_details, typed_members
+from omnigraph.server.messages.preconditions import expected_start
 from omnigraph.versioning.model.manifest_objects import MAIN, Head
 from omnigraph.wire.branches import (
     BranchCreatedDocument,

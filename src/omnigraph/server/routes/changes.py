@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from omnigraph.errors import Cancelled
-from omnigraph.server.answers import Answer, Chunks, Events
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import joined_lines, line_chunks
-from omnigraph.server.details import commit_detail
+from omnigraph.server.messages.answers import Answer, Chunks, Events
+from omnigraph.server.messages.content_negotiation import joined_lines, line_chunks
+from omnigraph.server.messages.details import commit_detail
 from omnigraph.server.stream_validity import stream_is_valid
 from omnigraph.text_table import compact
 from omnigraph.versioning.feed.feed import MIB, ChangePage

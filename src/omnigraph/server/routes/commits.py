@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from omnigraph.operations.branch_status import EVERY_BRANCH
-from omnigraph.server.answers import Answer, Chunks
+from omnigraph.operations.exploration.branch_status import EVERY_BRANCH
 from omnigraph.server.audit import read_time
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
-from omnigraph.server.details import commit_detail, commit_document, typed_members
+from omnigraph.server.messages.answers import Answer, Chunks
+from omnigraph.server.messages.content_negotiation import LIST_HINT, check_json, line_chunks
+from omnigraph.server.messages.details import commit_detail, commit_document, typed_members
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.model.point_text import parse_point
 from omnigraph.wire.branches import RevertDocument, RevertPreviewDocument

@@ -7,9 +7,9 @@ from itertools import islice
 
 from msgspec import UNSET
 
-from omnigraph.server.answers import Answer, Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import LIST_HINT, check_json, line_chunks
+from omnigraph.server.messages.answers import Answer, Chunks
+from omnigraph.server.messages.content_negotiation import LIST_HINT, check_json, line_chunks
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.changes import DiffDocument, DiffGraphDocument, DiffSummaryDocument, RowChangeDocument

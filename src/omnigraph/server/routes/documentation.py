@@ -11,9 +11,9 @@ from pathlib import Path
 
 from omnigraph.error_page import error_pages
 from omnigraph.errors import NotFound
-from omnigraph.server.answers import Content
+from omnigraph.server.api_description.openapi_bytes import openapi_bytes
 from omnigraph.server.caller import Caller
-from omnigraph.server.openapi_bytes import openapi_bytes
+from omnigraph.server.messages.answers import Content
 from omnigraph.wire.server_state import ProtectedResourceDocument
 
 _PAGE = Path(__file__).parents[1] / "static" / "docs.html"

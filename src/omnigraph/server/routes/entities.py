@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from omnigraph.errors import NotFound
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.details import commit_members
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.details import commit_members
 from omnigraph.wire.changes import BlameDocument, HistoryDocument, PropertyBlameDocument
 from omnigraph.wire.entities import EntityDocument
 from omnigraph.wire.exploration import DegreeDocument, NeighborListDocument

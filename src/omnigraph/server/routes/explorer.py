@@ -5,11 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from omnigraph import ui
-from omnigraph.server.answers import Content
 from omnigraph.server.auth.oidc.issuers import Issuer
 from omnigraph.server.caller import Caller
 from omnigraph.server.errors import RequestFault
-from omnigraph.server.request import matches_none
+from omnigraph.server.messages.answers import Content
+from omnigraph.server.messages.request import matches_none
 from omnigraph.version import __version__
 from omnigraph.wire.server_state import ExplorerConfigDocument, SignInDocument
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omnigraph.errors import InputError
-from omnigraph.server.answers import Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import joined_lines
+from omnigraph.server.messages.answers import Chunks
+from omnigraph.server.messages.content_negotiation import joined_lines
 from omnigraph.server.routes.tables import table_chunks
 from omnigraph.table_key import TableKey
 from omnigraph.wire.document import encoder

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller
+from omnigraph.server.messages.answers import Answer
 from omnigraph.version import STORAGE_FORMAT, __version__
 from omnigraph.wire.graph_state import VersionDocument
 from omnigraph.wire.server_state import HealthDocument, ReadyDocument

@@ -11,12 +11,12 @@ from typing import Any
 from omnigraph.errors import InputError, RecordError
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.load.load_result import LoadResult, Reject
-from omnigraph.server.answers import Answer, Background
-from omnigraph.server.archives import unpacked
-from omnigraph.server.arrow_bodies import read_streams
-from omnigraph.server.bodies import SpooledBody, new_body_file
 from omnigraph.server.caller import Caller
-from omnigraph.server.request import responds_async
+from omnigraph.server.messages.answers import Answer, Background
+from omnigraph.server.messages.archives import unpacked
+from omnigraph.server.messages.arrow_bodies import read_streams
+from omnigraph.server.messages.bodies import SpooledBody, new_body_file
+from omnigraph.server.messages.request import responds_async
 from omnigraph.table_format import read_columns
 from omnigraph.text_files import NamedPath
 from omnigraph.versioning.model.manifest_objects import MAIN

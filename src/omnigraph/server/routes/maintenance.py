@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from omnigraph.errors import Cancelled
 from omnigraph.operations.stoppable import stoppable
-from omnigraph.server.answers import Background
 from omnigraph.server.caller import Caller
-from omnigraph.server.preconditions import expect_head, refuse_if_match
+from omnigraph.server.messages.answers import Background
+from omnigraph.server.messages.preconditions import expect_head, refuse_if_match
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.upkeep.maintenance import TableStats, check_retention
 from omnigraph.wire.durations import parse_duration

@@ -11,8 +11,8 @@ from omnigraph.mcp.rights import GraphRights
 from omnigraph.mcp.session import McpSettings, Session
 from omnigraph.mcp.tool import Answer
 from omnigraph.mcp.tools import find_tool
-from omnigraph.server.answers import Content
 from omnigraph.server.caller import Caller
+from omnigraph.server.messages.answers import Content
 from omnigraph.wire.mcp import McpMessage
 
 _CALL = "tools/call"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omnigraph.operations.requests import source_text
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller
-from omnigraph.server.content_negotiation import arrow_text
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.content_negotiation import arrow_text
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import change_document
 from omnigraph.wire.requests.queries import ChangeRequest

@@ -7,7 +7,7 @@ from msgspec import UNSET
 from omnigraph.errors import NotFound
 from omnigraph.server.caller import Caller
 from omnigraph.server.caller_limits import limits_of
-from omnigraph.server.operations import Operation
+from omnigraph.server.scheduling.operations import Operation
 from omnigraph.wire.requests.branches import ListQuery
 from omnigraph.wire.server_state import OperationDocument, OperationListDocument
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from omnigraph.errors import InputError, NotFound, TypeNotFound
 from omnigraph.graph_handle import context_of
-from omnigraph.operations.access import Access
+from omnigraph.operations.authorization.access import Access
 from omnigraph.policy.decide import Policy
-from omnigraph.policy.row_explanation import RowExplanation, StoredRow, explain_row, read_stored_row
-from omnigraph.policy.row_policies import RowPolicies
+from omnigraph.policy.rows.row_explanation import RowExplanation, StoredRow, explain_row, read_stored_row
+from omnigraph.policy.rows.row_policies import RowPolicies
 from omnigraph.policy.rules import ROW_ACTIONS
 from omnigraph.policy.statements import attributes_key
 from omnigraph.policy.tests import PolicyCase, run_cases

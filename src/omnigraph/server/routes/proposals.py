@@ -8,9 +8,9 @@ from omnigraph.errors import Cancelled, PreconditionFailed
 from omnigraph.graph_proposals import Proposal, proposal_feed
 from omnigraph.operations.proposals.event_feed import ProposalFeed
 from omnigraph.operations.proposals.proposal_info import ProposalInfo
-from omnigraph.server.answers import Answer, Events
 from omnigraph.server.caller import Caller
-from omnigraph.server.details import typed_members
+from omnigraph.server.messages.answers import Answer, Events
+from omnigraph.server.messages.details import typed_members
 from omnigraph.server.stream_validity import stream_is_valid
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.branches import MergePreviewDocument

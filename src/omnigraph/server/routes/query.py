@@ -7,8 +7,8 @@ from dataclasses import replace
 from omnigraph.engine.exec.context import Limits
 from omnigraph.operations.requests import source_text
 from omnigraph.query.lint import with_utf16_offsets
-from omnigraph.server.answers import Rows
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.messages.answers import Rows
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import ExplainDocument, TargetDocument
 from omnigraph.wire.requests.queries import ExplainRequest, LintRequest, ProfileRequest, QueryLimits, ReadRequest

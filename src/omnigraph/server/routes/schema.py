@@ -14,9 +14,9 @@ from omnigraph.schema.constraints import constraint_columns
 from omnigraph.schema.document import KINDS
 from omnigraph.schema.identity import SchemaIR, shape_hash
 from omnigraph.schema.migration_steps import spell_constraint
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.details import typed_members
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.details import typed_members
 from omnigraph.wire.requests.schemas import SchemaApplyRequest, SchemaPlanRequest, SchemaQuery
 from omnigraph.wire.schemas import (
     CatalogDocument,

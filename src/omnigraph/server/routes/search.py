@@ -6,8 +6,8 @@ import time
 
 from omnigraph.engine.result.result import Result
 from omnigraph.operations.search.utf16_places import utf16_places
-from omnigraph.server.answers import Answer, Rows
 from omnigraph.server.caller import Caller, point_of
+from omnigraph.server.messages.answers import Answer, Rows
 from omnigraph.server.routes.query import narrowed
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.exploration import SearchDocument

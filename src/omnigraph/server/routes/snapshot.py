@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.details import commit_document
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.details import commit_document
 from omnigraph.wire.document import plain
 from omnigraph.wire.graph_state import SchemaRecordDocument, SnapshotDocument
 from omnigraph.wire.pins import PinDocument

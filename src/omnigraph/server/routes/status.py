@@ -14,11 +14,11 @@ from omnigraph.graph_queries import GraphQueries
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.server.caller import Caller
 from omnigraph.server.caller_limits import limits_of
-from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.deployment.graphs import ServedGraph
+from omnigraph.server.deployment.state import Digests, ReloadReport
 from omnigraph.server.observability import log
 from omnigraph.server.observability.query_statistics import PLANS_MAX, PlanStatistics
 from omnigraph.server.routes.operations import operation_document
-from omnigraph.server.state import Digests, ReloadReport
 from omnigraph.version import __version__
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.versioning.upkeep.coverage import TableCoverage

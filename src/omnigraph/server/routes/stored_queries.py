@@ -13,11 +13,11 @@ from omnigraph.operations.requests import source_text
 from omnigraph.operations.stored_queries import QueryChange
 from omnigraph.query.stored_queries import read_stored, unknown_query
 from omnigraph.scalar_types.written_value import read_word
-from omnigraph.server.answers import Answer, Content, Rows
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import arrow_text
-from omnigraph.server.encoding import etag_of
-from omnigraph.server.request import matches_none
+from omnigraph.server.messages.answers import Answer, Content, Rows
+from omnigraph.server.messages.content_negotiation import arrow_text
+from omnigraph.server.messages.encoding import etag_of
+from omnigraph.server.messages.request import matches_none
 from omnigraph.server.routes.query import narrowed
 from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.queries import TargetDocument, change_document

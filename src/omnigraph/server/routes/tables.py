@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from omnigraph.engine.result.csv_rows import csv_lines
 from omnigraph.engine.result.result import batch_values
-from omnigraph.server.answers import Chunk, Chunks
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.content_negotiation import (
+from omnigraph.server.messages.answers import Chunk, Chunks
+from omnigraph.server.messages.content_negotiation import (
     ARROW_BATCH_ROWS,
     BATCH_ROWS,
     CONTENT_TYPES,

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from omnigraph.server.answers import Answer
 from omnigraph.server.caller import Caller, point_of
-from omnigraph.server.details import pin_members
-from omnigraph.server.preconditions import expect_commit, expected_start
+from omnigraph.server.messages.answers import Answer
+from omnigraph.server.messages.details import pin_members
+from omnigraph.server.messages.preconditions import expect_commit, expected_start
 from omnigraph.versioning.model.manifest_objects import MAIN, Tag
 from omnigraph.wire.branches import RefDeletedDocument, TagCreatedDocument, TagDocument, TagListDocument
 from omnigraph.wire.requests.branches import ListQuery, TagCreateRequest, TagDeleteQuery

@@ -21,7 +21,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.proposals.proposals import logs_of
-from omnigraph.server.state import ServerState
+from omnigraph.server.deployment.state import ServerState
 from omnigraph.server.webhooks.events import EventSource, GraphSource, PolicySource
 from omnigraph.server.webhooks.proposal_source import ProposalSource
 from omnigraph.server.webhooks.sending import send

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 from omnigraph.server.auth.sources import TokenSources
 from omnigraph.server.auth.tokens import Principal
 from support.commands import Cli, document

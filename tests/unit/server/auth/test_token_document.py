@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import InputError
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 from omnigraph.server.auth.token_document import parse_tokens
 from omnigraph.server.auth.tokens import Principal, token_digest
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import InputError, NotFound
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 from omnigraph.server.auth.sources import TokenSources
 from omnigraph.server.auth.token_file import create_token, list_tokens, revoke_tokens
 from omnigraph.server.auth.tokens import Principal

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from omnigraph.errors import InputError, Unauthorized
-from omnigraph.operations.access import Only
+from omnigraph.operations.authorization.access import Only
 from omnigraph.server.auth.tokens import (
     TOKEN_PATTERN,
     Principal,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.server import responses
+from omnigraph.server.messages import responses
 from support.event_streams import stream
 from support.guarded_server import READS_MAIN, TOKEN, guarded
 from support.server import ServerUnderTest

@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Cancelled
-from omnigraph.server.operations import Operation
 from omnigraph.server.routes import maintenance
+from omnigraph.server.scheduling.operations import Operation
 from support.guarded_server import READS_MAIN, guarded
 from support.server import Reply, ServerUnderTest, serving
 from support.serving import wait_for

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.config import parse_config
 from omnigraph.errors import InputError
-from omnigraph.server.settings import read_settings
+from omnigraph.server.deployment.settings import read_settings
 from omnigraph.server.webhooks.events import Event
 from omnigraph.server.webhooks.targets import Webhook, read_webhooks
 

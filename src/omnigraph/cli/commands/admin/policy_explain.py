@@ -23,7 +23,7 @@ from omnigraph.cli.io.output import print_json
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
-    from omnigraph.policy.row_explanation import StoredRow
+    from omnigraph.policy.rows.row_explanation import StoredRow
 
 
 @takes_config
@@ -77,7 +77,7 @@ def explain_command(
 
     omnigraph policy explain --actor ana --type Note --id n1 --graph ./my.omni --branch draft
     """
-    from omnigraph.policy.row_explanation import explain_row
+    from omnigraph.policy.rows.row_explanation import explain_row
     from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
     from omnigraph.policy.statements import attributes_key
 

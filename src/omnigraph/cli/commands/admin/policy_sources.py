@@ -16,8 +16,8 @@ from omnigraph.errors import InputError
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.policy.decide import Policy
-    from omnigraph.policy.row_explanation import StoredRow
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.rows.row_explanation import StoredRow
+    from omnigraph.policy.rows.row_policies import RowPolicies
     from omnigraph.policy.statements import PolicyStatements
     from omnigraph.schema.catalog import Catalog
 
@@ -107,7 +107,7 @@ def stored_row(
     run: Invocation, policy: Policy, graph: str | None, type_name: str, id_: str, branch: str
 ) -> tuple[RowPolicies, StoredRow]:
     """Return the rules for rows of a policy, and a row of a branch of a graph. The graph is read without a policy."""
-    from omnigraph.policy.row_explanation import read_stored_row
+    from omnigraph.policy.rows.row_explanation import read_stored_row
 
     statements = _statements(policy)
     if not has_schema(run, None, graph):
@@ -138,7 +138,7 @@ def _statements(policy: Policy) -> PolicyStatements:
 
 
 def _bound(policy: Policy, statements: PolicyStatements, catalog: Catalog) -> RowPolicies:
-    from omnigraph.policy.row_policies import RowPolicies
+    from omnigraph.policy.rows.row_policies import RowPolicies
 
     return RowPolicies(statements, catalog, policy.graph)
 

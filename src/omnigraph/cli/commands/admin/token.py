@@ -73,7 +73,7 @@ def create_command(
 
     omnigraph token create --actor ana --expires 90d tokens.json
     """
-    from omnigraph.operations.access import Only
+    from omnigraph.operations.authorization.access import Only
     from omnigraph.server.auth.token_file import create_token, rfc3339
     from omnigraph.server.auth.tokens import Principal
 

@@ -46,7 +46,7 @@ def log_command(
     omnigraph log --graph --all ./my.omni
     omnigraph log --type Person --since 2026-01-31 ./my.omni
     """
-    from omnigraph.operations.branch_status import EVERY_BRANCH
+    from omnigraph.operations.exploration.branch_status import EVERY_BRANCH
 
     graph = run.open(branch=run.branch(branch), read_only=True)
     selected = graph.commits(

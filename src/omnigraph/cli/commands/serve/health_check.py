@@ -11,7 +11,7 @@ from pathlib import Path
 
 from omnigraph.config import find_config, with_env_file
 from omnigraph.errors import OmniGraphError
-from omnigraph.server.settings import ServerSettings, read_settings
+from omnigraph.server.deployment.settings import ServerSettings, read_settings
 
 PATH = "/healthz"
 TIMEOUT_S = 4.0

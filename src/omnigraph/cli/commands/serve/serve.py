@@ -56,8 +56,8 @@ def _serve(run: Invocation, uris: list[str] | None = None, warm: bool = False, *
             f"more than one graph was given: the URI {redact_uri(uris[0])!r}, --target {values['graph']!r}"
         )
     with importing_large_modules(freeze=True):
+        from omnigraph.server.deployment.state_builder import StartOptions
         from omnigraph.server.main import serve
-        from omnigraph.server.state_builder import StartOptions
         from omnigraph.storage.lance.lance_module import load_lance
 
         load_lance()

@@ -22,8 +22,8 @@ from omnigraph.large_modules import importing_large_modules
 from omnigraph.redaction import redact_uri
 
 if TYPE_CHECKING:
-    from omnigraph.server.settings import ServerSettings
-    from omnigraph.server.state_builder import StartOptions
+    from omnigraph.server.deployment.settings import ServerSettings
+    from omnigraph.server.deployment.state_builder import StartOptions
 
 _BIND = "127.0.0.1:0"
 _MAIN = "main"
@@ -62,8 +62,8 @@ def ui_command(
     with importing_large_modules(freeze=True):
         from omnigraph.server.auth.modes import LOCAL_ACTOR
         from omnigraph.server.auth.tokens import new_token
+        from omnigraph.server.deployment.state_builder import StartOptions
         from omnigraph.server.main import serve
-        from omnigraph.server.state_builder import StartOptions
         from omnigraph.storage.lance.lance_module import load_lance
 
         load_lance()

@@ -10,7 +10,7 @@ import pytest
 from omnigraph.config import parse_config
 from omnigraph.errors import InputError, MissingPackage
 from omnigraph.server.auth.oidc.issuers import Issuer, read_issuers
-from omnigraph.server.settings import read_settings
+from omnigraph.server.deployment.settings import read_settings
 
 ENTRY = 'issuer: "https://id.example.org", audience: omnigraph'
 

@@ -1,0 +1,1 @@
+"""Authorization of calls: decisions, points of history, visible rows."""

@@ -1,0 +1,1 @@
+"""Embedding of texts of a graph."""

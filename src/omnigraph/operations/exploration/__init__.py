@@ -1,0 +1,1 @@
+"""Reads for exploration: neighbours, changes as a graph, projections, figures."""

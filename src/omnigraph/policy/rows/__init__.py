@@ -1,0 +1,1 @@
+"""Rules for rows and properties: translation to conditions, decisions, explanations."""

@@ -1,0 +1,1 @@
+"""The OpenAPI document and the reference of routes, made from the route table."""

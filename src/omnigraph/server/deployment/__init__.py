@@ -1,0 +1,1 @@
+"""The deployment that a process serves: settings, graphs, policies, and their reload."""

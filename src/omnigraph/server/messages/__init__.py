@@ -1,0 +1,1 @@
+"""Messages of HTTP: reading of requests, forms and encoding of answers."""

@@ -1,0 +1,1 @@
+"""Processes and connections: listening, start, drain, stop, workers."""

@@ -1,0 +1,1 @@
+"""Scheduling of requests: admission, lanes, inline reads, memory, operations, maintenance."""
