@@ -318,6 +318,23 @@ def test_two_exposed_queries_have_two_tool_names(graph, tmp_path):
     assert [query.tool_name for query in graph.queries()] == ["one", "find"]
 
 
+def test_queries_of_two_branches_with_one_tool_name_conflict(graph):
+    text = 'query {}() @tool_name("find") {{ match {{ $p: Person }} return {{ $p.name }} }}'
+    graph.branch_create("work")
+    graph.store_query(text.format("one"))
+    graph.store_query(text.format("two"), branch="work")
+    with pytest.raises(MergeConflict) as caught:
+        graph.merge("work")
+    (conflict,) = caught.value.conflicts
+    assert (conflict.id, conflict.kind) == ("query:two", "query_conflict")
+    assert "'two' of theirs has the tool name 'find' of 'one'" in conflict.message
+    graph.branch_create("copy")
+    graph.merge("work", into="copy", resolve={"query:two": "theirs"})
+    assert [query.name for query in graph.queries("copy")] == ["two"]
+    graph.merge("work", resolve="ours")
+    assert [query.name for query in graph.queries()] == ["one"]
+
+
 def test_definer_needs_a_right_of_its_own(graph, tmp_path):
     text = POLICY.replace("[query_store, query_define, invoke_query]", "[query_store, invoke_query]")
     ana = with_policy(graph, tmp_path, "ana", text)

@@ -37,6 +37,31 @@ def decide_queries(
             merged = merged.without([clash.name])
         elif side == "theirs":
             merged = QuerySet({**merged.queries, clash.name: there.get(clash.name)})
+    return _decide_tools(merged, here, there, rules, conflicts)
+
+
+def _decide_tools(
+    merged: QuerySet, ours: QuerySet, theirs: QuerySet, rules: ConflictRules, conflicts: list[ConflictDetail]
+) -> tuple[QuerySet, list[ConflictDetail]]:
+    """Find queries of both sides with one tool name: a list of tools could show one of them only."""
+    for name in sorted(theirs.queries.keys() & merged.queries.keys()):
+        query = merged.get(name)
+        if query is ours.queries.get(name) or (other := merged.find_tool(query)) is None:
+            continue
+        side = rules.of_query(name)
+        if side is None:
+            message = (
+                f"stored query '{name}' of theirs has the tool name '{query.tool_name}' of '{other.name}'\n"
+                f"ours:\n{other.source}\ntheirs:\n{query.source}"
+            )
+            mine, added = _row(other.name, other.source), _row(name, query.source)
+            conflicts.append(ConflictDetail(f"query:{name}", None, "query_conflict", message, None, mine, added))
+        elif side == "theirs":
+            merged = merged.without([other.name])
+        else:
+            kept = {key: one for key, one in merged.queries.items() if key != name}
+            before = ours.queries.get(name)
+            merged = QuerySet(kept if before is None else {**kept, name: before})
     return merged, conflicts
 
 
