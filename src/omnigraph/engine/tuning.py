@@ -86,6 +86,8 @@ class Tuning:
     """Adjacency of fewer edges is rebuilt faster than it is read from disk."""
     scans_before_compaction: int = 4
     """Scans of an adjacency with an overlay before the overlay is merged in."""
+    joined_hop_edges: int = 1_000
+    """Edges of several types that are combined into one CSR in the time that a hop over separate ones loses."""
     adjacency_sorted_edges: int = 8_000_000
     """Edges that are sorted at a time when a structure is built: about 250 MiB."""
     adjacency_ends_rows: int = 8_000_000
@@ -180,6 +182,11 @@ class Tuning:
     """Share of the cache that one column may need."""
     column_sample_rows: int = 64
     """Rows from which the size of a column is estimated."""
+    joined_take_rows: int = 1_000
+    """Rows of a column that is joined, of the members of a union or of an earlier version and later fragments, in the
+    time that reading a few rows from the parts loses."""
+    fragment_kept_rows: int = 1_024
+    """Columns of added fragments of at most this many rows are kept for later versions."""
     codes_sample_rows: int = 2_000
     """Rows that are sampled to decide whether dictionary codes pay."""
     codes_max: int = 65_536

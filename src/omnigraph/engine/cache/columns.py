@@ -12,7 +12,8 @@ from omnigraph.arrays import one_array
 from omnigraph.engine.cache.column_access import select_rows
 
 if TYPE_CHECKING:
-    from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers
+    from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
+    from omnigraph.engine.cache.table_cache import Mask, Numbers
     from omnigraph.engine.cache.union_table import UnionTable
 
 Derived = TypeVar("Derived")

@@ -84,6 +84,11 @@ class RowMapping:
     stored_of: RowPositions | None = None
     row_of: RowPositions | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return sum(int(rows.nbytes) for rows in (self.stored_of, self.row_of) if rows is not None)
+
 
 def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
     """Map the rows of a version to those of an earlier one; None if the versions share too little."""

@@ -18,12 +18,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.arrays import concatenate, one_array
+from omnigraph.arrays import one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
+from omnigraph.engine.cache.dictionary_codes import DictionaryCodes, encode
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
@@ -34,6 +34,7 @@ from omnigraph.storage.lance.tables import FragmentKey, Table
 from omnigraph.storage.lance.version_diff import live_offsets
 
 if TYPE_CHECKING:
+    from omnigraph.engine.cache.earlier_columns import EarlierColumn
     from omnigraph.engine.cache.remote_cache import RemoteCache
     from omnigraph.engine.cache.union_table import UnionTable
     from omnigraph.engine.exec.context import SnapshotTables
@@ -44,55 +45,11 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Fragments = tuple[FragmentKey, ...]
 Derived = TypeVar("Derived")
 
-_ENTRY_BYTES = 150
-"""Approximate size of a value and its code in a dict."""
-
-
 _OVERHEAD_BYTES = 1_024
 """Size of an entry in addition to its arrays."""
 _BASE = "base"
 _TAKE_BYTES = 64 * 1024**2
 """Approximate size of the rows that are read by number at a time."""
-
-
-@dataclass(frozen=True)
-class DictionaryCodes:
-    """A dictionary-encoded text column: the code of each value and the code of each row; null is -1."""
-
-    of: dict[str, int]
-    rows: np.ndarray[Any, np.dtype[np.int32]]
-
-    @property
-    def nbytes(self) -> int:
-        """The size in memory."""
-        return int(self.rows.nbytes) + _ENTRY_BYTES * len(self.of)
-
-
-@dataclass(frozen=True)
-class EncodedColumn:
-    """Dictionary codes of a text column, or None if it has too many distinct values."""
-
-    codes: DictionaryCodes | None
-
-    @property
-    def nbytes(self) -> int:
-        """The size in memory."""
-        return self.codes.nbytes if self.codes is not None else 0
-
-
-def encode(column: pa.Array) -> EncodedColumn:
-    """Encode a text column if it has few distinct values."""
-    sample = column.slice(0, tuning.current.codes_sample_rows)
-    few = len(pc.unique(sample)) * 4 <= len(sample)
-    if not few:
-        return EncodedColumn(None)
-    encoded = column.dictionary_encode()
-    if len(encoded.dictionary) > tuning.current.codes_max:
-        return EncodedColumn(None)
-    rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return EncodedColumn(
-        DictionaryCodes({value: code for code, value in enumerate(encoded.dictionary.to_pylist())}, rows)
-    )
 
 
 @dataclass
@@ -164,12 +121,6 @@ class TableData:
         """Return True if this version begins with the fragments of an earlier version."""
         return self.fragments[: len(earlier)] == earlier
 
-    def added_since(self, earlier: Fragments, columns: Sequence[str]) -> pa.Table | None:
-        """Return the rows added since an earlier version; None if this version does not extend it."""
-        if not self.extends(earlier):
-            return None
-        return self._table.read_from(columns, len(earlier))
-
     def rows_in(self, fragment: int) -> int:
         """Return the number of live rows of a fragment."""
         return self._table.rows_in(fragment)
@@ -190,9 +141,29 @@ class TableData:
             yield batch.column(0)
 
     def read_fragments(self, names: Sequence[str], fragments: Sequence[int]) -> pa.Table:
-        """Read columns of some fragments, in row order, without caching them."""
+        """Read columns of some fragments, in row order. Small fragments are kept: later versions have them too."""
         schema = pa.schema([self._table.schema.field(name) for name in names])
-        return pa.Table.from_batches(self._table.batches(names, fragments=fragments), schema)
+        kept = [self.cache.base(self._rows_key(names, at)) for at in fragments]
+        missing = [at for at, rows in zip(fragments, kept, strict=True) if rows is None]
+        read = pa.Table.from_batches(self._table.batches(names, fragments=missing), schema)
+        if not kept:
+            return read
+        start, parts = 0, []
+        for at, rows in zip(fragments, kept, strict=True):
+            if rows is not None:
+                # A column may have been renamed since.
+                parts.append(pa.Table.from_arrays(rows.columns, schema=schema))
+                continue
+            parts.append(read.slice(start, self.rows_in(at)))
+            start += self.rows_in(at)
+            if parts[-1].num_rows <= tuning.current.fragment_kept_rows:
+                self.cache.set_base(self._rows_key(names, at), parts[-1])
+        return pa.concat_tables(parts)
+
+    def _rows_key(self, names: Sequence[str], fragment: int) -> tuple[str, ...]:
+        """Return the cache key of columns of a fragment, which all versions with this fragment share."""
+        files, _, gone = self.fragments[fragment]
+        return ("rows", self.folder, files, str(gone), *map(self.column_key, names))
 
     def read_deleted(self, fragment: int, name: str, places: Numbers) -> pa.Array:
         """Read values of deleted rows of a fragment, by offset."""
@@ -222,7 +193,22 @@ class TableData:
         if found is not None:
             self.cache.hits += 1
             return found
+        if self.is_few(rows) and self._earlier(name) is not None and not self._is_used(name):
+            return None
         return self.column(name) if self._reads_complete(name, rows) else None
+
+    def _earlier(self, name: str) -> EarlierColumn | None:
+        """Return a column by way of an earlier version that has it in memory; None if there is none."""
+        if name in self._table.blobs or not self.cache.has_column(self, self.column_key(name)):
+            return None
+        from omnigraph.engine.cache.earlier_columns import find_earlier  # noqa: PLC0415 (it maps rows of tables)
+
+        return find_earlier(self, name)
+
+    def _is_used(self, name: str) -> bool:
+        """Count a use of a column of an earlier version; return True once the complete column pays."""
+        uses = self.derived(f"uses:{self.column_key(name)}", UseCounter).increment()
+        return uses * tuning.current.joined_take_rows > self.row_count
 
     def _reads_complete(self, name: str, rows: int) -> bool:
         if self._is_small or name in self._table.blobs:
@@ -234,7 +220,7 @@ class TableData:
         if pays(use, use.column_bytes(self._table.schema.field(name).type, row_count), row_count, cache_bytes):
             return True
         # The column of an earlier version is in memory: only the added rows are read.
-        return self.cache.earlier(self, self.column_key(name)) is not None
+        return self._earlier(name) is not None
 
     def is_few(self, rows: int) -> bool:
         """Return True if so many rows are read faster by their numbers than with the complete column."""
@@ -301,12 +287,9 @@ class TableData:
     def _read(self, name: str) -> pa.Array:
         self._check_size([name], self.row_count)
         add_note(f"'{name}' read")
-        earlier = self.cache.earlier(self, self.column_key(name))
+        earlier = self._earlier(name)
         if earlier is not None:
-            known, fragments = earlier
-            added = self.added_since(fragments, [name])
-            assert added is not None
-            return concatenate([known, *added[name].chunks])
+            return earlier.complete()
         return one_array(self.read(name))
 
     def known_column(self, name: str) -> pa.Array | None:
@@ -383,17 +366,22 @@ class TableData:
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
-        column = self.column_for(name, len(numbers))
-        return select_rows(column, numbers) if column is not None else self._take([name], numbers)[name]
+        return self.take_columns([name], numbers)[name]
 
     def take_columns(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Return the values of several columns of some rows; those not in memory are read by one call."""
-        columns = {name: self.column_for(name, len(numbers)) for name in names}
-        missing = [name for name, column in columns.items() if column is None]
-        taken = self._take(missing, numbers) if missing else {}
-        return {
-            name: taken[name] if column is None else select_rows(column, numbers) for name, column in columns.items()
-        }
+        found: dict[str, pa.Array] = {}
+        missing: list[str] = []
+        for name in names:
+            column = self.column_for(name, len(numbers))
+            earlier = self._earlier(name) if column is None else None
+            if column is not None:
+                found[name] = select_rows(column, numbers)
+            elif earlier is not None:
+                found[name] = earlier.take(numbers)
+            else:
+                missing.append(name)
+        return found | self._take(missing, numbers) if missing else found
 
     def _take(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Read rows by their numbers; each row is read once."""
@@ -483,17 +471,32 @@ class DataCache:
             known.move_to_end(table.identity)
         return data
 
-    def earlier(self, data: TableData, name: str) -> tuple[Any, Fragments] | None:
-        """Return an entry of an earlier version that this version extends, and the fragments of that version."""
+    def has_column(self, data: TableData, name: str) -> bool:
+        """Return True if another version of a table has an entry under a name."""
         folder, identity = data.key
         with self._lock:
+            others = list(self._versions.get(folder, ()))
+            return any(other != identity and (folder, other, name) in self._entries for other in others)
+
+    def columns_of(self, data: TableData, name: str, most: int) -> list[tuple[TableData, pa.Array]]:
+        """Return the entries of other versions under a name, of at most `most` versions, those used last first."""
+        folder, identity = data.key
+        found: list[tuple[TableData, pa.Array]] = []
+        with self._lock:
             for other, known in reversed(self._versions.get(folder, {}).items()):
-                fragments = known.fragments
-                if other != identity and data.extends(fragments):
-                    found = self._entries.get((folder, other, name))
-                    if found is not None:
-                        return found[0], fragments
-        return None
+                entry = self._entries.get((folder, other, name)) if other != identity else None
+                if entry is not None:
+                    found.append((known, entry[0]))
+                    if len(found) == most:
+                        break
+        return found
+
+    def touch(self, data: TableData) -> None:
+        """Count a use of a version, so that it is remembered."""
+        folder, identity = data.key
+        with self._lock:
+            if identity in self._versions.get(folder, {}):
+                self._versions[folder].move_to_end(identity)
 
     def newest(self, data: TableData, name: str) -> Any:
         """Return the entry of this version under a name, else of the version used last; None if there is none."""

@@ -15,16 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrays import concatenate
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.column_access import select_rows
 from omnigraph.engine.cache.columns import ColumnSource, Derived
+from omnigraph.engine.cache.dictionary_codes import DictionaryCodes, encode
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.cache.table_cache import (
     DataCache,
-    DictionaryCodes,
     Mask,
     Numbers,
     TableData,
-    encode,
+    UseCounter,
     numbered_rows,
 )
 from omnigraph.engine.cache.visibility import StoredTable, hides_rows
@@ -75,13 +76,24 @@ class UnionTable:
         return self.derived(self.column_key(name), lambda: self._joined(name))
 
     def column_for(self, name: str, rows: int) -> pa.Array | None:
-        """Return a complete column if it is in memory, or if every member reads its own for so many rows; else None."""
+        """Return a complete column if it is in memory, or if every member reads its own for so many rows; else None.
+
+        A few rows are read member by member: joining the columns of a version takes longer than many such reads.
+        """
         found: pa.Array | None = self.cache.find((*self.key, self.column_key(name)))
         if found is not None:
             return found
-        if name != ir.TYPE and any(member.column_for(name, rows) is None for member in self.members):
+        if rows * tuning.current.take_row_cost <= self.row_count and not self._is_used(name):
             return None
-        return self.column(name)
+        return self.column(name) if self._reads_complete(name, rows) else None
+
+    def _is_used(self, name: str) -> bool:
+        """Count a use of a column; return True once joining it pays."""
+        uses = self.derived(f"uses:{self.column_key(name)}", UseCounter).increment()
+        return uses * tuning.current.joined_take_rows > self.row_count
+
+    def _reads_complete(self, name: str, rows: int) -> bool:
+        return name == ir.TYPE or all(member.column_for(name, rows) is not None for member in self.members)
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some nodes."""
@@ -92,8 +104,11 @@ class UnionTable:
         columns = {name: self.column_for(name, len(numbers)) for name in names}
         found = {name: select_rows(column, numbers) for name, column in columns.items() if column is not None}
         missing = [name for name, column in columns.items() if column is None]
+        which = self.member_of(numbers) if missing else numbers
+        if ir.TYPE in missing:
+            missing.remove(ir.TYPE)
+            found[ir.TYPE] = pa.array(self.of.members, pa.utf8()).take(pa.array(which))
         if missing:
-            which = self.member_of(numbers)
             read = np.unique(which) if len(which) else np.zeros(1, np.int64)
             places = [np.flatnonzero(which == at) for at in read]
             parts = [
@@ -114,7 +129,8 @@ class UnionTable:
         With `rows`, also None if so few rows would be read alone.
         """
         few = rows is not None and any(member.is_few(rows) for member in self.members)
-        if rows is not None and (few or self.column_for(name, rows) is None):
+        # The codes order groups, so they do not depend on the columns that are in memory.
+        if rows is not None and (few or not self._reads_complete(name, rows)):
             return None
         return self.derived(f"codes:{self.column_key(name)}", lambda: encode(self.column(name))).codes
 
@@ -130,8 +146,7 @@ class UnionTable:
 
     def _joined(self, name: str) -> pa.Array:
         if name == ir.TYPE:
-            names = pa.array(self.of.members, pa.utf8())
-            return names.take(pa.array(self.member_of(np.arange(self.row_count))))
+            return pa.array(self.of.members, pa.utf8()).take(pa.array(self.member_of(np.arange(self.row_count))))
         if not self.members:
             return pa.array([], pa.utf8() if name == "id" else arrow_type(self.of.properties[name].type))
         return concatenate([member.column(name) for member in self.members])

@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers, TableData, UseCounter
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, UseCounter
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.arrow import arrow_type

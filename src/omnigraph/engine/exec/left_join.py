@@ -15,7 +15,8 @@ import pyarrow as pa
 from omnigraph.arrays import concatenate
 from omnigraph.engine.adjacency.csr import Room, batched_ranges
 from omnigraph.engine.cache.columns import ColumnSource
-from omnigraph.engine.cache.table_cache import DictionaryCodes, Mask, Numbers
+from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.native_calls import gather, interruptible
 from omnigraph.query.plan import ir
@@ -53,8 +54,11 @@ class NullExtendedTable:
         return concatenate([known, pa.nulls(1, known.type)])
 
     def column_for(self, name: str, rows: int) -> pa.Array | None:
-        """Return a whole column if that of the table is in memory or is to be read for so many rows; else None."""
-        return None if self.base.column_for(name, rows) is None else self.column(name)
+        """Return a whole column if that of the table is in memory and at least half of its rows are needed; else None.
+
+        The column is a copy, so a few rows are read by their numbers.
+        """
+        return None if rows * 2 < self.row_count or self.base.column_for(name, rows) is None else self.column(name)
 
     def take(self, name: str, numbers: Numbers) -> pa.Array:
         """Return the values of some rows."""
