@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-web coverage lint fix check bench docs web web-check clean
+.PHONY: help setup demo test test-long test-web coverage lint fix check bench docs dist web web-check clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -82,6 +82,10 @@ docs: $(VENV)/.docs ## build the documentation site in build/site; a broken link
 $(VENV)/.docs: $(READY) docs/site/requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement docs/site/requirements.txt
 	@touch $@
+
+dist: $(READY) ## write the files of a release to dist: wheels, source distributions, SBOM, conda recipe, checksums
+	@rm -rf dist
+	@$(BIN)/python scripts/release_files.py
 
 clean: ## remove the set-up and every cache
 	rm -rf $(VENV) web/node_modules web/dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
