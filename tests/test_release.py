@@ -120,6 +120,17 @@ def test_conda_recipe_has_the_dependencies_and_programs_of_the_project(dist: Pat
     assert recipe["about"]["summary"] == PROJECT["description"]
 
 
+def test_server_and_command_line_start_without_extras() -> None:
+    """`ui` and `serve` of a graph without a policy need only the base install."""
+    extras = {need for name, texts in PROJECT["optional-dependencies"].items() if name != "dev" for need in texts}
+    names = {Requirement(text).name.lower() for text in extras} - {"omnigraph", "pydantic"}  # Lance needs pydantic
+    blocked = sorted({**dict.fromkeys(names), "jwt": None, "prometheus_client": None})
+    block = f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))"
+    code = f"{block}\nimport omnigraph.server.main, omnigraph.cli.program"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_have_the_schema_of_github_and_existing_targets(path: Path) -> None:
     check = [f"{sysconfig.get_path('scripts')}/check-jsonschema", "--builtin-schema", "vendor.github-workflows", path]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -10,13 +9,13 @@ import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
 
 from omnigraph import ui
+from support.language_server import session_answer
 
 ROOT = Path(__file__).parents[2]
 START = "import sys; from omnigraph.cli.entry import main; sys.exit(main())"
@@ -73,25 +72,9 @@ def test_a_wheel_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([python, "-m", "pip", "install", "--quiet", f"{wheel}[lsp]"], check=True, timeout=600)
     program = str(tmp_path / "env" / "bin" / "omnigraph")
     check(served([program], tmp_path, {}))
-    assert "omnigraph" in answer_of_language_server([program, "lsp"], tmp_path)["serverInfo"]["name"].lower()
+    assert "omnigraph" in session_answer([program, "lsp"], tmp_path)["serverInfo"]["name"].lower()
     seconds = [subprocess.check_output([python, "-c", IMPORT], text=True, cwd=tmp_path, timeout=60) for _ in range(3)]
     print(f"import omnigraph: {min(map(float, seconds)):.3f} s")  # noqa: T201 (a figure of the release)
 
 
 IMPORT = "import time; t = time.perf_counter(); import omnigraph; print(time.perf_counter() - t)"
-
-
-def answer_of_language_server(command: list[str], folder: Path) -> Any:
-    """Open a session over stdin and stdout, end it, and return the answer to `initialize`."""
-    empty: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
-    sent = [{"id": 1, "method": "initialize", "params": empty}, {"method": "initialized", "params": {}}]
-    sent += [{"id": 2, "method": "shutdown"}, {"method": "exit"}]
-    bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in sent]
-    text = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
-    done = subprocess.run(command, input=text, cwd=folder, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    answers = [
-        json.loads(part) for part in re.findall(rb"\r\n\r\n(\{.*?\})(?=Content-Length|$)", done.stdout, re.DOTALL)
-    ]
-    (found,) = (answer["result"] for answer in answers if answer.get("id") == 1)
-    return found

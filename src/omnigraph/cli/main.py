@@ -99,6 +99,8 @@ class _Stdout:
             raise SystemExit(BROKEN_PIPE) from None
 
     def flush(self) -> None:
+        if self._stream.closed:  # by the end of the input of the language server
+            return
         try:
             self._stream.flush()
         except BrokenPipeError:

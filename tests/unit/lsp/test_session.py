@@ -12,6 +12,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 import omnigraph as og
+from support.language_server import session_answer
 
 SCHEMA = """node Person {
     name: String @key
@@ -31,6 +32,11 @@ QUERIES = """query friends($name: String) {
 query all() { match { $p: Person } return { $p.name } order { $p.name } }
 """
 WRONG = 'query w() { match { $p: Person } return { "😀", $p.nam } }\n'
+
+
+def test_the_end_of_a_session_is_no_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; from omnigraph.cli.entry import main; sys.exit(main())", "lsp"]
+    assert "hoverProvider" in session_answer(command, tmp_path)["capabilities"]
 
 
 class Editor:

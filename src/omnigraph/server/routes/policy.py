@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import InputError, NotFound, TypeNotFound
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.authorization.access import Access
 from omnigraph.policy.decide import Policy
-from omnigraph.policy.rows.row_explanation import RowExplanation, StoredRow, explain_row, read_stored_row
-from omnigraph.policy.rows.row_policies import RowPolicies
 from omnigraph.policy.rules import ROW_ACTIONS
 from omnigraph.policy.statements import attributes_key
 from omnigraph.policy.tests import PolicyCase, run_cases
@@ -20,6 +18,10 @@ from omnigraph.versioning.model.manifest_objects import MAIN
 from omnigraph.wire.policies import PolicyCaseDocument, PolicyExplainDocument, PolicyTestDocument
 from omnigraph.wire.requests.admin import PolicyCase as GivenCase
 from omnigraph.wire.requests.admin import PolicyExplainRequest, PolicyTestRequest
+
+if TYPE_CHECKING:  # a server without a policy runs without cedarpy
+    from omnigraph.policy.rows.row_explanation import RowExplanation, StoredRow
+    from omnigraph.policy.rows.row_policies import RowPolicies
 
 _READ = "row_read"
 _MATCHED = ("ok", "denies")
@@ -79,6 +81,8 @@ def _explain_row(caller: Caller, policy: Policy, body: PolicyExplainRequest, typ
             # A row that the caller cannot see does not exist for it.
             raise NotFound(f"{type_name} '{body.id[:80]}' does not exist on branch '{branch}'", code="entity_not_found")
         row = _stored(caller, rows, type_name, body.id, branch)
+    from omnigraph.policy.rows.row_explanation import explain_row  # noqa: PLC0415
+
     found = explain_row(rows, actor, action, type_name, branch, row)
     return _row_document(found, with_rules=body.actor is not None)
 
@@ -99,6 +103,8 @@ def _stored(caller: Caller, rows: RowPolicies, type_name: str, id_: str, branch:
 
     def read(name: str, row_id: str, kind: Literal["node", "edge"]) -> dict[str, Any] | None:
         return graph.get(name, row_id, branch=branch, kind=kind)
+
+    from omnigraph.policy.rows.row_explanation import read_stored_row  # noqa: PLC0415
 
     return read_stored_row(rows, read, type_name, id_, branch)
 
