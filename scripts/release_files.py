@@ -185,7 +185,8 @@ def locked_packages(project: dict[str, Any]) -> tuple[dict[str, Package], set[st
         installed = find_installed(name)
         if installed is None:
             continue
-        package.licence = installed.metadata.get("License-Expression")
+        licences = installed.metadata.get_all("License-Expression")
+        package.licence = str(licences[0]) if licences else None
         for extra in ("", *need.extras):
             if (name, extra, needed) not in seen:
                 seen.add((name, extra, needed))
