@@ -69,6 +69,7 @@ def test_page_runs(path, tmp_path, monkeypatch, clean_environment):
         language, options, body = match.groups()
         file = re.search(r"\bfile=(\S+)", options)
         if file:
+            Path(file[1]).parent.mkdir(parents=True, exist_ok=True)
             Path(file[1]).write_text(body, encoding="utf-8")
         elif language == "python":
             body_here = terminal.with_addresses(body)

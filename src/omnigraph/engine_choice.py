@@ -32,7 +32,7 @@ from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.load.load import load
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, Reject
-from omnigraph.operations.load.record_sources import ExceedsMemory, check_mapping, file_kind, paths_of
+from omnigraph.operations.load.record_sources import ExceedsMemory, check_mapping, find_input_files, paths_of
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_files
 from omnigraph.pipeline.embed import EmbedRequest, embed_lines
 from omnigraph.pipeline.export import ExportRequest, ExportResult, export_files
@@ -42,7 +42,7 @@ from omnigraph.pipeline.runner import InlineRunner, Progress, Runner
 from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.staged_input import FileSource
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.files.input_files import find_files, get_file, inflates_beyond, is_compressed
+from omnigraph.storage.files.input_files import get_file, inflates_beyond, is_compressed
 from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.files.location import check_path
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -97,7 +97,7 @@ def load_data(
     if isinstance(data, Mapping) and data and any(map(_is_frame, data.values())):
         return _load_frames(repository, data, request, bulk, finish)
     paths = paths_of(data)
-    how = _choose(paths, request.environ, bulk)
+    how = _choose(paths, request, bulk)
     creates = request.from_branch is not None and repository.state().find_head(request.options.branch) is None
     if how == "memory":
         held = _parts_of(data, request)
@@ -305,9 +305,7 @@ def choose_runner(bulk: BulkOptions, bytes: int) -> Literal["inline", "spark"]:
     return "spark" if find_spec("pyspark") is not None else "inline"
 
 
-def _choose(
-    paths: list[str] | None, environ: Mapping[str, str], bulk: BulkOptions
-) -> Literal["memory", "inline", "spark"]:
+def _choose(paths: list[str] | None, request: LoadRequest, bulk: BulkOptions) -> Literal["memory", "inline", "spark"]:
     if paths is None:
         if bulk.engine == "spark":
             raise InputError(
@@ -315,7 +313,7 @@ def _choose(
                 hint="load records in memory with engine='memory'",
             )
         return "memory"
-    files = find_files(paths, environ, lambda name: file_kind(name) is not None)
+    files = find_input_files(paths, request.environ, request.format, grouped=False)
     compressed = [file for file in files if is_compressed(file.base)]
     size = sum(map(table_bytes, files)) + sum(file.size * (tuning.current.gzip_ratio - 1) for file in compressed)
     most = tuning.current.memory_load_bytes_max

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.load.load_result import LoadResult
     from omnigraph.operations.migrate import SchemaApplyResult
     from omnigraph.operations.mutate import MutationResult
-    from omnigraph.pipeline.export import Format
+    from omnigraph.pipeline.export import ExportFormat
     from omnigraph.pipeline.runner import Watch
     from omnigraph.query.lint import LintReport
     from omnigraph.schema.catalog import Catalog
@@ -387,6 +387,8 @@ class Graph(GraphProposals):
         date_format: str | None = None,
         columns: Mapping[str, str | None] | None = None,
         skip_null_ends: bool = False,
+        format: Literal["neo4j", "graphml"] | None = None,
+        array_delimiter: str = ";",
         dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -405,6 +407,9 @@ class Graph(GraphProposals):
         in `datetime.strptime`; by default it is ISO 8601.
         `columns` maps columns of tables to properties, `from`, `to` or `id`, and to None to leave them out; a name such
         as `Person:zip` is limited to one type. With `skip_null_ends`, rows of edge types without an end are left out.
+        `format` is that of files with nodes and edges of several types: `neo4j`, a folder or files of Neo4j admin CSV,
+        or `graphml`, which the ending `.graphml` implies. `array_delimiter` separates the items of a list in a cell of
+        Neo4j admin CSV.
         With `dry_run`, the records are read and validated, and nothing is written.
         `cancel` lets another thread stop the load, and `timeout` stops it after that many seconds: until its publish
         begins, with `Cancelled` or `QueryTimeout` and nothing written; a load that publishes runs to its end.
@@ -413,8 +418,16 @@ class Graph(GraphProposals):
         from omnigraph.table_format import TableFormat
 
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
-        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
-        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=format)
+        table_format = TableFormat.of(
+            delimiter,
+            null,
+            date_format,
+            columns,
+            skip_null_ends=skip_null_ends,
+            graph_format=format,
+            array_delimiter=array_delimiter,
+        )
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=table_format)
         request = replace(request, dry_run=dry_run)
         with stoppable("load", cancel, timeout, writes=True):
             return self._io.load(data, request, BulkOptions(engine, spark, watch), rejects)
@@ -441,6 +454,8 @@ class Graph(GraphProposals):
         date_format: str | None = None,
         columns: Mapping[str, str | None] | None = None,
         skip_null_ends: bool = False,
+        format: Literal["neo4j", "graphml"] | None = None,
+        array_delimiter: str = ";",
         dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -455,8 +470,16 @@ class Graph(GraphProposals):
         # An empty name is invalid here; it does not select the branch of the handle.
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=job_id)
         options = options if branch else replace(options, branch=branch)
-        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
-        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=format)
+        table_format = TableFormat.of(
+            delimiter,
+            null,
+            date_format,
+            columns,
+            skip_null_ends=skip_null_ends,
+            graph_format=format,
+            array_delimiter=array_delimiter,
+        )
+        request = LoadRequest(check_mode(mode), options, check_missing(missing), embed=embed, format=table_format)
         request = replace(request, dry_run=dry_run)
         request = replace(request, from_branch=self._base(options.branch, from_branch))
         with stoppable("load", cancel, timeout, writes=True):
@@ -489,7 +512,7 @@ class Graph(GraphProposals):
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
-        format: Format | Literal["duckdb"] = "jsonl",
+        format: ExportFormat = "jsonl",
         partitioned: bool = False,
         engine: str = "auto",
         spark: Any = None,
@@ -502,8 +525,9 @@ class Graph(GraphProposals):
         `types` names types, or tables such as `node:Person`.
         Other formats (`parquet`, `csv`, `arrow`) write a new folder with one file per type. With `partitioned`, there
         is one file per fragment. `duckdb` writes one new database file with a table per type. The job runs on the
-        engine that a load of this size would use. `cancel` and `timeout` stop the export, an iterator while it is read;
-        files of a stopped export are removed.
+        engine that a load of this size would use. `neo4j` writes a new folder of Neo4j admin CSV, `graphml` and `gexf`
+        write one file, in this process and in constant memory. `cancel` and `timeout` stop the export, an iterator
+        while it is read; files of a stopped export are removed.
         """
         from omnigraph.pipeline.export import ExportRequest
 
@@ -511,12 +535,19 @@ class Graph(GraphProposals):
         if out is None:
             return stoppable_items("export", cancel, timeout, lambda: self._io.records(snapshot, types))
         with stoppable("export", cancel, timeout):
-            if format == "duckdb":
-                if partitioned:
-                    raise InputError("a DuckDB file is not partitioned", hint="leave out 'partitioned'")
-                return self._io.export_database(snapshot, os.fspath(out), types, BulkOptions(engine, spark, watch))
-            request = ExportRequest(os.fspath(out), format, types, partitioned)
-            return self._io.export(snapshot, request, BulkOptions(engine, spark, watch))
+            bulk = BulkOptions(engine, spark, watch)
+            match format:
+                case "duckdb":
+                    if partitioned:
+                        raise InputError("a DuckDB file is not partitioned", hint="leave out 'partitioned'")
+                    return self._io.export_database(snapshot, os.fspath(out), types, bulk)
+                case "neo4j" | "graphml" | "gexf":
+                    if partitioned:
+                        raise InputError(f"an export to {format} is not partitioned", hint="leave out 'partitioned'")
+                    return self._io.export_graph(snapshot, format, os.fspath(out), types, bulk)
+                case _:
+                    request = ExportRequest(os.fspath(out), format, types, partitioned)
+                    return self._io.export(snapshot, request, bulk)
 
     def get(
         self,

@@ -62,12 +62,13 @@ def load_draft(
 ) -> LoadResult:
     """Load the tables of a draft as one commit; `data` replaces the tables by name."""
     catalog = graph.catalog()
-    loaded: dict[str, Any] = {}
+    loaded: Any = list(draft.graph_files) if draft.graph_files else {}
     columns: dict[str, str | None] = {}
     for table in draft.tables:
         mapped = table.adapted(catalog)
         if mapped is not None:
-            loaded[table.type_name] = _data_of(table, data)
+            if not draft.graph_files:
+                loaded[table.type_name] = _data_of(table, data)
             columns |= {f"{table.type_name}:{column}": name for column, name in mapped.items()}
     format = draft.table_format
     try:
@@ -79,6 +80,8 @@ def load_draft(
             null=format.nulls,
             delimiter=format.delimiter,
             date_format=format.date_format,
+            format=format.graph_format,
+            array_delimiter=format.array_delimiter,
             rejects=rejects,
             message=message,
             watch=watch,

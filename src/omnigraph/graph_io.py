@@ -18,6 +18,7 @@ from omnigraph.operations.authorization.visible_changes import sight_of
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.embed.embed_missing import FillResult, fill_missing
 from omnigraph.operations.export import export_lines, export_records
+from omnigraph.operations.formats.graph_writer import GraphFormat
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, repeated_result
@@ -123,6 +124,18 @@ class GraphIO:
         if bulk.engine == "spark" or bulk.spark is not None:
             raise InputError("a DuckDB file is written in this process", hint="leave out 'engine' and 'spark'")
         return write_database(self._context, snapshot, out, types)
+
+    def export_graph(
+        self, snapshot: Snapshot, format: GraphFormat, out: str, types: Sequence[str] | None, bulk: BulkOptions
+    ) -> int:
+        """Write a snapshot in a format of other graph programs; return the number of rows."""
+        from omnigraph.operations.formats.export_graph import export_graph
+
+        if bulk.engine == "spark" or bulk.spark is not None:
+            raise InputError(f"an export to {format} is written in this process", hint="leave out 'engine' and 'spark'")
+        context = self._context
+        catalog, view = context.catalog(snapshot), context.view(snapshot)
+        return export_graph(snapshot, catalog, view, format, out, types, context.environ)
 
     def records(self, snapshot: Snapshot, types: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """Yield the records of a snapshot."""

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 
 from omnigraph.errors import InputError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+
+GraphFileFormat = Literal["neo4j", "graphml"]
+"""Formats of files with nodes and edges of several types."""
+GRAPH_FILE_FORMATS: tuple[GraphFileFormat, ...] = get_args(GraphFileFormat)
+ARRAY_DELIMITER = ";"
+"""Separates the items of a list in a cell of Neo4j admin CSV."""
 
 Columns = Mapping[str, str | None]
 """Column → property; None leaves the column out."""
@@ -34,6 +40,10 @@ class TableFormat:
     """Column, or `Type:column` → property."""
     skip_null_ends: bool = False
     """True if rows of an edge type without one of its ends are left out."""
+    graph_format: GraphFileFormat | None = None
+    """The format of files with nodes and edges of several types; None if their names say it."""
+    array_delimiter: str = ARRAY_DELIMITER
+    """Separates the items of a list in a cell of Neo4j admin CSV."""
 
     @classmethod
     def of(
@@ -44,6 +54,8 @@ class TableFormat:
         columns: Columns | None = None,
         *,
         skip_null_ends: bool = False,
+        graph_format: str | None = None,
+        array_delimiter: str = ARRAY_DELIMITER,
     ) -> TableFormat:
         """Check the parts of a format; raise `InputError` if one is invalid."""
         return cls(
@@ -52,6 +64,8 @@ class TableFormat:
             _check_date_format(date_format),
             _check_columns(columns or {}),
             skip_null_ends,
+            check_graph_format(graph_format),
+            _check_array_delimiter(array_delimiter),
         )
 
     def property_of(self, type_name: str, column: str) -> tuple[str | None] | None:
@@ -77,6 +91,26 @@ class TableFormat:
 
 PLAIN = TableFormat()
 """Columns are matched by name, cells are those of RFC 4180."""
+
+
+def check_graph_format(format: str | None) -> GraphFileFormat | None:
+    """Return one of the formats of files with several types, or None; raise `InputError` otherwise."""
+    for known in GRAPH_FILE_FORMATS:
+        if format == known:
+            return known
+    if format is not None:
+        raise InputError(
+            f"there is no format '{format}' of files to load",
+            hint=f"the formats are {', '.join(GRAPH_FILE_FORMATS)}; other formats are known by the names of the files",
+        )
+    return None
+
+
+def _check_array_delimiter(delimiter: str) -> str:
+    text = "\t" if delimiter == "\\t" else delimiter
+    if len(text) != 1 or text in '"\r\n':
+        raise InputError("the array delimiter must be one character, and not a quote", hint="write ';' or '|'")
+    return text
 
 
 def check_delimiter(delimiter: str | None) -> str | None:

@@ -231,7 +231,7 @@ def files(world: World) -> Any:
         rows = world.ana.export(out, format=form)  # type: ignore[call-overload]
         return rows, out.is_file() and out.read_text(encoding="utf-8")
 
-    return [told(lambda form=form: exported(form)) for form in ("parquet", "jsonl")]  # type: ignore[misc]
+    return [told(lambda form=form: exported(form)) for form in ("parquet", "jsonl", "graphml")]  # type: ignore[misc]
 
 
 def _block(block: Any) -> Any:

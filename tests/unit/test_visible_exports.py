@@ -61,6 +61,22 @@ def test_export_to_files_contains_what_is_visible(graph, tmp_path, format):
         assert pq.read_table(out / "Cites.00000.parquet").column_names == ["id", "from", "to"]
 
 
+@pytest.mark.parametrize("format", ["neo4j", "graphml", "gexf"])
+def test_exports_for_other_programs_contain_what_is_visible(graph, tmp_path, format):
+    out = tmp_path / "out"
+    assert seen(graph).export(out, format=format) == 4
+    found = files_in(out) if out.is_dir() else {"file": out.read_bytes()}
+    for name, content in found.items():
+        assert CANARY.encode() not in content, name
+        assert str(CANARY_NUMBER).encode() not in content, name
+        assert b"Sealed" not in content
+        assert b"weight" not in content
+    assert any(b"blue" in content for content in found.values())
+    with pytest.raises(TypeNotFound):
+        seen(graph).export(tmp_path / "sealed", format=format, types=["Sealed"])
+    assert not (tmp_path / "sealed").exists()
+
+
 def test_exported_files_load_into_the_visible_graph(graph, tmp_path):
     seen(graph).export(tmp_path / "out", format="parquet", partitioned=True)
     copy = init(tmp_path / "copy", seen(graph).schema, sync=False, environ={})

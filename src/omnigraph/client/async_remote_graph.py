@@ -13,13 +13,13 @@ import functools
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from omnigraph.blob import CHUNK_BYTES, bounds_within, check_chunk_bytes
 from omnigraph.client.call import Call, Calls, Stream
 from omnigraph.client.calls.diffs import Difference
 from omnigraph.client.calls.remote_calls import RemoteCalls
-from omnigraph.client.calls.tables import BlobAddress, export_request
+from omnigraph.client.calls.tables import BlobAddress, GraphExport, export_request
 from omnigraph.client.diff_files import DiffFiles
 from omnigraph.client.export_file import ExportFile
 from omnigraph.client.local_only import not_remote
@@ -33,7 +33,7 @@ from omnigraph.versioning.compare.diff import RowChange
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.operations.proposals.proposal_info import ProposalInfo
-    from omnigraph.pipeline.export import Format
+    from omnigraph.pipeline.export import ExportFormat
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.write.repository import At
 
@@ -310,7 +310,7 @@ class AsyncRemoteGraph:
         types: Sequence[str] | None = None,
         branch: str | None = None,
         at: At = None,
-        format: Format | Literal["duckdb"] = "jsonl",
+        format: ExportFormat = "jsonl",
         partitioned: bool = False,
         engine: str = "auto",
         spark: Any = None,
@@ -326,6 +326,13 @@ class AsyncRemoteGraph:
         point = (branch, at, cancel, timeout)
         if request is None:
             return self._loop.iterate(self._calls.export_stream(types, *point))
+        if isinstance(request, GraphExport):
+            catalog, commit = await self._loop.run(self._calls.export_point(branch, at))
+            with request.writer(catalog) as writer:
+                for stream in self._calls.graph_streams(writer, commit, cancel, timeout):
+                    async for record in self._loop.iterate(stream):
+                        writer.add(record)
+            return writer.row_count
         if request.format != "jsonl":
             return await self._loop.run(self._calls.export_files(request, *point, os.environ))
         with ExportFile(request.out) as file:

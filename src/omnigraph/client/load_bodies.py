@@ -112,7 +112,7 @@ def needs_catalog(data: Any) -> bool:
 
 def load_body(data: Any, environ: Mapping[str, str], format: TableFormat, catalog: Catalog | None) -> LoadBody:
     """Return the body of a load: paths or patterns, an iterable of records, or one table per type name."""
-    files = input_files(data, environ, format)
+    files = input_files(data, environ, format, grouped=False)
     if files is not None:
         return LoadBody("files", TAR, lambda: _archive(files), size=sum(file.size for file in files))
     if isinstance(data, Mapping) and not ("type" in data or "edge" in data):

@@ -21,6 +21,7 @@ from omnigraph.engine.exec.view import View
 from omnigraph.engine.ingest.csv_text import csv_lines
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types, records_of
+from omnigraph.operations.formats.graph_writer import GRAPH_FORMATS, GraphFormat
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Runner
 from omnigraph.schema.arrow import table_schema
@@ -36,6 +37,9 @@ from omnigraph.versioning.write.repository import Repository
 
 Format = Literal["jsonl", "parquet", "csv", "arrow"]
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "csv", "arrow")
+ExportFormat = Format | Literal["duckdb"] | GraphFormat
+"""All formats of `Graph.export`; a DuckDB file and the graph formats are not written by this job."""
+EXPORT_FORMATS: tuple[ExportFormat, ...] = (*FORMATS, "duckdb", *GRAPH_FORMATS)
 SUMMARY = "_export.json"
 _PART_ROWS = 262_144
 """Rows of a file of an export under rules for rows."""
@@ -198,7 +202,7 @@ def export_tables(
 def check_format(format: str) -> None:
     """Raise `InputError` if an export has no such format."""
     if format not in FORMATS:
-        raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(FORMATS)}")
+        raise InputError(f"there is no format '{format}'", hint=f"the formats are {', '.join(EXPORT_FORMATS)}")
 
 
 def _new_folder(request: ExportRequest, environ: Mapping[str, str]) -> ObjectStore:

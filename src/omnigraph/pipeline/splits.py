@@ -13,10 +13,10 @@ from omnigraph.engine import tuning
 from omnigraph.engine.ingest.record_reader import read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import TableSplit, read_table_file, table_splits
-from omnigraph.operations.load.record_sources import file_kind, known_kind
+from omnigraph.operations.load.record_sources import find_input_files, known_kind
 from omnigraph.pipeline.job import Job
-from omnigraph.storage.files.input_files import DataFile, find_files, inflate, is_compressed
-from omnigraph.table_format import TableFormat
+from omnigraph.storage.files.input_files import DataFile, inflate, is_compressed
+from omnigraph.table_format import PLAIN, TableFormat
 
 _LOOK_BYTES = 64 << 10
 
@@ -55,7 +55,7 @@ def plan_input(
     format: TableFormat | None = None,
 ) -> Input:
     """Find the files of an input and divide them, by default into enough splits to occupy all workers."""
-    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, format=format)
+    files = find_input_files(patterns, environ, format or PLAIN)
     total = sum(file.size for file in files)
     size = split_bytes or _split_bytes(total, parallelism)
     splits: list[Split] = []

@@ -47,5 +47,5 @@ def test_descriptions(class_, name):
 def test_every_call_is_a_method():
     calls = {name for name in vars(RemoteCalls) if not name.startswith("_")}
     calls |= {name for class_ in RemoteCalls.__mro__ for name in vars(class_) if not name.startswith("_")}
-    parts = {"export_stream", "export_lines", "export_files", "url", "branch", "actor"}
+    parts = {"export_stream", "export_lines", "export_files", "export_point", "graph_streams", "url", "branch", "actor"}
     assert calls - parts - set(dir(object)) <= set(public(og.RemoteGraph))

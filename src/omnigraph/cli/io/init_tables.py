@@ -38,6 +38,7 @@ class TableInputs:
     null: tuple[str, ...]
     delimiter: str | None
     date_format: str | None
+    array_delimiter: str
     load: bool
     dry_run: bool
 
@@ -74,10 +75,15 @@ def init_from_tables(
 
 
 def _infer(run: Invocation, inputs: TableInputs) -> SchemaDraft:
+    from omnigraph.operations.inference.graph_files import graph_inputs, infer_graph
     from omnigraph.operations.inference.infer import edges, infer_tables
     from omnigraph.operations.inference.table_files import tables_by_file
     from omnigraph.table_format import TableFormat
 
+    format = TableFormat.of(inputs.delimiter, inputs.null, inputs.date_format, array_delimiter=inputs.array_delimiter)
+    graph = graph_inputs(inputs.files)
+    if graph is not None:
+        return infer_graph(graph[1], graph[0], format, run.environ)
     found: dict[str, Any] = {}
     for text in inputs.files:
         name, path, ends = _parse(text)
@@ -92,7 +98,6 @@ def _infer(run: Invocation, inputs: TableInputs) -> SchemaDraft:
         if isinstance(given, tuple):
             (from_, src), (to, dst) = (_named_end(end, found) for end in given[1])
             found[name] = edges(given[0], src, dst, from_=from_, to=to)
-    format = TableFormat.of(inputs.delimiter, inputs.null, inputs.date_format)
     return infer_tables(found, format, run.environ)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MODES = ("overwrite", "append", "merge")
 MISSING = ("keep", "null")
 EMBED = ("fill", "off")
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz")
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".graphml", ".gz")
 
 Data = Annotated[
     list[str] | None,
@@ -38,8 +38,8 @@ Data = Annotated[
         "--data",
         "-d",
         metavar="[TYPE=]FILE",
-        help="A .jsonl, .csv, .tsv, .parquet or .arrow file, a folder or glob; '-' reads JSONL from stdin; may be "
-        "repeated. TYPE is the type of the rows of a table; by default the file name says it.",
+        help="A .jsonl, .csv, .tsv, .parquet, .arrow or .graphml file, a folder or glob; '-' reads JSONL from stdin; "
+        "may be repeated. TYPE is the type of the rows of a table; by default the file name says it.",
     ),
 ]
 Words = Annotated[
@@ -93,6 +93,21 @@ Column = Annotated[
 SkipNullEnds = Annotated[
     bool, typer.Option("--skip-null-ends", help="Leave out rows of edge tables without one of their ends.")
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="neo4j|graphml",
+        help="The format of files with nodes and edges of several types: a folder of Neo4j admin CSV, or GraphML.",
+        autocompletion=completion.one_of("neo4j", "graphml"),
+    ),
+]
+ArrayDelimiter = Annotated[
+    str,
+    typer.Option(
+        "--array-delimiter", metavar="CHAR", help="Separates the items of a list in a cell of Neo4j admin CSV."
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and validate the records; write nothing.")]
 JobId = Annotated[
     str | None,
@@ -113,6 +128,8 @@ class TableOptions:
     date_format: str | None = None
     columns: Mapping[str, str | None] = field(default_factory=dict)
     skip_null_ends: bool = False
+    format: str | None = None
+    array_delimiter: str = ";"
 
 
 @dataclass(frozen=True)

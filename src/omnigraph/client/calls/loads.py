@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 
@@ -72,6 +72,8 @@ class LoadCalls(SchemaCalls):
         date_format: str | None = None,
         columns: Mapping[str, str | None] | None = None,
         skip_null_ends: bool = False,
+        format: Literal["neo4j", "graphml"] | None = None,
+        array_delimiter: str = ";",
         dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -91,8 +93,16 @@ class LoadCalls(SchemaCalls):
             "embed": embed,
             "dry_run": dry_run,
         }
-        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
-        return self._load(data, _Load(input, rejects, job_id, if_commit, format, cancel, timeout, watch))
+        table_format = TableFormat.of(
+            delimiter,
+            null,
+            date_format,
+            columns,
+            skip_null_ends=skip_null_ends,
+            graph_format=format,
+            array_delimiter=array_delimiter,
+        )
+        return self._load(data, _Load(input, rejects, job_id, if_commit, table_format, cancel, timeout, watch))
 
     def ingest(
         self,
@@ -116,6 +126,8 @@ class LoadCalls(SchemaCalls):
         date_format: str | None = None,
         columns: Mapping[str, str | None] | None = None,
         skip_null_ends: bool = False,
+        format: Literal["neo4j", "graphml"] | None = None,
+        array_delimiter: str = ";",
         dry_run: bool = False,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
@@ -135,8 +147,16 @@ class LoadCalls(SchemaCalls):
             "embed": embed,
             "dry_run": dry_run,
         }
-        format = TableFormat.of(delimiter, null, date_format, columns, skip_null_ends=skip_null_ends)
-        return self._load(data, _Load(input, rejects, job_id, if_commit, format, cancel, timeout, watch))
+        table_format = TableFormat.of(
+            delimiter,
+            null,
+            date_format,
+            columns,
+            skip_null_ends=skip_null_ends,
+            graph_format=format,
+            array_delimiter=array_delimiter,
+        )
+        return self._load(data, _Load(input, rejects, job_id, if_commit, table_format, cancel, timeout, watch))
 
     def _load(self, data: Any, load: _Load) -> Call[LoadResult]:
         if load.timeout is not None:
@@ -184,7 +204,14 @@ def _query(route: str, members: Mapping[str, Any], format: TableFormat) -> LoadQ
     if route == "arrow":
         return LoadTablesQuery(**tables)
     delimiter: Any = format.delimiter
-    return LoadFilesQuery(**tables, delimiter=delimiter, null=list(format.nulls), date_format=format.date_format)
+    return LoadFilesQuery(
+        **tables,
+        delimiter=delimiter,
+        null=list(format.nulls),
+        date_format=format.date_format,
+        format=format.graph_format,
+        array_delimiter=format.array_delimiter,
+    )
 
 
 @reading

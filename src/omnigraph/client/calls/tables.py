@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,10 +19,12 @@ from omnigraph.client.messages import ARROW, NDJSON, OCTETS, TYPED_JSON, TYPED_N
 from omnigraph.errors import InputError, NotFound, RemoteError
 from omnigraph.graph_tables import row_id
 from omnigraph.operations.export import chosen_types
+from omnigraph.operations.formats.graph_writer import GraphFormat, GraphWriter, open_writer
 from omnigraph.operations.memory_graphs import rustworkx_of, sparse_edge, sparse_of
 from omnigraph.operations.networkx_export import NetworkTypes, network_of
 from omnigraph.operations.requests import check_seconds
-from omnigraph.pipeline.export import ExportRequest, Format, check_format, export_tables
+from omnigraph.pipeline.export import ExportFormat, ExportRequest, check_format, export_tables
+from omnigraph.schema.catalog import Catalog
 from omnigraph.wire.entities import EntityDocument
 from omnigraph.wire.requests.tables import BlobQuery, GetQuery, TableQuery
 from omnigraph.wire.requests.tables import ExportRequest as ExportInput
@@ -166,6 +168,18 @@ class TableCalls(SchemaCalls):
     ) -> Stream[bytes]:
         """Return the stream of the records of a snapshot as JSON lines."""
         return Stream(self._export(types, branch, at, cancel, timeout, accept=NDJSON), PlainDecoder)
+
+    def export_point(self, branch: str | None, at: At) -> Call[tuple[Catalog, str]]:
+        """Return the types of a snapshot and its point, which later requests name."""
+        point = (yield from self.snapshot(branch, at)).point
+        return (yield from self.catalog(at=point)), point
+
+    def graph_streams(
+        self, writer: GraphWriter, point: str, cancel: Cancellation | None, timeout: float | None
+    ) -> list[Stream[dict[str, Any]]]:
+        """Return the streams of the records that a writer takes: nodes, then edges."""
+        tables = [[type_.table_key for type_ in writer.nodes], [type_.table_key for type_ in writer.edges]]
+        return [self.export_stream(keys, None, point, cancel, timeout) for keys in tables if keys]
 
     def export_files(
         self,
@@ -338,24 +352,41 @@ def check_timeout(timeout: float | None) -> None:
         check_seconds(timeout)
 
 
+@dataclass(frozen=True)
+class GraphExport:
+    """An export in a format of other graph programs."""
+
+    format: GraphFormat
+    out: str
+    types: Sequence[str] | None
+
+    def writer(self, catalog: Catalog) -> GraphWriter:
+        """Return the writer of the file or folder."""
+        return open_writer(self.format, self.out, catalog, self.types, os.environ)
+
+
 def export_request(
     out: str | os.PathLike[str] | None,
     types: Sequence[str] | None,
-    format: Format | Literal["duckdb"],
+    format: ExportFormat,
     partitioned: bool,
     engine: str,
     spark: Any,
-) -> ExportRequest | None:
+) -> ExportRequest | GraphExport | None:
     """Return the destination of an export; None for an iterator of records."""
     check_engine("export", engine, spark)
     if out is None:
         return None
     if partitioned:
         raise local_parameter("export", "partitioned")
-    if format == "duckdb":
-        raise local_parameter("export", "format='duckdb'")
-    check_format(format)
-    return ExportRequest(os.fspath(out), format, types, partitioned)
+    match format:
+        case "duckdb":
+            raise local_parameter("export", "format='duckdb'")
+        case "neo4j" | "graphml" | "gexf":
+            return GraphExport(format, os.fspath(out), types)
+        case _:
+            check_format(format)
+            return ExportRequest(os.fspath(out), format, types, partitioned)
 
 
 def _kind(kind: TypeKind | None) -> TypeKind | None:

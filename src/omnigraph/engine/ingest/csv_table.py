@@ -62,20 +62,29 @@ def csv_columns(file: DataFile) -> list[str]:
 def open_csv(file: DataFile, faults: Faults) -> Iterator[tuple[CsvReader, list[str | None]]]:
     """Open a CSV file; yields the reader and the header, with None for a column that is ignored."""
     source, format = file.name, file.format
-    delimiter = format.delimiter or ("\t" if file.base.lower().removesuffix(".gz").endswith(".tsv") else None)
+    delimiter = format.delimiter or file_delimiter(file)
+    with open_csv_text(file) as stream:
+        reader = CsvReader(stream, source, delimiter, format.nulls)
+        if reader.header is None:
+            raise InputError(f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns")
+        if delimiter is None and reader.delimiter != ",":
+            faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
+        yield reader, _without_index(reader.header, source, faults)
+
+
+def file_delimiter(file: DataFile) -> str | None:
+    """Return the delimiter that the name of a file implies; None if the header decides."""
+    return "\t" if file.base.lower().removesuffix(".gz").endswith(".tsv") else None
+
+
+@contextmanager
+def open_csv_text(file: DataFile) -> Iterator[IO[bytes]]:
+    """Open the text of a CSV file, which may be compressed; errors of reading name the file."""
     try:
         with file.open_text() as raw:
-            stream = gzip.GzipFile(fileobj=raw) if file.base.lower().endswith(".gz") else raw
-            reader = CsvReader(cast(IO[bytes], stream), source, delimiter, format.nulls)
-            if reader.header is None:
-                raise InputError(
-                    f"'{source}' is empty", code="unreadable_file", hint="its first line names the columns"
-                )
-            if delimiter is None and reader.delimiter != ",":
-                faults.note(f"{source}: the delimiter is a {DELIMITERS[reader.delimiter]}")
-            yield reader, _without_index(reader.header, source, faults)
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if file.base.lower().endswith(".gz") else raw
     except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"'{source}' cannot be read: {_reason(error)}", code="unreadable_file") from None
+        raise InputError(f"'{file.name}' cannot be read: {_reason(error)}", code="unreadable_file") from None
 
 
 def _converters(

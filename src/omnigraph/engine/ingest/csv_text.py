@@ -17,7 +17,7 @@ from omnigraph.table_format import DELIMITERS
 
 BOM = b"\xef\xbb\xbf"
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
-_NEEDS_QUOTES = {delimiter: re.compile(rf'[{re.escape(delimiter)}"\r\n]') for delimiter in DELIMITERS}
+_NEEDS_QUOTES = {delimiter: re.compile(rf'[{re.escape(delimiter)}"\r\n]|^\ufeff') for delimiter in DELIMITERS}
 
 Cells = list[str | None]
 
@@ -33,12 +33,20 @@ def sniff_delimiter(header: str) -> str:
 class CsvReader:
     """Reads the records of a stream; `delimiter` is known once the reader is created."""
 
-    def __init__(self, stream: IO[bytes], source: str, delimiter: str | None = None, nulls: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        stream: IO[bytes],
+        source: str,
+        delimiter: str | None = None,
+        nulls: Sequence[str] = (),
+        *,
+        has_header: bool = True,
+    ) -> None:
         self.source = source
         self._nulls = frozenset(("", *nulls))
         self._lines = _decoded_lines(stream, source)
         self._line = 0
-        header = next((line for line in self._next_lines() if line), None)
+        header = next((line for line in self._next_lines() if line), None) if has_header else None
         self.delimiter = delimiter or sniff_delimiter(header or "")
         self.header = [cell or "" for cell in self._record(header, frozenset(("",)))] if header is not None else None
 

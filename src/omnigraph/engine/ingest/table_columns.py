@@ -51,15 +51,7 @@ def columns_of(
         wanted = name if mapped is None or mapped[0] is None else mapped[0]
         property_name = known.get(wanted) or (normalized.get(normalized_name(wanted)) if mapped is None else None)
         if property_name is None:
-            via = "" if mapped is None else f", which the column '{name}' is mapped to"
-            raise RecordError(
-                f"{type_.kind} type '{type_.name}' has no property '{wanted}'{via}",
-                source=source,
-                type_name=type_.name,
-                property_name=wanted,
-                rule="unknown_property",
-                hint=_column_hint(type_, wanted, given, known),
-            )
+            raise _unknown_property(type_, name, wanted, given, source=source)
         if property_name in found:
             message = f"columns '{found[property_name]}' and '{name}' have the same meaning"
             raise RecordError(message, source=source, type_name=type_.name, rule="columns")
@@ -69,6 +61,54 @@ def columns_of(
             message = f"edge {type_.name}: there is no column '{word}'"
             raise RecordError(message, source=source, type_name=type_.name, rule="endpoint", hint=_ENDS_HINT)
     return found
+
+
+def _unknown_property(
+    type_: NodeType | EdgeType,
+    column: str,
+    wanted: str,
+    given: Sequence[str],
+    *,
+    source: str | None,
+    line: int | None = None,
+) -> RecordError:
+    """Return the error for a column that is no property of a type."""
+    ends = {"from": "src", "to": "dst", "src": "src", "dst": "dst"} if isinstance(type_, EdgeType) else {}
+    known = {"id": "id", **ends, **{name: name for name in type_.properties}}
+    via = "" if wanted == column else f", which the column '{column}' is mapped to"
+    return RecordError(
+        f"{type_.kind} type '{type_.name}' has no property '{wanted}'{via}",
+        source=source,
+        line=line,
+        type_name=type_.name,
+        property_name=wanted,
+        rule="unknown_property",
+        hint=_column_hint(type_, wanted, given, known),
+    )
+
+
+class ColumnFinder:
+    """Finds the properties of a type for the names of values in a file with several types."""
+
+    def __init__(self, type_: NodeType | EdgeType, format: TableFormat) -> None:
+        self._type = type_
+        self._format = format
+        self._known = {name: name for name in ("id", *type_.properties)}
+        self._normalized = _unique_normalized(self._known)
+
+    def find(self, column: str) -> str | None:
+        """Return the property (or `id`) of a name; None if the name is left out. Raises `KeyError` if none has it."""
+        mapped = self._format.property_of(self._type.name, column)
+        if mapped is not None:
+            return None if mapped[0] is None else self._known[mapped[0]]
+        return self._known.get(column) or self._normalized[normalized_name(column)]
+
+    def unknown(self, column: str, source: str | None, line: int) -> RecordError:
+        """Return the error for a name that `find` does not know."""
+        mapped = self._format.property_of(self._type.name, column)
+        wanted = column if mapped is None or mapped[0] is None else mapped[0]
+        # The ends are known, so that the hint is about the properties.
+        return _unknown_property(self._type, column, wanted, ("src", "dst"), source=source, line=line)
 
 
 _ENDS = "the ends of an edge are the columns 'from' and 'to': rename the columns, or map them"

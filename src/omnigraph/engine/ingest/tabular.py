@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import fixed_width, one_array
 from omnigraph.checkpoints import checked
+from omnigraph.engine.graph_files.graph_file import graph_file_columns, graph_format_of, read_graph_file
 from omnigraph.engine.ingest.arrow_input import ArrowInput, column_names, input_table
 from omnigraph.engine.ingest.csv_table import csv_columns, read_csv
 from omnigraph.engine.ingest.parquet_input import decoded_bytes, open_parquet, read_batches
@@ -86,8 +87,11 @@ def read_table_file(
 
     The name of the file, up to the first dot, is the type. If a node and an edge type have the same name,
     `Name.edges.…` is the edge type. At least one batch is returned, even if it is empty, because the file names the
-    table.
+    table. A file with several types (`graph_files`) is read whole.
     """
+    if graph_format_of(file) is not None:
+        yield from read_graph_file(file, catalog, faults)
+        return
     type_ = _type_of_file(file, catalog)
     if is_csv(file):
         for records in read_csv(file, type_, catalog, faults):
@@ -118,6 +122,8 @@ def _type_of_file(file: DataFile, catalog: Catalog) -> NodeType | EdgeType:
 
 def file_columns(file: DataFile) -> list[str]:
     """Return the names of the columns of a table file."""
+    if graph_format_of(file) is not None:
+        return graph_file_columns(file)
     if is_csv(file):
         return csv_columns(file)
     with _opened(file) as table:
@@ -134,7 +140,12 @@ def file_batches(file: DataFile) -> Iterator[pa.RecordBatch]:
 
 
 def property_columns(file: DataFile, catalog: Catalog) -> dict[str, str]:
-    """Return property (and `id`, `src`, `dst`) → the column of a table file that contains it."""
+    """Return property (and `id`, `src`, `dst`) → the column of a table file that contains it.
+
+    Empty for a file with several types.
+    """
+    if graph_format_of(file) is not None:
+        return {}
     return columns_of(_type_of_file(file, catalog), file_columns(file), file.name, file.format)
 
 

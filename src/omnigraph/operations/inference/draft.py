@@ -46,10 +46,19 @@ class SchemaDraft(str):
 
     tables: tuple[DraftTable, ...]
     table_format: TableFormat
+    graph_files: tuple[str, ...]
+    """The files with nodes and edges of several types; empty if every table is of one type."""
 
-    def __new__(cls, text: str, tables: tuple[DraftTable, ...] = (), format: TableFormat = PLAIN) -> SchemaDraft:
+    def __new__(
+        cls,
+        text: str,
+        tables: tuple[DraftTable, ...] = (),
+        format: TableFormat = PLAIN,
+        graph_files: tuple[str, ...] = (),
+    ) -> SchemaDraft:
         """Create a draft."""
         made = super().__new__(cls, text)
         made.tables = tables
         made.table_format = format
+        made.graph_files = graph_files
         return made

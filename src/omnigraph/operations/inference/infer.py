@@ -16,6 +16,7 @@ from omnigraph.operations.inference.arrow_types import arrow_column_type, text_c
 from omnigraph.operations.inference.cell_types import cell_type
 from omnigraph.operations.inference.draft import DraftTable, SchemaDraft
 from omnigraph.operations.inference.draft_text import UNIQUE_PAIRS, block, header, null_words, property_lines
+from omnigraph.operations.inference.graph_files import graph_inputs, infer_graph
 from omnigraph.operations.inference.keys import TypedTable, choose_key
 from omnigraph.operations.inference.names import property_names, type_name
 from omnigraph.operations.inference.references import (
@@ -29,7 +30,7 @@ from omnigraph.operations.inference.references import (
 from omnigraph.operations.inference.table_files import tables_by_file
 from omnigraph.operations.inference.table_sample import ROWS_MAX, TableSample, read_sample
 from omnigraph.suggestions import listing
-from omnigraph.table_format import TableFormat
+from omnigraph.table_format import ARRAY_DELIMITER, TableFormat
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def infer_schema(
     null: str | Sequence[str] = (),
     delimiter: str | None = None,
     date_format: str | None = None,
+    array_delimiter: str = ARRAY_DELIMITER,
     rows: int = ROWS_MAX,
     environ: Mapping[str, str] | None = None,
     **tables: Any,
@@ -65,9 +67,16 @@ def infer_schema(
     A table is a pandas or polars frame, Arrow data, or the path or pattern of its CSV, Parquet or Arrow files; its name
     is that of the argument. A file in `files` is a table with the name of the file. A table of edges is given by
     `edges`. `null`, `delimiter` and `date_format` are as in `Graph.load`. The first `rows` rows of a table are read.
+    `neo4j:DIR` is a folder of Neo4j admin CSV, and `graphml:FILE` or `FILE.graphml` is a GraphML file: they have nodes
+    and edges of several types, are read whole and are given alone. `array_delimiter` is as in `Graph.load`.
     """
-    format = TableFormat.of(delimiter, null, date_format)
+    format = TableFormat.of(delimiter, null, date_format, array_delimiter=array_delimiter)
     environ = os.environ if environ is None else environ
+    graph = graph_inputs(files)
+    if graph is not None:
+        if tables:
+            raise InputError("files with several types and tables are not inferred together", hint="infer one of them")
+        return infer_graph(graph[1], graph[0], format, environ)
     return infer_tables({**tables_by_file(files, environ), **tables}, format, environ, rows)
 
 

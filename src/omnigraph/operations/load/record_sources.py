@@ -12,6 +12,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph.engine import tuning
+from omnigraph.engine.graph_files.graph_file import (
+    graph_format_of,
+    group_graph_files,
+    is_graph_file_name,
+    is_graphml_name,
+)
 from omnigraph.engine.ingest.record_reader import read_dicts, read_text
 from omnigraph.engine.ingest.records import Faults, RecordSet
 from omnigraph.engine.ingest.tabular import file_columns, property_columns, read_arrow, read_table_file
@@ -62,15 +68,35 @@ def open_source(
 InputFiles = Sequence[DataFile]
 
 
-def input_files(data: Any, environ: Mapping[str, str], format: TableFormat = PLAIN) -> InputFiles | None:
-    """Return the files of an input that consists of paths or globs; None for another input."""
+def input_files(
+    data: Any, environ: Mapping[str, str], format: TableFormat = PLAIN, *, grouped: bool = True
+) -> InputFiles | None:
+    """Return the files of an input that consists of paths or globs; None for another input.
+
+    Files that are read together are grouped; without `grouped`, all files are returned.
+    """
     patterns = paths_of(data)
     if patterns is None:
+        if format.graph_format is not None:
+            raise InputError(f"the format {format.graph_format} is one of files", hint="give the path of a file")
         return None
-    files = find_files(patterns, environ, lambda name: file_kind(name) is not None, format=format)
+    files = find_input_files(patterns, environ, format, grouped=grouped)
     for file in files:
         known_kind(file)
     return files
+
+
+def find_input_files(
+    patterns: Sequence[str], environ: Mapping[str, str], format: TableFormat = PLAIN, *, grouped: bool = True
+) -> list[DataFile]:
+    """Return the files of paths, folders and patterns that a load reads."""
+    chosen = format.graph_format
+
+    def is_data(name: str) -> bool:
+        return file_kind(name) is not None if chosen is None else is_graph_file_name(name, chosen)
+
+    files = find_files(patterns, environ, is_data, format=format)
+    return group_graph_files(files) if grouped else files
 
 
 def paths_of(data: Any) -> list[str] | None:
@@ -190,7 +216,7 @@ def is_about(error: RecordError, file: DataFile) -> bool:
 
 def add_columns(errors: Sequence[RecordError], file: DataFile, catalog: Catalog) -> None:
     """Add the names of columns to the errors about a table file."""
-    if file_kind(file.base) != "table":
+    if known_kind(file) != "table":
         return
     columns = property_columns(file, catalog)
     for error in errors:
@@ -209,14 +235,14 @@ def file_kind(name: str) -> Literal["jsonl", "table"] | None:
     base = name.lower()
     if base.removesuffix(".gz").endswith((".jsonl", ".ndjson", ".json")):
         return "jsonl"
-    return "table" if base.endswith(_TABLE_ENDINGS) else None
+    return "table" if base.endswith(_TABLE_ENDINGS) or is_graphml_name(base) else None
 
 
 def known_kind(file: DataFile) -> Literal["jsonl", "table"]:
     """The kind of a file. Raises `InputError` if it cannot be loaded."""
-    kind = file_kind(file.base)
+    kind = file_kind(file.base) if graph_format_of(file) is None else "table"
     if kind is None:
-        hint = "load .jsonl, .parquet, .csv, .tsv or .arrow files"
+        hint = "load .jsonl, .parquet, .csv, .tsv, .arrow or .graphml files"
         if file.base.lower().endswith(".zip"):
             hint = f"unpack the archive: python -m zipfile -e {shlex.quote(file.name)} ."
         raise InputError(f"'{file.name}' has an unknown file type", hint=hint)
@@ -261,7 +287,11 @@ def check_mapping(data: Any, environ: Mapping[str, str], format: TableFormat) ->
         tables = [(name, _table_columns(table)) for name, table in data.items() if not is_paths(table)]
         paths = {name: value for name, value in data.items() if is_paths(value)}
     for file in input_files(paths, environ, format) or ():
-        if known_kind(file) == "table":
+        if graph_format_of(file) is not None:
+            columns = file_columns(file)
+            types = {name.partition(":")[0] for name, _ in format.columns}
+            tables += [(type_, columns) for type_ in sorted(types)]
+        elif known_kind(file) == "table":
             tables.append((file.type_name or file.stem, file_columns(file)))
     format.check_mapping(tables)
 

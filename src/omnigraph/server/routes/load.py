@@ -127,6 +127,7 @@ def _load(caller: Caller, data: Any, body: LoadRequest | LoadQuery, base: str | 
         options |= {"columns": read_columns(body.column), "skip_null_ends": body.skip_null_ends}
     if isinstance(body, LoadFilesQuery):
         options |= {"delimiter": body.delimiter, "null": body.null, "date_format": body.date_format}
+        options |= {"format": body.format, "array_delimiter": body.array_delimiter}
     if base is None:
         result = caller.graph.load(data, **options)
     else:

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,6 +44,8 @@ class DataFile:
     """The format of a table file."""
     type_name: str | None = None
     """The type of the rows of a table file; None if its name says it."""
+    group: FileGroup | None = None
+    """The other files that a file with several types is read with."""
 
     @property
     def stem(self) -> str:
@@ -85,6 +87,16 @@ class DataFile:
 
     def _in_bucket(self) -> BucketFile:
         return BucketFile(bucket_store(self.location), self.location.prefix, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files that are read together: the header of a data file, and the files with the nodes that its edges join."""
+
+    header: DataFile | None = None
+    nodes: tuple[DataFile, ...] = ()
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """State that the files of one input share, such as the index of their nodes."""
 
 
 def inflate(file: DataFile, *, line_bytes_max: int, block_bytes: int = 8 << 20) -> Iterator[bytes]:

@@ -91,3 +91,21 @@ class LoadFilesQuery(LoadTablesQuery, kw_only=True):
         ]
         | None
     ) = None
+    format: (
+        Annotated[
+            Literal["neo4j", "graphml"],
+            Meta(
+                description="The format of files with nodes and edges of several types: Neo4j admin CSV or GraphML; by "
+                "default the names of the files say it."
+            ),
+        ]
+        | None
+    ) = None
+    array_delimiter: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=1,
+            description="Separates the items of a list in a cell of Neo4j admin CSV.",
+        ),
+    ] = ";"

@@ -191,3 +191,19 @@ def test_progress_counts_the_sent_bytes(pair, tmp_path):
     assert {(step.step, step.total) for step in seen} == {("sending KiB", total)}
     assert [step.done for step in seen] == sorted(step.done for step in seen)
     assert (len({step.done for step in seen}) > 2, seen[-1].done) == (True, total)
+
+
+def test_files_of_other_graph_programs(pair, local, folder):
+    here, there = pair
+    local.export(folder / "neo4j", format="neo4j")
+    (folder / "neo4j" / "Person-part2.csv").write_text("zoe,,,,,,Person\nyan,,,,,,Robot\n")
+    compared(here, there, folder / "neo4j", format="neo4j")
+    local.export(folder / "x.graphml", format="graphml")
+    compared(here, there, folder / "x.graphml")
+    (folder / "l.csv").write_text("name:ID,big:long,:LABEL\nlia,1,Person|Extra\n")
+    compared(here, there, folder / "l.csv", format="neo4j", array_delimiter="|")
+    for graph in pair:
+        with pytest.raises(InputError, match="there is no format 'x' of files to load"):
+            graph.load(folder / "l.csv", mode="merge", format="x")
+        with pytest.raises(InputError, match="the format neo4j is one of files"):
+            graph.load([], mode="merge", format="neo4j")

@@ -67,6 +67,26 @@ def test_export_to_files(local, remote, tmp_path, format):
     assert list(copy.export()) == list(local.export())
 
 
+@pytest.mark.parametrize("format", ["neo4j", "graphml", "gexf"])
+def test_export_for_other_graph_programs(local, remote, server, tmp_path, format):
+    here, there, later = tmp_path / "here", tmp_path / "there", tmp_path / "later"
+    assert remote.export(there, format=format) == local.export(here, format=format)
+
+    async def export() -> int:
+        async with await og.aconnect(server.url) as graph:
+            return await graph.export(later, format=format, types=["Person", "Knows"])
+
+    assert asyncio.run(export()) == 3
+    assert remote.export(tmp_path / "some", format=format, types=["Person", "Knows"]) == 3
+    paths = [sorted(path.rglob("*")) if path.is_dir() else [path] for path in (here, there, later, tmp_path / "some")]
+    texts = [[path.read_bytes() for path in some] for some in paths]
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+    with pytest.raises(InputError, match="the edges 'Knows' are exported without their nodes 'Person'"):
+        remote.export(tmp_path / "wrong", format=format, types=["Knows"])
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_a_refused_export_leaves_the_file(remote, tmp_path):
     path = tmp_path / "old.jsonl"
     path.write_text("old")

@@ -644,7 +644,7 @@ def test_file_of_unknown_type_is_refused(tmp_path):
     (tmp_path / "x.csv.zip").write_bytes(b"")
     with pytest.raises(InputError, match="has an unknown file type") as caught:
         graph.load(tmp_path / "x.txt", mode="append")
-    assert caught.value.hint == "load .jsonl, .parquet, .csv, .tsv or .arrow files"
+    assert caught.value.hint == "load .jsonl, .parquet, .csv, .tsv, .arrow or .graphml files"
     with pytest.raises(InputError, match="has an unknown file type") as caught:
         graph.load(tmp_path / "x.csv.zip", mode="append")
     assert caught.value.hint == f"unpack the archive: python -m zipfile -e {tmp_path / 'x.csv.zip'} ."

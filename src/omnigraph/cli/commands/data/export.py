@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ from omnigraph.errors import TypeNotFound
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 
-FORMATS = ("jsonl", "parquet", "csv", "arrow", "duckdb")
+FORMATS = ("jsonl", "parquet", "csv", "arrow", "duckdb", "neo4j", "graphml", "gexf")
 
 
 @takes_graph
@@ -39,13 +39,16 @@ def export_command(
             "--out",
             "-o",
             metavar="PATH",
-            help="A file; a new folder for --partitioned and for parquet, csv and arrow.",
+            help="A file; a new folder for --partitioned and for parquet, csv, arrow and neo4j.",
         ),
     ] = None,
     format_: Annotated[
         str,
         typer.Option(
-            "--format", "-f", metavar="FORMAT", help="jsonl or duckdb; one file per type: parquet, csv, arrow."
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help="jsonl, duckdb, graphml or gexf: a file; parquet, csv, arrow or neo4j: a folder with files per type.",
         ),
     ] = "jsonl",
     partitioned: Annotated[
@@ -61,6 +64,7 @@ def export_command(
     omnigraph export ./my.omni > everything.jsonl
     omnigraph export --format parquet --out everything/ ./my.omni
     omnigraph export --format duckdb --out everything.duckdb ./my.omni
+    omnigraph export --format graphml --out everything.graphml ./my.omni
     """
     check_branch_or_at(branch, snapshot)
     if format_ not in FORMATS:
@@ -78,7 +82,7 @@ def export_command(
     if files:
         spark = spark_options(engine, master, remote)
         with progress_bar("exporting", wanted=not run.options.quiet) as watch:
-            chosen_format = cast(Literal["jsonl", "parquet", "csv", "arrow", "duckdb"], format_)
+            chosen_format: Any = format_
             options: dict[str, Any] = {"partitioned": partitioned, "engine": engine, "spark": spark, "watch": watch}
             rows = graph.export(out, types=names, at=at, format=chosen_format, **options)
         assert isinstance(rows, int)

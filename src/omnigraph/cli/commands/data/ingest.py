@@ -8,12 +8,14 @@ import typer
 
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.load_input import (
+    ArrayDelimiter,
     Column,
     Data,
     DateFormat,
     Delimiter,
     DryRun,
     Embed,
+    Format,
     JobId,
     LoadOptions,
     Missing,
@@ -53,6 +55,8 @@ def ingest_command(
     date_format: DateFormat = None,
     column: Column = None,
     skip_null_ends: SkipNullEnds = False,
+    format_: Format = None,
+    array_delimiter: ArrayDelimiter = ";",
     dry_run: DryRun = False,
     message: Message = None,
     as_json: Json = False,
@@ -66,7 +70,8 @@ def ingest_command(
     files = input_files(run, words, data)
     on, base = run.branch(branch), run.branch(from_branch)
     spark = spark_options(engine, master, remote, conf)
-    tables = TableOptions(delimiter, null or (), date_format, read_columns(column or ()), skip_null_ends)
+    columns = read_columns(column or ())
+    tables = TableOptions(delimiter, null or (), date_format, columns, skip_null_ends, format_, array_delimiter)
     options = LoadOptions(
         mode, missing, on, rejects, embed, job_id, message, tables, engine, spark, dry_run=dry_run, from_branch=base
     )

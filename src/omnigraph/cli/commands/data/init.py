@@ -13,7 +13,7 @@ from omnigraph.cli.commands.model.schema import warn_of_annotations
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.files import read_text
-from omnigraph.cli.io.load_input import DateFormat, Delimiter, Null
+from omnigraph.cli.io.load_input import ArrayDelimiter, DateFormat, Delimiter, Null
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.config import FILE_NAME
 from omnigraph.errors import InputError
@@ -69,7 +69,8 @@ def init_command(
             "--from",
             metavar="[NAME=]FILE[:A->B]",
             help="Infer the schema from a table, and load it: a .csv, .tsv, .parquet or .arrow file, or a glob; may be "
-            "repeated. A and B are the columns of the ends of a table of edges; TABLE.A names the table of its nodes.",
+            "repeated. A and B are the columns of the ends of a table of edges; TABLE.A names the table of its nodes. "
+            "neo4j:DIR is a folder of Neo4j admin CSV, graphml:FILE a GraphML file.",
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the inferred schema; write nothing.")] = False,
@@ -77,6 +78,7 @@ def init_command(
     null: Null = None,
     delimiter: Delimiter = None,
     date_format: DateFormat = None,
+    array_delimiter: ArrayDelimiter = ";",
     scaffold: Annotated[
         bool, typer.Option("--scaffold/--no-scaffold", help=f"Write {FILE_NAME} if it does not exist.")
     ] = True,
@@ -87,6 +89,8 @@ def init_command(
     omnigraph init people.pg ./my.omni
 
     omnigraph init --from people.csv --from knows.csv:a->b ./my.omni
+
+    omnigraph init --from neo4j:export/ ./my.omni
     """
     from omnigraph.graph_open import init
 
@@ -95,7 +99,7 @@ def init_command(
 
         given, uri = _optional_schema(words, schema)
         address = _storage(uri)
-        tables = TableInputs(tuple(from_), tuple(null or ()), delimiter, date_format, load, dry_run)
+        tables = TableInputs(tuple(from_), tuple(null or ()), delimiter, date_format, array_delimiter, load, dry_run)
         init_from_tables(run, address, given, tables, _scaffold if scaffold else None, as_json=as_json)
         return
     if dry_run or null or delimiter or date_format:

@@ -11,12 +11,14 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph_by_option
 from omnigraph.cli.io.load_input import (
     MODES,
+    ArrayDelimiter,
     Column,
     Data,
     DateFormat,
     Delimiter,
     DryRun,
     Embed,
+    Format,
     JobId,
     LoadOptions,
     Missing,
@@ -64,6 +66,8 @@ def load_command(
     date_format: DateFormat = None,
     column: Column = None,
     skip_null_ends: SkipNullEnds = False,
+    format_: Format = None,
+    array_delimiter: ArrayDelimiter = ";",
     dry_run: DryRun = False,
     message: Message = None,
     as_json: Json = False,
@@ -80,7 +84,8 @@ def load_command(
         raise UsageFault("--mode is required: merge (add or update), append (add only) or overwrite")
     spark = spark_options(engine, master, remote, conf)
     on = run.branch(branch)
-    tables = TableOptions(delimiter, null or (), date_format, read_columns(column or ()), skip_null_ends)
+    columns = read_columns(column or ())
+    tables = TableOptions(delimiter, null or (), date_format, columns, skip_null_ends, format_, array_delimiter)
     options = LoadOptions(
         mode,
         missing,
