@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-web coverage lint fix check bench docs dist web web-check clean
+.PHONY: help setup demo test test-long test-web test-packages lint-packages coverage lint fix check bench docs dist web web-check clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -41,6 +41,24 @@ test-long: $(READY) ## run the long forms of the slow suites
 test-web: $(READY) web/node_modules/.package-lock.json ## run the browser tests; installs Debian's Chromium where it is missing
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fontconfig fonts-dejavu-core >/dev/null; }
 	@OMNIGRAPH_BROWSER_TESTS=required $(BIN)/python -m pytest -q tests/ui tests/test_docs_page.py
+
+PACKAGES := langchain-omnigraph llama-index-graph-stores-omnigraph
+FRAMEWORKS := $(CURDIR)/build/frameworks
+
+test-packages: $(FRAMEWORKS) ## run the tests of packages/ with LangChain and LlamaIndex, which are installed into build/frameworks
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(addprefix test-package-,$(PACKAGES))
+
+test-package-%: $(FRAMEWORKS)
+	@cd packages/$* && PYTHONPATH=$(FRAMEWORKS) PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(CURDIR)/$(BIN)/python -m pytest -q -p pytest_asyncio.plugin
+
+lint-packages: $(FRAMEWORKS) ## run mypy on packages/
+	@for package in $(PACKAGES); do (cd packages/$$package && PYTHONPATH=$(FRAMEWORKS) $(CURDIR)/$(BIN)/mypy) || exit 1; done
+
+# The list is complete, so that pip resolves nothing; the main environment has the rest. Files are compiled on first use.
+$(FRAMEWORKS): packages/constraints.txt | $(READY)
+	@rm -rf $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target $@ --requirement packages/constraints.txt
+	@touch $@
 
 coverage: $(READY) ## run the tests and report uncovered lines; HTML in build/coverage
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html:build/coverage

@@ -35,6 +35,7 @@ from support.terminal import Terminal
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ELSEWHERE = {"guide.md", "review.md", "spark.md"}  # test_guide.py, spark/test_spark_page.py
+ELSEWHERE |= {"guides/langchain.md", "guides/llamaindex.md"}  # packages/*/tests/test_pages.py
 PLAYED = re.compile(r"(?m)^```(?:console|python|ipython)\b")
 PAGES = [
     ROOT / "README.md",
