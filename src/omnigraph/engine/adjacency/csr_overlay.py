@@ -73,6 +73,11 @@ class Renumbering:
     old_of: Numbers
     """New number → old number; -1 if the node is new."""
 
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return int(self.new_of.nbytes + self.old_of.nbytes)
+
 
 @dataclass(frozen=True)
 class CsrOverlay:

@@ -7,7 +7,6 @@ updated node is a new row with the same id, and the rows behind a deleted row mo
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from omnigraph.engine.adjacency.csr import (
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, build_sparse
 from omnigraph.engine.cache.id_index import find_all
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
-from omnigraph.engine.cache.table_cache import Fragments, Numbers, TableData, unmapped_bytes
+from omnigraph.engine.cache.table_cache import Numbers, TableData, unmapped_bytes
 from omnigraph.errors import Damaged
 from omnigraph.fast_dataclass import dataclass
 
@@ -114,18 +113,7 @@ def renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering | None:
     if nodes.extends(earlier.fragments):
         return None
     # The structures of all edge types at a node table are mostly of the same version of it.
-    known = nodes.derived("renumberings", _Renumberings)
-    found = known.by_fragments.get(earlier.fragments)
-    if found is None:
-        found = known.by_fragments[earlier.fragments] = _renumbered(earlier, nodes)
-    return found
-
-
-@dataclass(frozen=True)
-class _Renumberings:
-    """The renumberings of a version since earlier versions, by their fragments."""
-
-    by_fragments: dict[Fragments, Renumbering] = field(default_factory=dict)
+    return nodes.derived(f"renumbered:{earlier.digest}", lambda: _renumbered(earlier, nodes))
 
 
 def _renumbered(earlier: FragmentLayout, nodes: TableData) -> Renumbering:

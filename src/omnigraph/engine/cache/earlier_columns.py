@@ -7,6 +7,7 @@ column is assembled from the same parts, so that no unchanged row is read again.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +64,8 @@ class EarlierColumn:
 def find_earlier(data: TableData, name: str) -> EarlierColumn | None:
     """Return a column by way of an earlier version that has it in memory; None if there is none."""
     for other, known in data.cache.columns_of(data, data.column_key(name), _TRIED_MAX):
-        mapping = _mapping(data, other)
+        mapping = map_rows(other.derived("layout", partial(FragmentLayout.of, other)), data)
         if mapping is not None:
             data.cache.touch(other)
             return EarlierColumn(data, name, known, mapping)
     return None
-
-
-def _mapping(data: TableData, other: TableData) -> RowMapping | None:
-    return data.derived(f"rows of:{other.key[1]}", lambda: map_rows(FragmentLayout.of(other), data))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,11 @@ class FragmentLayout:
         left = self.live.get(at)
         return self.fragments[at][1] if left is None else len(left)
 
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the rows of the layout."""
+        return blake2b(repr(self.fragments).encode(), digest_size=16).hexdigest()
+
     @property
     def nbytes(self) -> int:
         """The size in memory."""
@@ -91,7 +98,14 @@ class RowMapping:
 
 
 def map_rows(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
-    """Map the rows of a version to those of an earlier one; None if the versions share too little."""
+    """Map the rows of a version to those of an earlier one; None if the versions share too little.
+
+    The structures of a table are mostly of few versions, so mappings are kept.
+    """
+    return data.derived(f"rows of:{earlier.digest}", lambda: _mapped(earlier, data))
+
+
+def _mapped(earlier: FragmentLayout, data: TableData) -> RowMapping | None:
     fragments = data.fragments
     if fragments[: len(earlier.fragments)] == earlier.fragments:
         new = tuple(range(len(earlier.fragments), len(fragments)))

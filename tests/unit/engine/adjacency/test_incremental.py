@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from omnigraph.engine.adjacency import adjacency as module
+from omnigraph.engine.adjacency import incremental
 from omnigraph.engine.adjacency.adjacency import EdgeAdjacency
 from omnigraph.engine.adjacency.bfs import BoundedHops
+from omnigraph.engine.cache import row_mapping
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.graph import Graph
 from support.writes import edge, new_graph, node
@@ -172,3 +174,30 @@ def test_the_next_process_updates_the_adjacency_on_disk(tmp_path, monkeypatch, t
     monkeypatch.setattr(module, "build", plain)
     graph.mutate("query q() { delete A where n = 1 }")
     check(graph, DataCache(folder=folder), "Loop")
+
+
+def test_edge_types_share_the_row_mapping_of_their_nodes(tmp_path, monkeypatch):
+    schema = "node A { name: String @key }\n" + "".join(f"edge E{at}: A -> A\n" for at in range(4))
+    rows = [node("A", name=f"a{at}") for at in range(30)]
+    edges = [edge(f"E{at % 4}", f"a{at % 30}", f"a{at * 7 % 30}") for at in range(200)]
+    graph = new_graph(tmp_path, schema, *rows, *edges)
+    hops = " ".join(f"$x e{at} $y{at}" for at in range(4))
+    text = f'query q() {{ match {{ $x: A {{ name: "a1" }} {hops} }} return {{ count($x) as n }} }}'
+    graph.query(text)
+    mapped, numbered = [], []
+    monkeypatch.setattr(row_mapping, "_mapped", counted(row_mapping._mapped, mapped))
+    monkeypatch.setattr(incremental, "_renumbered", counted(incremental._renumbered, numbered))
+    graph.mutate('query m() { delete A where name = "a29" }')
+    graph.query(text)
+    assert len(numbered) == 1
+    assert len([data for _, data in mapped if data.folder.startswith("nodes")]) <= 1
+
+
+def counted(call, calls: list):
+    """A function that also lists the arguments of its calls."""
+
+    def counting(*arguments):
+        calls.append(arguments)
+        return call(*arguments)
+
+    return counting
