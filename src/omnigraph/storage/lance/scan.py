@@ -8,8 +8,10 @@ well or few rows are much longer than the others, Lance raises an offset overflo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -102,3 +104,30 @@ def take_in_parts(take: Callable[[Any], pa.Table], rows: Sequence[int] | pa.Arra
             raise
     half = len(rows) // 2
     return pa.concat_tables([take_in_parts(take, rows[:half]), take_in_parts(take, rows[half:])])
+
+
+def take_live(table: Table, columns: Sequence[str], rows: Sequence[int] | pa.Array) -> pa.Table:
+    """Return columns of rows by their numbers, in the given order.
+
+    For a fragment with deleted rows, Lance's take of a version counts the live rows before each row again; that of the
+    fragment does not.
+    """
+    whole = partial(table.dataset.take, columns=[*columns])
+    changed = [at for at, (_, _, gone) in enumerate(table.fragments) if gone]
+    if not changed or not len(rows) or table.blobs.intersection(columns):
+        return take_in_parts(whole, rows)
+    asked = np.asarray(rows, np.int64)
+    # The take of a fragment accepts ascending rows only.
+    numbers, back = np.unique(asked, return_inverse=True)
+    ends = np.cumsum([table.rows_in(at) for at in range(len(table.fragments))])
+    which = np.searchsorted(ends, numbers, side="right")
+    places = [np.flatnonzero(~np.isin(which, changed))]
+    parts = [take_in_parts(whole, pa.array(numbers[places[0]]))]
+    for at in np.intersect1d(which, changed).tolist():
+        places.append(np.flatnonzero(which == at))
+        inside = numbers[places[-1]] - (int(ends[at]) - table.rows_in(at))
+        fragment = table.dataset.get_fragments()[at]
+        parts.append(take_in_parts(partial(fragment.take, columns=[*columns]), pa.array(inside)))
+    taken = pa.concat_tables(part for part in parts if part.num_rows or len(parts) == 1)
+    order = np.argsort(np.concatenate(places), kind="stable")[back]
+    return taken if bool((order == np.arange(len(order))).all()) else taken.take(pa.array(order))

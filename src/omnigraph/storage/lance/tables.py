@@ -22,7 +22,7 @@ from omnigraph.errors import Damaged, GraphReplaced, Hint
 from omnigraph.observer import timed
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.scan import BATCH_BYTES, BATCH_ROWS, Scan, take_in_parts
+from omnigraph.storage.lance.scan import BATCH_BYTES, BATCH_ROWS, Scan, take_in_parts, take_live
 from omnigraph.storage.lance.value_lookup import ADDRESS, ROW_ID, find_rows
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ class Table:
         The row number of a row is its position among the live rows of the version.
         """
         with self.reading():
-            return take_in_parts(partial(self.dataset.take, columns=[*columns]), rows)
+            return take_live(self, columns, rows)
 
     @timed("storage", "table_find")
     def take_rows(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:

@@ -173,3 +173,23 @@ def test_batches_of_small_rows_are_larger(tmp_path):
     table = graph.snapshot().table("node:V")
     assert [batch.num_rows for batch in table.batches(["k"])] == [10_000]
     assert [batch.num_rows for batch in table.batches(["vec", "k"])] == [8_192, 1_808]
+
+
+def test_rows_of_fragments_with_deleted_rows_are_taken_from_the_fragment(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, "node P { name: String @key }\n", *(node("P", name=f"p{at}") for at in range(50)))
+    for first in (50, 60, 70):
+        graph.load([node("P", name=f"p{at}") for at in range(first, first + 10)], mode="append")
+    for name in ("p3", "p30", "p61"):
+        graph.mutate(f'query q() {{ delete P where name = "{name}" }}')
+    table = graph.snapshot().table("node:P")
+    names = table.read(["id"])["id"].to_pylist()
+    assert len(names) == 77
+    taken = []
+    take = type(table.dataset).take
+    counted = lambda self, rows, **how: taken.extend(rows) or take(self, rows, **how)  # noqa: E731
+    monkeypatch.setattr(type(table.dataset), "take", counted)
+    for rows in ([0], [76, 0, 40, 40, 3], list(range(77)), [50, 51], [58, 5], [47, 48, 49]):
+        assert table.take(["id"], rows)["id"].to_pylist() == [names[row] for row in rows]
+    changed = {*range(48), *range(58, 67)}
+    assert not changed.intersection(row.as_py() for row in taken), "rows of fragments with deleted rows"
+    assert table.take(["id"], [])["id"].to_pylist() == []
