@@ -34,6 +34,7 @@ def test_reads_return_rows_and_their_commit(notes):
     answer = json.loads(tools_of(notes)["recall"].invoke({"question": "flooding"}))
     assert answer["commit"] == notes.commits()[0].id
     assert answer["rows"][0]["note"]["slug"] == "n3"
+    assert "meaning" not in answer["rows"][0]["note"]  # vectors are left out
     call = ToolCall(name="recall", args={"question": "flooding"}, id="1", type="tool_call")
     message = tools_of(notes, rows_max=1)["recall"].invoke(call)
     assert message.artifact["left_out"] == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pytest
 from langchain_core.documents import Document
@@ -129,6 +131,17 @@ def test_diversity_agrees_with_langchain(empty, lambda_mult):
 
 def test_diversity_of_an_empty_store(empty):
     assert make_store(empty).max_marginal_relevance_search("x") == []
+
+
+def test_keys_that_are_uuids(tmp_path):
+    graph = og.init(
+        tmp_path / "u.omni", "node Doc { key: Uuid @key text: String seen: Date? v: Vector(6)? }", sync=False
+    )
+    store = OmniGraphVectorStore(graph, type="Doc", embedding=FAKE)
+    first, second = store.add_texts(["one", "two"], [{"seen": date(2024, 5, 1)}, {}])
+    assert store.get_by_ids([second, first])[1].metadata == {"seen": date(2024, 5, 1)}
+    store.delete([first])
+    assert [document.id for document in store.similarity_search("one")] == [second]
 
 
 def test_a_branch_keeps_its_documents_to_itself(notes):

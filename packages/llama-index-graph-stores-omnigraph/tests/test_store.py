@@ -364,6 +364,19 @@ def test_delete_nodes_and_edges(filled):
     assert len(new_commits(filled, before)) == 2
 
 
+def test_keys_that_are_uuids(tmp_path):
+    graph = og.init(
+        tmp_path / "u.omni", "node Thing { key: Uuid @key size: I64? } edge Near: Thing -> Thing", sync=False
+    )
+    store = OmniGraphPropertyGraphStore(graph)
+    one, other = (f"123e4567-e89b-12d3-a456-42661417400{n}" for n in range(2))
+    store.upsert_nodes([EntityNode(name=name, label="thing", properties={"size": 1}) for name in (one, other)])
+    store.upsert_relations([Relation(label="near", source_id=one, target_id=other)])
+    assert [(a.id, b.id) for a, _, b in store.get_rel_map(store.get(ids=[other]))] == [(one, other)]
+    store.delete(ids=[one])
+    assert ids(store.get()) == [other]
+
+
 def test_a_deleted_chunk_takes_what_was_extracted_from_it(grown):
     source = [{"triplet_source_id": f"c{n}"} for n in range(3)]
     grown.upsert_nodes([ChunkNode(id_=f"c{n}", text="…", properties={"ref_doc_id": f"d{n // 2}"}) for n in range(3)])

@@ -22,6 +22,8 @@ class DocumentColumns:
 
     type_name: str
     key: str
+    key_type: str
+    """`String` or `Uuid`."""
     text: str
     vector: str
     json_metadata: str | None
@@ -51,6 +53,7 @@ class DocumentColumns:
         return cls(
             type_.name,
             key,
+            type_.properties[key].type.scalar,
             text,
             vector,
             json_metadata,

@@ -107,6 +107,20 @@ def _path_steps(path: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     return [{"edge": edge["type"], "from": edge["from"], "to": edge["to"]} for edge in path["edges"]]
 
 
+def first_rows(result: Result, count: int) -> list[dict[str, Any]]:
+    """Return the first rows without vectors, which say nothing to a model; the other rows are not computed."""
+    hidden = {field.name for field in result.schema if pa.types.is_fixed_size_list(field.type)}
+    inside = {field.name: _vector_fields(field.type) for field in result.schema}
+    rows = []
+    for row in islice(result, count):
+        shown = {name: value for name, value in row.items() if name not in hidden}
+        for name, vectors in inside.items():
+            if vectors and shown[name] is not None:
+                shown[name] = {key: value for key, value in shown[name].items() if key not in vectors}
+        rows.append(shown)
+    return rows
+
+
 def _vector_fields(type_: pa.DataType) -> frozenset[str]:
     """Return the names of the vectors in an object."""
     if not pa.types.is_struct(type_):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from itertools import islice
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_omnigraph.handles import listing
+from langchain_omnigraph.hits import first_rows
 from omnigraph.errors import BranchExists, BranchNotFound, InputError, OmniGraphError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class OmniGraphTools:
 
     def _read(self, name: str, params: Mapping[str, Any]) -> Answer:
         result = cast("Result", self._graph.invoke(name, params, branch=self._read_branch(), expect_mutation=False))
-        rows = [dict(row) for row in islice(result.to_rows(), self._rows_max)]
+        rows = first_rows(result, self._rows_max)
         answer: dict[str, Any] = {"commit": result.commit_id, "rows": rows}
         if len(result) > len(rows):
             answer["left_out"] = len(result) - len(rows)
@@ -122,7 +122,7 @@ class OmniGraphTools:
             "affected_edges": result.affected_edges,
         }
         if result.rows.columns:
-            answer["rows"] = result.rows.to_rows()
+            answer["rows"] = first_rows(result.rows, self._rows_max)
         return _answer(answer)
 
     def _propose(self, title: str, body: str | None = None) -> Answer:
@@ -194,7 +194,11 @@ def _check_arguments(schema: JsonSchema, given: Mapping[str, Any]) -> None:
 
 
 def _answer(answer: dict[str, Any]) -> Answer:
-    return json.dumps(answer, ensure_ascii=False), answer
+    return json.dumps(answer, ensure_ascii=False, default=_json_value), answer
+
+
+def _json_value(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _description(query: StoredQuery) -> str:

@@ -96,7 +96,7 @@ class OmniGraphVectorStore(VectorStore):
         _refuse(kwargs)
         columns = self._columns
         where = f"{columns.key} in $ids" if ids is not None else f"{columns.key} is not null"
-        text = f"query remove($ids: [String]?) {{ delete {columns.type_name} where {where} }}"
+        text = f"query remove($ids: [{columns.key_type}]?) {{ delete {columns.type_name} where {where} }}"
         if ids is None or ids:
             self.graph.mutate(text, {"ids": ids}, message=message or f"delete documents of {columns.type_name}")
         return True
