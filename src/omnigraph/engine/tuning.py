@@ -112,6 +112,8 @@ class Tuning:
     """So few nodes of a large table are made distinct by sorting, without marks for all nodes."""
     distinct_sort_nodes_min: int = 1_000_000
     """The nodes of a large table."""
+    distinct_sort_cost: int = 16
+    """Sorting a node takes about as long as allocating the marks of this many nodes."""
     bfs_small_frontier: int = 64
     """A frontier of at most this many nodes is expanded without batches."""
     checked_rows_min: int = 1_024

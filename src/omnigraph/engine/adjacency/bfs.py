@@ -213,7 +213,12 @@ def distinct_nodes(nodes: Numbers, count: int) -> Numbers:
     """Return each of some nodes once, in no particular order; `count` is the number of nodes of their table."""
     if len(nodes) <= tuning.current.distinct_sort_rows and count >= tuning.current.distinct_sort_nodes_min:
         # The marks of a large table are spread over many pages of memory.
-        return np.unique(nodes)
+        return distinct(nodes)
+    if _has_no_marks(count):
+        # A new process: the first marks would take longer than many sorts of few nodes.
+        _thread.sorted += len(nodes)
+        if _thread.sorted * tuning.current.distinct_sort_cost <= count:
+            return distinct(nodes)
     marks = _marks(count)
     return _unvisited(nodes, marks, marks.next())
 
@@ -285,13 +290,21 @@ class _ThreadMarks(local):
     """The marks that a thread used last."""
 
     marks: _VisitMarks | None = None
+    sorted: int = 0
+    """Nodes that were sorted for lack of marks."""
 
 
 _thread = _ThreadMarks()
 
 
-def _marks(count: int) -> _VisitMarks:
+def _has_no_marks(count: int) -> bool:
     marks = _thread.marks
-    if marks is None or len(marks.stamp) < count or len(marks.stamp) > 4 * count + 100_000:
-        marks = _thread.marks = _VisitMarks(count + count // 8)
+    return marks is None or len(marks.stamp) < count or len(marks.stamp) > 4 * count + 100_000
+
+
+def _marks(count: int) -> _VisitMarks:
+    if _has_no_marks(count):
+        _thread.marks, _thread.sorted = _VisitMarks(count + count // 8), 0
+    marks = _thread.marks
+    assert marks is not None
     return marks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.fast_dataclass import dataclass
 
 U64 = np.ndarray[Any, np.dtype[np.uint64]]
+_Integers = TypeVar("_Integers", U64, Numbers)
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 EMPTY: Numbers = np.zeros(0, np.int64)
 _SORTED_EDGE_BYTES = 40
@@ -338,7 +339,7 @@ def high(pairs: U64) -> Numbers:
     return (pairs >> np.uint64(32)).astype(np.int64)
 
 
-def distinct(values: U64) -> U64:
+def distinct(values: _Integers) -> _Integers:
     """Return the distinct values, ascending. `np.unique` without further outputs hashes, which is ten times slower."""
     values = np.sort(values)
     if len(values) < 2:
