@@ -300,6 +300,29 @@ def test_a_label_between_different_types_is_several_edge_types(grown, empty_grap
     ]
 
 
+def test_relations_of_an_empty_graph(grown):
+    grown.upsert_relations([Relation(label="is part of", source_id="leaf", target_id="tree")])
+    ((leaf, relation, tree),) = grown.get_triplets(ids=["tree"])
+    assert (leaf.label, relation.label, tree.id) == ("entity", "is part of", "tree")
+
+
+def test_properties_are_compared_by_their_types(grown):
+    grown.upsert_nodes(
+        [
+            EntityNode(name="a", label="Book", properties={"year": 1999, "tags": ["x", "y"], "more": {"k": 1}}),
+            EntityNode(name="b", label="Film", properties={"year": "1999", "done": True}),
+            EntityNode(name="a", label="Film"),
+        ]
+    )
+    assert [node.label for node in grown.get({"year": 1999})] == ["Book"]
+    assert [node.label for node in grown.get({"year": "1999"})] == ["Film"]
+    assert ids(grown.get({"tags": ["x", "y"]})) == ["a"]
+    assert grown.get({"tags": ["y", "x"]}) == grown.get({"tags": "x"}) == grown.get({"done": 1}) == []
+    assert ids(grown.get({"more": {"k": 1}})) == ["a"]
+    grown.delete(properties={"year": 1999})
+    assert [(node.id, node.label) for node in grown.get()] == [("a", "Film"), ("b", "Film")]
+
+
 def test_one_name_with_two_labels_is_two_nodes(grown):
     grown.upsert_nodes([EntityNode(name="Java", label="Island"), EntityNode(name="Java", label="Language")])
     grown.upsert_nodes([EntityNode(name="Bali", label="Island")])
@@ -371,7 +394,9 @@ def test_keys_that_are_uuids(tmp_path):
     store = OmniGraphPropertyGraphStore(graph)
     one, other = (f"123e4567-e89b-12d3-a456-42661417400{n}" for n in range(2))
     store.upsert_nodes([EntityNode(name=name, label="thing", properties={"size": 1}) for name in (one, other)])
-    store.upsert_relations([Relation(label="near", source_id=one, target_id=other)])
+    for _ in range(2):  # edges without a constraint are found by their ends
+        store.upsert_relations([Relation(label="near", source_id=one, target_id=other)] * 2)
+    assert graph.to_arrow("Near").num_rows == 1
     assert [(a.id, b.id) for a, _, b in store.get_rel_map(store.get(ids=[other]))] == [(one, other)]
     store.delete(ids=[one])
     assert ids(store.get()) == [other]

@@ -31,6 +31,7 @@ from llama_index.graph_stores.omnigraph.records import (
     key_record,
     node_records,
     place_relations,
+    placed_pairs,
 )
 from llama_index.graph_stores.omnigraph.type_map import TypeMap
 
@@ -83,23 +84,7 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
     def get(self, properties: dict[str, Any] | None = None, ids: list[str] | None = None) -> list[LabelledNode]:
         """Return the nodes that have all properties and one of the ids; without arguments, all nodes."""
         types = self._types()
-        reader = GraphReader(self._graph, types)
-        wanted: dict[str, list[str]] | None = None
-        if ids is not None:
-            wanted = {}
-            for id_, names in reader.places(dict.fromkeys(ids)).items():
-                for name in names:
-                    wanted.setdefault(name, []).append(id_)
-        found: list[LabelledNode] = []
-        for name, type_ in types.nodes.items():
-            if wanted is not None and name not in wanted:
-                continue
-            conditions = Conditions(type_)
-            clauses = [conditions.equal(key, value) for key, value in (properties or {}).items()]
-            if None not in clauses:
-                where = " ".join(clause for clause in clauses if clause)
-                found += reader.nodes(type_, None if wanted is None else wanted[name], where, conditions.params)
-        return found
+        return list(_find_nodes(GraphReader(self._graph, types), types, properties, ids).values())
 
     def get_triplets(
         self,
@@ -232,7 +217,8 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
             placed = place_relations(types, relations, places, None)
         with self._grown(growth, f"upsert {_count(len(relations), 'relation')}") as (graph, message):
             types = self._types()
-            records = _missing_ends(types, placed, places) + edge_records(types, placed)
+            known = GraphReader(graph, types).edge_ids(placed_pairs(types, placed))
+            records = _missing_ends(types, placed, places) + edge_records(types, placed, known)
             graph.load(records, mode="merge", message=message)
 
     def delete(
@@ -248,7 +234,7 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
         deletion = Deletion(types)
         deletion.add_nodes(_keys(reader.places({*(entity_names or ()), *(ids or ())})))
         if properties:
-            deletion.add_nodes(_keys(reader.places([node.id for node in self.get(properties)])))
+            deletion.add_nodes(_find_nodes(reader, types, properties))
         for label in relation_names or ():
             for type_ in types.edges_of(label):
                 deletion.add_edge_type(type_)
@@ -261,23 +247,21 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
         """
         types = self._types()
         reader = GraphReader(self._graph, types)
-        places = reader.places({*(node_ids or ()), *(ref_doc_ids or ())})
-        gone = set(_keys(places))
+        gone = set(_keys(reader.places({*(node_ids or ()), *(ref_doc_ids or ())})))
         for document in ref_doc_ids or ():
-            gone |= set(_keys(reader.places([node.id for node in self.get({REF_DOC_ID: document})])))
-        sources = {id_ for _, id_ in gone} | set(node_ids or ())
+            gone |= set(_find_nodes(reader, types, {REF_DOC_ID: document}))
+        sources = sorted({id_ for _, id_ in gone} | set(node_ids or ()))
         extracted: set[NodeKey] = set()
         edges: list[StoredEdge] = []
-        for source in sorted(sources):
-            for type_ in types.nodes.values():
-                condition = Conditions(type_)
-                where = condition.equal(TRIPLET_SOURCE_KEY, source)
-                if where is not None:
-                    extracted |= {(type_.name, node.id) for node in reader.nodes(type_, None, where, condition.params)}
-            for edge_type in types.edges.values():
-                name = edge_type.find(TRIPLET_SOURCE_KEY)
-                if name is not None:
-                    edges += reader.edges(edge_type, f"$e.{name} = $source", {"source": source})
+        for type_ in types.nodes.values():
+            condition = Conditions(type_)
+            where = condition.among(TRIPLET_SOURCE_KEY, sources)
+            if where is not None:
+                extracted |= {(type_.name, node.id) for node in reader.nodes(type_, None, where, condition.params)}
+        for edge_type in types.edges.values():
+            name = edge_type.find(TRIPLET_SOURCE_KEY)
+            if name is not None:
+                edges += reader.edges(edge_type, f"$e.{name} in $sources", {"sources": sources})
         removed = {(edge.type.name, edge.id) for edge in edges}
         used: set[NodeKey] = set()
         for edge in reader.edges_at(extracted):
@@ -337,6 +321,28 @@ class OmniGraphPropertyGraphStore(PropertyGraphStore):
         with self.transaction(noted):
             self._graph.apply_schema(text, message=noted)
             yield self._graph, noted
+
+
+def _find_nodes(
+    reader: GraphReader, types: TypeMap, properties: Mapping[str, Any] | None, ids: Sequence[str] | None = None
+) -> dict[NodeKey, LabelledNode]:
+    """Return the nodes that have all properties and one of the ids."""
+    wanted: dict[str, list[str]] | None = None
+    if ids is not None:
+        wanted = {}
+        for name, id_ in _keys(reader.places(dict.fromkeys(ids))):
+            wanted.setdefault(name, []).append(id_)
+    found: dict[NodeKey, LabelledNode] = {}
+    for name, type_ in types.nodes.items():
+        conditions = Conditions(type_)
+        clauses = [conditions.equal(key, value) for key, value in (properties or {}).items()]
+        if None in clauses or (wanted is not None and name not in wanted):
+            continue
+        where = " ".join(clause for clause in clauses if clause)
+        for node in reader.nodes(type_, None if wanted is None else wanted[name], where, conditions.params):
+            if all(node.properties.get(key) == value for key, value in (properties or {}).items()):
+                found[name, node.id] = node
+    return found
 
 
 def _missing_ends(types: TypeMap, placed: Sequence[PlacedRelation], places: Mapping[str, Sequence[str]]) -> list[Any]:

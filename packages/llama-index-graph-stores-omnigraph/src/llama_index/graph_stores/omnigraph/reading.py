@@ -93,6 +93,16 @@ class GraphReader:
             for row in self._graph.query(text, dict(params))
         ]
 
+    def edge_ids(self, pairs: Mapping[str, Collection[tuple[str, str]]]) -> dict[tuple[str, str, str], str]:
+        """Return the ids of existing edges by type and ends; of parallel edges, the smallest."""
+        found: dict[tuple[str, str, str], str] = {}
+        for name, ends in pairs.items():
+            sources = sorted({source for source, _ in ends})
+            for edge in self.edges(self._types.edges[name], "id($a) in $ids", {"ids": sources}):
+                key = (name, edge.source[1], edge.target[1])
+                found[key] = min(edge.id, found.get(key, edge.id))
+        return found
+
     def edges_at(self, keys: Collection[NodeKey], types: Iterable[MappedEdge] | None = None) -> list[StoredEdge]:
         """Return the edges that start or end at some nodes."""
         ids: dict[str, list[str]] = {}

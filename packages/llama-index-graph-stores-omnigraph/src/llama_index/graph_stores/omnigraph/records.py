@@ -72,17 +72,36 @@ def key_record(type_: MappedNode, id_: str) -> dict[str, Any]:
     return {"type": type_.name, "data": {type_.key: id_}}
 
 
-def edge_records(types: TypeMap, placed: Iterable[PlacedRelation]) -> list[dict[str, Any]]:
-    """Return the records of relations; `InputError` names labels and keys that the schema does not have."""
-    records = []
+def placed_pairs(types: TypeMap, placed: Iterable[PlacedRelation]) -> dict[str, set[tuple[str, str]]]:
+    """Return the ends of relations by edge type, for the types whose edges a load does not find by their ends."""
+    pairs: dict[str, set[tuple[str, str]]] = {}
+    for each in placed:
+        edge = find_edge(types, each.relation.label, each.source, each.target)
+        if edge is not None and not edge.is_matched:
+            pairs.setdefault(edge.name, set()).add((each.relation.source_id, each.relation.target_id))
+    return pairs
+
+
+def edge_records(
+    types: TypeMap, placed: Iterable[PlacedRelation], known: Mapping[tuple[str, str, str], str]
+) -> list[dict[str, Any]]:
+    """Return the records of relations; `InputError` names labels and keys that the schema does not have.
+
+    `known` has the ids of existing edges by type and ends. A relation that is given twice is one edge.
+    """
+    records: dict[tuple[str, str, str], dict[str, Any]] = {}
     for each in placed:
         relation = each.relation
         edge = find_edge(types, relation.label, each.source, each.target)
         if edge is None:
             raise unknown_relation(types, relation, each.source, each.target)
+        key = (edge.name, relation.source_id, relation.target_id)
         data = _data(edge, relation.properties)
-        records.append({"edge": edge.name, "from": relation.source_id, "to": relation.target_id, "data": data})
-    return records
+        if key in known:
+            data["id"] = known[key]
+        record = {"edge": edge.name, "from": relation.source_id, "to": relation.target_id, "data": data}
+        records.setdefault(key, record)["data"].update(data)
+    return list(records.values())
 
 
 def place_relations(

@@ -33,6 +33,8 @@ class MappedType:
     """The properties with values as JSON."""
     lists: frozenset[str]
     """The properties that are lists."""
+    scalars: Mapping[str, str]
+    """Property → its type, or the type of its items."""
 
     def find(self, label: str) -> str | None:
         """Return the property of a key of LlamaIndex."""
@@ -58,6 +60,8 @@ class MappedEdge(MappedType):
     word: str
     source: str
     target: str
+    is_matched: bool
+    """True if a load finds an existing edge by its ends, because a constraint makes them unique."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +140,24 @@ def _node(type_: NodeType, *, is_chunk: bool) -> MappedNode:
 
 
 def _edge(type_: EdgeType) -> MappedEdge:
-    label = _label(type_.notes) or type_.name
-    return MappedEdge(type_.name, label, *_properties(type_.properties, ()), type_.word, type_.from_type, type_.to_type)
+    return MappedEdge(
+        type_.name,
+        _label(type_.notes) or type_.name,
+        *_properties(type_.properties, ()),
+        type_.word,
+        type_.from_type,
+        type_.to_type,
+        _is_matched(type_),
+    )
+
+
+def _is_matched(type_: EdgeType) -> bool:
+    return any({"src", "dst"} <= set(columns) for columns in type_.unique)
 
 
 def _properties(
     properties: Mapping[str, Property], hidden: Iterable[str]
-) -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
+) -> tuple[dict[str, str], frozenset[str], frozenset[str], dict[str, str]]:
     left_out = set(hidden)
     shown = {
         name: property_
@@ -152,7 +167,8 @@ def _properties(
     labels = {_label(property_.notes) or name: name for name, property_ in shown.items()}
     packed = {name for name, property_ in shown.items() if any(note.name == JSON for note in property_.notes)}
     lists = {name for name, property_ in shown.items() if property_.type.is_list}
-    return labels, frozenset(packed), frozenset(lists)
+    scalars = {name: str(property_.type.scalar) for name, property_ in shown.items()}
+    return labels, frozenset(packed), frozenset(lists), scalars
 
 
 def _label(notes: Iterable[Metadata]) -> str | None:
