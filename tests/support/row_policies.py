@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import dataclass
 from typing import Any
 
 import cedarpy
@@ -254,40 +255,48 @@ def engine_mask(schema: Catalog, condition: RowCondition, rows: list[dict[str, A
     return list(np.asarray(mask, dtype=bool))
 
 
-def cedar_mask(
-    policies: RowPolicies, actor: PolicyActor, branch: str, rows: list[dict[str, Any]], name: str | None = None
-) -> list[bool]:
-    """Return the rows that Cedar allows to read, or those of which it allows to read a property."""
-    schema = policies.catalog
-    types = {name: p.type for name, p in schema.nodes["Doc"].properties.items()}
-    entities = actor_entities(policies.statements, actor.name, actor.groups, actor.attributes)
-    requests = []
+@dataclass(frozen=True)
+class Question:
+    """Which rows may an actor read on a branch, or which values of a property?"""
+
+    actor: PolicyActor
+    branch: str
+    name: str | None = None
+
+
+def cedar_masks(policies: RowPolicies, rows: list[dict[str, Any]], questions: list[Question]) -> list[list[bool]]:
+    """Return for each question the rows that Cedar allows: rows are parsed once, and all requests are one batch."""
+    types = {name: p.type.scalar for name, p in policies.catalog.nodes["Doc"].properties.items()}
     statements = policies.statements
-    context = {
-        "branch": branch,
-        "protected": statements.is_protected(branch),
-        "matches": statements.matching_patterns(branch),
-        **({"property": name} if name is not None else {}),
-    }
-    action = "row_read" if name is None else "property_read"
-    for number, row in enumerate(rows):
+    entities: dict[str, Any] = {}
+    for actor in {question.actor for question in questions}:
+        for entity in actor_entities(statements, actor.name, actor.groups, actor.attributes):
+            entities[str(entity["uid"])] = entity
+    resources = [{"type": "Node::Doc", "id": str(number)} for number in range(len(rows))]
+    for uid, row in zip(resources, rows, strict=True):
         attrs = {
-            name: stored_to_cedar(value, types[name].scalar if name in types else "String")
+            name: stored_to_cedar(value, types.get(name, "String"))
             for name, value in row.items()
             if value is not None and name != "score"
         }
-        uid = {"type": "Node::Doc", "id": str(number)}
-        entities.append({"uid": uid, "attrs": attrs, "parents": []})
-        requests.append(
-            {
-                "principal": {"type": "Omnigraph::Actor", "id": actor.name},
-                "action": {"type": "Omnigraph::Action", "id": action},
-                "resource": uid,
-                "context": context,
-            }
-        )
-    parsed = cedarpy.Entities.from_json_str(json.dumps(entities), policies.schema)
+        entities[str(uid)] = {"uid": uid, "attrs": attrs, "parents": []}
+    requests = []
+    for question in questions:
+        context = {
+            "branch": question.branch,
+            "protected": statements.is_protected(question.branch),
+            "matches": statements.matching_patterns(question.branch),
+            **({"property": question.name} if question.name is not None else {}),
+        }
+        request = {
+            "principal": {"type": "Omnigraph::Actor", "id": question.actor.name},
+            "action": {"type": "Omnigraph::Action", "id": "row_read" if question.name is None else "property_read"},
+            "context": json.dumps(context),
+        }
+        requests += [{**request, "resource": uid} for uid in resources]
+    parsed = cedarpy.Entities.from_json_str(json.dumps([*entities.values()]), policies.schema)
     everything = policy_set({one: dict(policy) for one, policy in policies.compiled.policies.items()})
     results = cedarpy.is_authorized_batch(requests, everything, parsed, policies.schema)
     assert not any(result.diagnostics.errors for result in results)
-    return [result.allowed for result in results]
+    allowed = [result.allowed for result in results]
+    return [allowed[at : at + len(rows)] for at in range(0, len(allowed), len(rows))]
