@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.mutate import MutationResult
     from omnigraph.operations.stored_queries import QueryChange, QueryValidation
     from omnigraph.query.stored_queries import StoredQuery
+    from omnigraph.versioning.model.snapshot import Snapshot
     from omnigraph.versioning.write.repository import At
 
 
@@ -28,14 +29,14 @@ class GraphStoredQueries(GraphBranches):
 
     def queries(self, branch: str | None = None, at: At = None) -> list[StoredQuery]:
         """Return the stored queries of a branch, or of a point of its history, that the caller may call, by name."""
-        from omnigraph.operations.stored_queries import is_visible, queries_of
+        from omnigraph.operations.stored_queries import is_visible, may_invoke, queries_of
 
         context = self._context
         snapshot = context.snapshot(branch or self.branch, at)
         found = [query for _, query in sorted(queries_of(snapshot).queries.items())]
         access = context.access
         if access is not None:
-            found = [query for query in found if access.decide("invoke_query", name=query.name).allowed]
+            found = [query for query in found if may_invoke(access, query)]
         return [query for query in found if is_visible(context, snapshot, query)]
 
     def validate_queries(
@@ -146,24 +147,25 @@ class GraphStoredQueries(GraphBranches):
 
     def _stored(self, name: str, branch: str | None, at: At) -> StoredQuery:
         """Return a stored query that the caller may call; a denied one does not differ from one that is unknown."""
-        from omnigraph.operations.stored_queries import is_visible, queries_of
+        from omnigraph.operations.stored_queries import facts_of, is_visible, queries_of
         from omnigraph.query.stored_queries import unknown_query
 
         access, on = self._context.access, self._branch(branch)
         if access is None and not self._context.has_row_rules:
             return queries_of(self._repository.read_snapshot(on, at)).get(name)
-        try:
-            if access is not None:
-                access.check("invoke_query", name=name)
-        except Denied:
-            raise unknown_query(name) from None
+        snapshot: Snapshot | None = None
         try:
             # The rights of the query decide on the branch, and these can be those of another actor.
             snapshot = self._repository.read_snapshot(on, at)
+            found = queries_of(snapshot).queries.get(name)
         except (NotFound, InputError):
-            snapshot = self._context.snapshot(on, at)
-        found = queries_of(snapshot).queries.get(name)
-        if found is None or not is_visible(self._context, snapshot, found):
+            found = None
+        try:
+            if access is not None:
+                access.check("invoke_query", name=name, query=None if found is None else facts_of(found))
+        except Denied:
+            raise unknown_query(name) from None
+        if snapshot is None or found is None or not is_visible(self._context, snapshot, found):
             # A branch that the caller may not read does not differ from one that does not exist.
             self._context.snapshot(on, at)
             raise unknown_query(name)

@@ -1,6 +1,7 @@
 """Every read surface under every kind of rules equals the same surface of a projected copy.
 
-The copy is a second graph that holds, commit by commit, what the rules show. The surfaces are rows of a table; a read
+The copy is a second graph that holds, commit by commit, what the rules show. Updates move rows in and out of sight
+between the comparisons, so that caches are carried to other versions. The surfaces are rows of a table; a read
 method of `Graph` without a row fails. `pytest --long --resume FILE -k matrix_long` runs the long form: it writes the
 names of finished tests to a file and leaves them out when it is started again.
 """
@@ -24,9 +25,9 @@ from omnigraph.graph import Graph
 from omnigraph.query.syntax.parser import parse_queries
 from property.test_visibility import NOW, SEED, differs
 from property.test_visible_history import (
+    ProjectedCopy,
     Step,
     blocks_of,
-    build_copy,
     check_analyses,
     check_blocks,
     check_files,
@@ -34,28 +35,67 @@ from property.test_visible_history import (
     diff_of,
     pages_of,
 )
+from support.oracle.model import World
 from support.random_reads.generator import RandomRead, ReadGenerator
-from support.random_reads.graphs import ManualClock, Subject, change, new_subject
+from support.random_reads.graphs import ManualClock, Subject, change, new_subject, update
 from support.random_reads.values import POOLS
-from support.visible import SHAPES, Rules, projected, random_rules, seen_by
+from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, random_rules, seen_by
+
+BRANCHES = "branch-dependent"
+"""The kind of rules that differ between a branch and the one from which it was forked."""
+ROW_SHAPES = ("tenant", "level", "set", "edge rule", "both ends", "mask", "forbid", "null-heavy")
+"""Kinds of rules that hide no type and no property."""
 
 
 @dataclass
 class Cell:
-    """A graph under rules, and its projected copy."""
+    """A branch of a graph under rules, and its projected copy."""
 
     root: Path
     random: Random
     subject: Subject
     rules: Rules
-    copy: Graph
-    steps: list[Step]
+    projection: ProjectedCopy
     context: str
+    access: BranchAccess | None = None
+    """Rules that depend on the branch."""
+
+    @property
+    def branch(self) -> str:
+        """The branch of the graph; the copy has it as main."""
+        return self.projection.branch
+
+    @property
+    def copy(self) -> Graph:
+        """The projected copy."""
+        return self.projection.graph
+
+    @property
+    def steps(self) -> list[Step]:
+        """The commits, and those of the copy."""
+        return self.projection.steps
+
+    @property
+    def head(self) -> World:
+        """The state of the branch."""
+        return self.subject.heads[self.branch]
 
     @property
     def seen(self) -> Graph:
         """The graph as the rules show it."""
-        return seen_by(self.subject.graph, self.rules)
+        if self.access is None:
+            return seen_by(self.subject.graph, self.rules)
+        return self.subject.graph.with_access(self.access).on(self.branch)
+
+    def advance(self) -> None:
+        """Change the graph so that rows come into sight and leave it, and bring the copy up to date."""
+        clock, self.subject.graph._repository.clock = self.subject.graph._repository.clock, self.subject.clock
+        self.copy._repository.clock = self.subject.clock
+        for _ in range(2):
+            move_rows(self.subject, self.branch, self.rules)
+        change(self.subject, self.branch)
+        self.projection.follow()
+        self.copy._repository.clock = self.subject.graph._repository.clock = clock
 
     @property
     def both(self) -> tuple[Graph, Graph]:
@@ -69,7 +109,7 @@ class Cell:
 
     def read(self, pattern: str) -> RandomRead | None:
         """Return a generated read whose text matches a pattern and that compiles; None if there is none."""
-        catalog = projected(self.subject.heads["main"], self.rules).catalog
+        catalog = projected(self.head, self.rules).catalog
         for _ in range(300):
             try:
                 read = ReadGenerator(Random(self.random.random()), catalog, self.subject.values).query()
@@ -87,14 +127,36 @@ class Cell:
 def new_cell(root: Path, seed: int, shape: str) -> Cell:
     random = Random(seed)
     subject = new_subject(root / "graph", random)
+    if shape == BRANCHES:
+        return _branch_cell(root, seed, random, subject)
     for _ in range(2):
         change(subject, "main")
+    rules = _rules(random, subject, shape)
+    projection = ProjectedCopy(root / "copy", subject, {"main": rules})
+    projection.graph._repository.clock = subject.graph._repository.clock = ManualClock(NOW)
+    return Cell(root, random, subject, rules, projection, f"seed {seed}, {shape}\n{rules.visibility}")
+
+
+def _branch_cell(root: Path, seed: int, random: Random, subject: Subject) -> Cell:
+    """A branch that has other rules than the branch from which it was forked."""
+    if "side" not in subject.heads:
+        subject.graph.branch_create("side")
+        subject.heads["side"] = subject.heads["main"]
+    for branch in ("main", "side", "side"):
+        subject.random.choice((change, update))(subject, branch)
+    shapes = {branch: random.choice(ROW_SHAPES) for branch in ("main", "side")}
+    rules = {branch: _rules(random, subject, shape) for branch, shape in shapes.items()}
+    projection = ProjectedCopy(root / "copy", subject, rules, "side")
+    projection.graph._repository.clock = subject.graph._repository.clock = ManualClock(NOW)
+    context = "\n".join(f"{branch}: {shapes[branch]} {rules[branch].visibility}" for branch in rules)
+    return Cell(root, random, subject, rules["side"], projection, f"seed {seed}\n{context}", BranchAccess(rules))
+
+
+def _rules(random: Random, subject: Subject, shape: str) -> Rules:
     rules = random_rules(random, subject.heads["main"].catalog, shape)
     for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
         del rules.properties[key]  # the interface would need it
-    copy, steps = build_copy(root / "copy", subject, rules)
-    copy._repository.clock = subject.graph._repository.clock = ManualClock(NOW)
-    return Cell(root, random, subject, rules, copy, steps, f"seed {seed}, {shape}\n{rules.visibility}")
+    return rules
 
 
 # -- reads -----------------------------------------------------------------------------------------
@@ -168,8 +230,8 @@ def check_stored_query(cell: Cell) -> None:
     read = cell.read(READS["groups"])
     if read is None:
         return
-    for graph in (cell.subject.graph, cell.copy):
-        graph.store_query(read.text)
+    cell.subject.graph.store_query(read.text, branch=cell.branch)
+    cell.copy.store_query(read.text)
     cell.equal(lambda graph: [query.source for query in graph.queries()])
     cell.equal(lambda graph: graph.validate_queries().to_json())
     found, expected = (outcome(lambda graph=graph: graph.invoke("q", read.params)) for graph in cell.both)
@@ -180,7 +242,7 @@ def check_stored_query(cell: Cell) -> None:
 
 
 def check_lint(cell: Cell) -> None:
-    types = [type_.name for type_ in cell.subject.graph.catalog().nodes.values()]
+    types = list(cell.subject.graph.on(cell.branch).catalog().nodes)
     text = "\n".join(f"query q{name}() {{ match {{ $x: {name} }} return {{ $x.missing }} }}" for name in types)
     cell.equal(lambda graph: graph.lint(text).to_dict()["results"])
 
@@ -208,10 +270,11 @@ def catalog_of(graph: Graph) -> Any:
 
 
 def check_gets(cell: Cell) -> None:
-    for type_ in cell.subject.graph.catalog().tables():
+    every = cell.subject.graph.on(cell.branch)
+    for type_ in every.catalog().tables():
         if type_.table_key not in cell.seen.snapshot().tables:
             continue
-        ids = cell.subject.graph.to_arrow(type_.name, columns=["id"], kind=type_.kind)["id"].to_pylist()
+        ids = every.to_arrow(type_.name, columns=["id"], kind=type_.kind)["id"].to_pylist()
         for id_ in cell.random.sample(ids, min(len(ids), 4)):
             cell.equal(lambda graph, type_=type_, id_=id_: _row(graph.get(type_.name, id_, kind=type_.kind)))
 
@@ -285,7 +348,7 @@ def numbers_of_picture(graph: Graph) -> list[str]:
 def check_search(cell: Cell) -> None:
     words = ["the", "red", "apple", "graph", "a", "of", *cell.random.sample(POOLS["String"], 3)]
     text = " ".join(word for word in map(str, words) if word.strip())
-    ids = [id_ for rows in cell.subject.heads["main"].nodes.values() for id_ in rows]
+    ids = [id_ for rows in cell.head.nodes.values() for id_ in rows]
 
     def found(graph: Graph, id_: str) -> Any:
         document = graph.search(text, by="words", limit=50, rank_of=id_).to_json(str)
@@ -302,7 +365,7 @@ def check_neighbors(cell: Cell) -> None:
         return sorted(str(one.to_json(str)) for one in near), counts
 
     for name in cell.copy.catalog().nodes:
-        ids = list(cell.subject.heads["main"].nodes[name])
+        ids = list(cell.head.nodes[name])
         for id_ in cell.random.sample(ids, min(len(ids), 3)):
             found_here, expected = (outcome(partial(found, graph, name, id_)) for graph in cell.both)
             assert found_here == expected, f"{name} {id_}\n{cell.context}"
@@ -339,7 +402,12 @@ def baseline_of(graph: Graph) -> list[str]:
 
 
 def check_feed(cell: Cell) -> None:
-    check_blocks(cell.seen, blocks_of(cell.copy, 2), cell.steps, cell.context)
+    """The feed of a branch shows all its commits by the rules of the branch; a single commit has those of its own."""
+    copy = cell.projection
+    if cell.access is not None:
+        own = dict.fromkeys(cell.access.rules, cell.rules)
+        copy = ProjectedCopy(cell.root / f"feed {len(cell.steps)}", cell.subject, own, cell.branch)
+    check_blocks(cell.seen, blocks_of(copy.graph, 2), copy.steps, cell.context, cell.branch)
 
 
 def check_row_history(cell: Cell) -> None:
@@ -352,13 +420,19 @@ def at_random_commit(check: Callable[..., None], cell: Cell) -> None:
     check(cell.seen, step.commit.id, cell.copy, step.copies[-1], cell.context)
 
 
+def check_file_rows(cell: Cell) -> None:
+    folder = cell.root / f"commit {len(cell.steps)}"
+    folder.mkdir()
+    at_random_commit(partial(check_files, folder), cell)
+
+
 SURFACES: dict[str, tuple[set[str], Callable[[Cell], None]]] = {
     **{name: ({"query"}, partial(lambda pattern, cell: check_read(cell, pattern), READS[name])) for name in READS},
     "pages": ({"pages"}, check_pages),
     "profile": ({"profile"}, check_profile),
     "explain": ({"explain"}, check_explain),
     "lint": ({"lint"}, check_lint),
-    "editors": ({"complete", "hover"}, lambda cell: cell.equal(partial(hints_of, cell.subject.graph))),
+    "editors": ({"complete", "hover"}, lambda cell: cell.equal(partial(hints_of, cell.subject.graph.on(cell.branch)))),
     "schema": ({"schema", "catalog"}, lambda cell: cell.equal(catalog_of)),
     "get": ({"get"}, check_gets),
     "search": ({"search"}, check_search),
@@ -371,7 +445,7 @@ SURFACES: dict[str, tuple[set[str], Callable[[Cell], None]]] = {
     "widgets": ({"show"}, lambda cell: cell.equal(shown_of)),
     "picture": (set(), lambda cell: cell.equal(numbers_of_picture)),
     "baseline": ({"changes_baseline"}, lambda cell: cell.equal(baseline_of)),
-    "files": ({"export", "export_diff"}, lambda cell: at_random_commit(partial(check_files, cell.root), cell)),
+    "files": ({"export", "export_diff"}, check_file_rows),
     "analyses": ({"analyze"}, partial(at_random_commit, check_analyses)),
     "diff": ({"diff", "diff_summary", "diff_graph"}, check_diff),
     "feed": ({"changes", "commit_changes"}, check_feed),
@@ -410,9 +484,8 @@ def test_every_read_has_a_surface() -> None:
     assert len(SURFACES) >= 24
 
 
-def check_cell(root: Path, seed: int, shape: str) -> None:
-    """Compare all surfaces of one graph under one kind of rules; the caches are cold first and warm later."""
-    cell = new_cell(root, seed, shape)
+def check_surfaces(cell: Cell) -> None:
+    """Compare all surfaces of one graph under one kind of rules."""
     for name, (_, check) in SURFACES.items():
         try:
             check(cell)
@@ -421,14 +494,27 @@ def check_cell(root: Path, seed: int, shape: str) -> None:
             raise
 
 
+def check_cell(root: Path, seed: int, shape: str, *, updates: int = 0) -> None:
+    """Compare all surfaces: the caches are cold first and warm later; updates carry them to other versions."""
+    cell = new_cell(root, seed, shape)
+    check_surfaces(cell)
+    for _ in range(updates):
+        cell.advance()
+        check_surfaces(cell)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("number", range(2))
 def test_matrix(tmp_path: Path, number: int, shape: str) -> None:
     check_cell(tmp_path, SEED + 50_000 + 100 * number + SHAPES.index(shape), shape)
 
 
+def test_matrix_of_a_branch_with_its_own_rules_and_updates(tmp_path: Path) -> None:
+    check_cell(tmp_path, SEED + 55_000, BRANCHES, updates=1)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, BRANCHES])
 @pytest.mark.parametrize("number", range(200))
 def test_matrix_long(tmp_path: Path, number: int, shape: str) -> None:
-    check_cell(tmp_path, SEED + 60_000 + 100 * number + SHAPES.index(shape), shape)
+    check_cell(tmp_path, SEED + 60_000 + 100 * number + (*SHAPES, BRANCHES).index(shape), shape, updates=2)

@@ -7,7 +7,7 @@ decided by a simple reading of the rules.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -54,10 +54,10 @@ def declared(text: str) -> Declared:
     return schema
 
 
-def worlds(subject: Subject) -> Iterator[tuple[Commit, World]]:
-    """The commits of main, oldest first, each with its state."""
+def worlds(subject: Subject, branch: str = "main") -> Iterator[tuple[Commit, World]]:
+    """The commits of a branch, oldest first, each with its state."""
     at = {point.where["at"]: point.world for point in subject.points}
-    commits = subject.graph.commits("main")[::-1]
+    commits = subject.graph.commits(branch)[::-1]
     catalog = subject.graph.catalog(at=commits[0].id)
     world = World(catalog, {name: {} for name in catalog.nodes}, {name: {} for name in catalog.edges})
     for commit in commits:
@@ -65,27 +65,52 @@ def worlds(subject: Subject) -> Iterator[tuple[Commit, World]]:
         yield commit, world
 
 
+class ProjectedCopy:
+    """The projected copy of a branch, commit by commit; a commit is seen by the rules of the branch it was made on."""
+
+    def __init__(self, root: Path, subject: Subject, rules: Mapping[str, Rules], branch: str = "main") -> None:
+        self.root = root
+        self.subject = subject
+        self.rules = rules
+        self.branch = branch
+        self.steps: list[Step] = []
+        self._schema = ""
+        self._graph: Graph | None = None
+        self.follow()
+
+    @property
+    def graph(self) -> Graph:
+        """The copy."""
+        assert self._graph is not None
+        return self._graph
+
+    def follow(self) -> None:
+        """Copy the commits that were made since the last call."""
+        done = {step.commit.id for step in self.steps}
+        for commit, world in worlds(self.subject, self.branch):
+            if commit.id not in done:
+                self._add(commit, projected(world, self.rules[commit.branch]))
+
+    def _add(self, commit: Commit, seen: World) -> None:
+        origin = self.subject.graph
+        text = projected_schema(declared(origin.snapshot(at=commit.id).schema.source), _nullable(seen.catalog))
+        made: list[str] = []
+        if self._graph is None:
+            self._graph = init(self.root, text, sync=False, environ={})
+            made.append(self._graph.commits()[0].id)
+        elif text != self._schema:
+            self._graph.apply_schema(_known_renames(text, self._graph))
+            made.append(self._graph.commits()[0].id)
+        self._schema = text
+        written = _write(self._graph, origin, commit.id, seen)
+        made += [written] if written is not None else []
+        self.steps.append(Step(commit, seen, made or self.steps[-1].copies[-1:]))
+
+
 def build_copy(root: Path, subject: Subject, rules: Rules) -> tuple[Graph, list[Step]]:
     """The projected copy of main, commit by commit."""
-    copy: Graph | None = None
-    schema, steps = "", []
-    for commit, world in worlds(subject):
-        seen = projected(world, rules)
-        source = declared(subject.graph.snapshot(at=commit.id).schema.source)
-        text = projected_schema(source, _nullable(seen.catalog))
-        made: list[str] = []
-        if copy is None:
-            copy = init(root, text, sync=False, environ={})
-            made.append(copy.commits()[0].id)
-        elif text != schema:
-            copy.apply_schema(_known_renames(text, copy))
-            made.append(copy.commits()[0].id)
-        schema = text
-        written = _write(copy, subject.graph, commit.id, seen)
-        made += [written] if written is not None else []
-        steps.append(Step(commit, seen, made or steps[-1].copies[-1:]))
-    assert copy is not None
-    return copy, steps
+    made = ProjectedCopy(root, subject, {"main": rules})
+    return made.graph, made.steps
 
 
 def _nullable(catalog: Catalog) -> Catalog:
@@ -235,8 +260,13 @@ def check(root: Path, seed: int, shape: str, *, pairs: int = 3) -> int:
     return compared
 
 
-def check_blocks(seen: Graph, expected: dict[str, list[dict[str, Any]]], steps: list[Step], context: str) -> int:
-    """Compare the blocks of the feed and the changes of commits with the blocks of the copy; return their changes."""
+def check_blocks(
+    seen: Graph, expected: dict[str, list[dict[str, Any]]], steps: list[Step], context: str, branch: str | None = None
+) -> int:
+    """Compare the blocks of the feed and the changes of commits with the blocks of the copy; return their changes.
+
+    With `branch`, only the changes of commits that were made on it are compared.
+    """
     compared = 0
     for commit_id, changes in blocks_of(seen, 2).items():
         step = next(step for step in steps if step.commit.id == commit_id)
@@ -245,7 +275,7 @@ def check_blocks(seen: Graph, expected: dict[str, list[dict[str, Any]]], steps: 
             wanted = expected[made[0]] if made else []
             assert sorted(changes, key=str) == sorted(wanted, key=str), context
             compared += len(changes)
-            if step.commit.parent_id is not None:
+            if step.commit.parent_id is not None and branch in (None, step.commit.branch):
                 assert _commit_changes(seen, commit_id) in (None, changes), context
     return compared
 

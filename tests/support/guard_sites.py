@@ -39,8 +39,10 @@ def _argument(number: int) -> Callable[[ast.Call], ast.expr]:
 
 
 def _all_true(call: ast.Call) -> ast.expr:
+    """A mask of all rows; True for a single object."""
     rows = ast.unparse(call.args[min(1, len(call.args) - 1)])
-    return ast.parse(f"__import__('numpy').ones(len({rows}), bool)", mode="eval").body
+    every = f"__import__('numpy').ones(len({rows}), bool) if hasattr({rows}, '__len__') else True"
+    return ast.parse(every, mode="eval").body
 
 
 def _last(call: ast.Call) -> ast.expr:

@@ -11,13 +11,15 @@ from typing import Any
 
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
+from omnigraph.operations.authorization.access import Access
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility, project_catalog
+from omnigraph.query.write_guard import WriteGuard
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 from omnigraph.types import PropertyType
 from support.oracle.model import Props, World
-from support.random_reads.graphs import Declared, Subject, schema_text
+from support.random_reads.graphs import Declared, Subject, assign, schema_text
 from support.random_reads.values import POOLS, stored
 
 Truth = bool | None
@@ -68,6 +70,47 @@ class Rules:
 def seen_by(graph: Graph, rules: Rules) -> Graph:
     """A handle that sees the visible part."""
     return Graph(graph._context.with_visibility(rules.visibility), branch=graph.branch)
+
+
+class BranchAccess(Access):
+    """The right to do everything, with rules for rows that depend on the branch."""
+
+    def __init__(self, rules: Mapping[str, Rules]) -> None:
+        super().__init__(None, "ana", default="allow")
+        self.rules = rules
+        self.has_row_rules = True
+
+    def visibility(self, catalog: Catalog, branch: str) -> Visibility:
+        """Return what is visible of a branch."""
+        del catalog
+        return self.rules[branch].visibility
+
+    def write_guard(self, catalog: Catalog, branch: str) -> WriteGuard:
+        """Return what may be changed of a branch: what is visible."""
+        return WriteGuard(self.visibility(catalog, branch))
+
+
+def move_rows(subject: Subject, branch: str, rules: Rules) -> bool:
+    """Change values that a rule for nodes reads, so that rows come into sight or leave it; False if there are none."""
+    random = subject.random
+    catalog = subject.heads[branch].catalog
+    read = [
+        (type_, type_.properties[part.name], rule)
+        for type_ in catalog.nodes.values()
+        if (rule := rules.rows.get(type_.table_key)) is not None
+        for part in ir.walk(rule.condition)
+        if isinstance(part, ir.Prop) and part.name in type_.properties and part.name not in type_.key
+        if part.type.scalar in _COMPARED and not part.type.is_list and not type_.properties[part.name].type.enum_values
+    ]
+    if not read:
+        return False
+    type_, prop, rule = random.choice(read)
+    constants = [part.value for part in ir.walk(rule.condition) if isinstance(part, ir.Const)]
+    values = [value for one in constants for value in (one if isinstance(one, list) else [one])]
+    fitting = [value for value in values if type(value) is type(_some_value(random, prop.name, prop.type))]
+    other = subject.values.json(random, prop.type, prop.name)
+    assign(subject, branch, type_, prop, random.choice([*fitting, other]))
+    return True
 
 
 # -- projection ----------------------------------------------------------------------------------

@@ -29,7 +29,9 @@ from omnigraph.versioning.write.write import write_once
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from omnigraph.operations.authorization.access import Access
     from omnigraph.operations.graph_context import GraphContext
+    from omnigraph.policy.statements import QueryFacts
     from omnigraph.schema.catalog import Catalog
     from omnigraph.versioning.model.snapshot import Snapshot
     from omnigraph.versioning.write.transaction import Transaction, WriteOptions
@@ -119,6 +121,18 @@ def is_visible(context: GraphContext, snapshot: Snapshot, query: StoredQuery) ->
     except CompileError:
         return False
     return True
+
+
+def facts_of(query: StoredQuery) -> QueryFacts:
+    """Return what a policy can read of a stored query."""
+    from omnigraph.policy.statements import QueryFacts  # noqa: PLC0415 (only for a policy)
+
+    return QueryFacts(changes=query.is_mutation, definer=query.runs_as_definer)
+
+
+def may_invoke(access: Access, query: StoredQuery) -> bool:
+    """Return True if a caller may call a stored query."""
+    return access.decide("invoke_query", name=query.name, query=facts_of(query)).allowed
 
 
 def read_files(sources: Sequence[str | Path], actor: str | None) -> list[StoredQuery]:

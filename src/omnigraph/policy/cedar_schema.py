@@ -5,7 +5,7 @@
 | `Omnigraph::Actor` in `Group` | `id`, and the declared attributes, all optional |
 | `Omnigraph::Graph` | `id` |
 | `Omnigraph::Branch` in `Graph` | `name`, `protected`, `owner` if it is known, and `matches`: the matching patterns |
-| `Omnigraph::StoredQuery` in `Graph` | `name` |
+| `Omnigraph::StoredQuery` in `Graph` | `name`, `changes`, `definer` |
 | `Omnigraph::Proposal` in `Branch` | `author`, `approvals`, `checks`, `source`, `labels`, and those of its target |
 | `Omnigraph::Interface` | none; a node type is in the interfaces that it implements |
 | `Node::T`, `Edge::T` | `id`; edges also `from` and `to`; each property that has a Cedar type |
@@ -116,10 +116,11 @@ def cedar_schema(kind: PolicyKind, declared: Mapping[str, AttributeType], catalo
         actions = {action: _applies(["Server"], context) for action in SERVER_ACTIONS}
         return {NAMESPACE: {"entityTypes": entities, "actions": actions}}
     branch = {"name": _STRING, "protected": _BOOL, "owner": {**_STRING, "required": False}, "matches": _STRINGS}
+    query = {"name": _STRING, "changes": _BOOL, "definer": _BOOL}
     entities |= {
         "Graph": {"shape": _record({"id": _STRING})},
         "Branch": {"memberOfTypes": ["Graph"], "shape": _record(branch)},
-        "StoredQuery": {"memberOfTypes": ["Graph"], "shape": _record({"name": _STRING})},
+        "StoredQuery": {"memberOfTypes": ["Graph"], "shape": _record(query)},
         "Proposal": {"memberOfTypes": ["Branch"], "shape": _record({**branch, **_PROPOSAL})},
         "Interface": {},
     }

@@ -23,7 +23,14 @@ from omnigraph.policy.rules import (
     branch_name,
     other_kind,
 )
-from omnigraph.policy.statements import Attributes, BranchOwners, PolicyStatements, Statement, actions_of
+from omnigraph.policy.statements import (
+    Attributes,
+    BranchOwners,
+    PolicyStatements,
+    QueryFacts,
+    Statement,
+    actions_of,
+)
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
@@ -38,8 +45,9 @@ CACHE_MAX = 16_384
 
 Why = Literal["ok", "actor_not_in_group", "action_not_listed", "no_effect", "scope", "denies", "condition"]
 Key = tuple[
-    str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None, BranchOwners, ProposalFacts | None
-]
+    str | None, str, str | None, str | None, tuple[str, ...], Attributes, str | None, BranchOwners,
+    ProposalFacts | None, QueryFacts | None,
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -178,18 +186,21 @@ class Policy:
         name: str | None = None,
         owners: BranchOwners = (),
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request. `groups` are added to those in which the policy lists the actor.
 
-        `attributes` supply those that the policy declares and does not set; `name` is that of a stored query, `owners`
-        are those of the branches, and `proposal` is the one that an action concerns. Version 1 reads none of them.
+        `attributes` supply those that the policy declares and does not set; `name` and `query` are those of a stored
+        query, `owners` those of the branches, and `proposal` is the one that an action concerns. Version 1 reads none
+        of them. A query that is known by its name alone counts as a read with the rights of its caller.
         Without an actor, every request is denied. An unknown action and a blank branch name are an `InputError`.
         """
         if isinstance(self.rules, PolicyRules):
-            attributes, name, owners, proposal = (), None, (), None
-        elif proposal is not None and not self.rules.reads_proposals:
-            proposal = None
-        key = (actor, action, branch, target_branch, groups, attributes, name, owners, proposal)
+            attributes, name, owners, proposal, query = (), None, (), None, None
+        else:
+            proposal = proposal if self.rules.reads_proposals else None
+            query = query if self.rules.reads_queries else None
+        key = (actor, action, branch, target_branch, groups, attributes, name, owners, proposal, query)
         try:
             found = self._decisions.get(key)
         except TypeError:
@@ -242,6 +253,7 @@ class Policy:
         name: str | None,
         owners: BranchOwners,
         proposal: ProposalFacts | None,
+        query: QueryFacts | None,
     ) -> PolicyDecision:
         action = action_name(action)
         branch = branch_name(branch) if branch is not None else None
@@ -249,7 +261,7 @@ class Policy:
         groups = self._groups(actor, groups)
         if isinstance(self.rules, PolicyStatements):
             return self._decide_statements(
-                self.rules, actor, action, branch, target, groups, attributes, name, owners, proposal
+                self.rules, actor, action, branch, target, groups, attributes, name, owners, proposal, query
             )
         assert isinstance(self._cedar, CedarPolicies)
         # An actor without groups can match no permit; Cedar has no entity for it.
@@ -281,6 +293,7 @@ class Policy:
         name: str | None,
         owners: BranchOwners,
         proposal: ProposalFacts | None,
+        query: QueryFacts | None,
     ) -> PolicyDecision:
         """Return the decision of a policy of version 2."""
         from omnigraph.policy.statements_cedar import CedarStatements  # noqa: PLC0415 (imported with the policy)
@@ -293,7 +306,7 @@ class Policy:
             message = f"{request} is denied: {reason}"
             return replace(decision, message=message, reasons=(reason or "",))
         held = statements.attributes_of(actor, attributes)
-        found = self._cedar.judge(actor, groups, held, action, branch, target, name, owners, proposal)
+        found = self._cedar.judge(actor, groups, held, action, branch, target, name, owners, proposal, query)
         if found.allowed:
             known = (statements.rule_by_id.get(rule) for rule in found.allowing)
             skipping = [rule.id for rule in known if rule is not None and rule.row_check == "skip"]

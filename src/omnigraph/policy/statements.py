@@ -42,6 +42,19 @@ BranchOwners = tuple[tuple[str, str], ...]
 
 BRANCH_ATTRIBUTES = frozenset({"name", "protected", "owner"})
 """The attributes of a branch that a condition of a rule for branches can read."""
+QUERY_ATTRIBUTES = frozenset({"name", "changes", "definer"})
+"""The attributes of a stored query that a condition of a rule for `invoke_query` can read."""
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """What a policy can read of a stored query besides its name."""
+
+    changes: bool = False
+    """True if the query changes the graph."""
+    definer: bool = False
+    """True if the query runs with the rights of the actor who stored it."""
+
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
@@ -131,6 +144,11 @@ class Statement:
     def family(self) -> Family:
         """The family of the actions; that of a role is "graph"."""
         return "graph" if self.role is not None else FAMILIES[self.actions[0]]
+
+    @property
+    def is_of_queries(self) -> bool:
+        """True if the rule concerns calls of stored queries alone."""
+        return self.role is None and {*self.actions} == {"invoke_query"}
 
     def covers(self, groups: tuple[str, ...]) -> bool:
         """Return True if the rule concerns an actor in these groups."""
@@ -240,6 +258,15 @@ class PolicyStatements:
             return True
         return any(
             (actions := actions_of(policy)) is None or bool(actions & {*ON_PROPOSALS})
+            for policy in self.cedar_policies.values()
+        )
+
+    @cached_property
+    def reads_queries(self) -> bool:
+        """True if a decision can depend on a stored query, not on its name alone."""
+        written = (rule.when for rule in self.rules if rule.is_of_queries and rule.when is not None)
+        return any("resource" in text for text in written) or any(
+            (actions := actions_of(policy)) is None or "invoke_query" in actions
             for policy in self.cedar_policies.values()
         )
 

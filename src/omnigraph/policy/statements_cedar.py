@@ -20,10 +20,12 @@ from omnigraph.policy.proposal_rules import PROPOSAL_ATTRIBUTES, ProposalFacts
 from omnigraph.policy.rules import KNOWN_ACTIONS, ON_PROPOSALS, PROPERTY_ACTIONS, ROW_ACTIONS, WITHOUT_EFFECT
 from omnigraph.policy.statements import (
     BRANCH_ATTRIBUTES,
+    QUERY_ATTRIBUTES,
     Attributes,
     BranchOwners,
     BranchSelector,
     PolicyStatements,
+    QueryFacts,
     Statement,
     actions_of,
 )
@@ -34,8 +36,8 @@ CedarJson = dict[str, Any]
 
 _ALL: CedarJson = {"op": "All"}
 _IN_RULES = frozenset({*ROW_ACTIONS, *PROPERTY_ACTIONS})
-_LATER_ATTRIBUTES = frozenset({"changes", "definer"})
-"""Attributes of stored queries that no request contains yet."""
+_ANY_QUERY = QueryFacts()
+"""A query that is known by its name alone: a read with the rights of its caller."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,11 @@ class CedarStatements:
         name: str | None,
         owners: BranchOwners = (),
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> Judgement:
         """Return the decision on a request. A failure of the evaluation raises `policy_failed` and allows nothing."""
         statements = self._statements
-        resource, context, entities = self._request(action, branch, target, name, dict(owners))
+        resource, context, entities = self._request(action, branch, target, name, dict(owners), query)
         if proposal is not None and target is not None and action in ON_PROPOSALS:
             entity = self._proposal(proposal, target, dict(owners).get(target))
             resource = entity["uid"]
@@ -102,7 +105,13 @@ class CedarStatements:
         return judge(request, self._subset(action), entities, self.schema, self._rule_of)
 
     def _request(
-        self, action: str, branch: str | None, target: str | None, name: str | None, owners: Mapping[str, str]
+        self,
+        action: str,
+        branch: str | None,
+        target: str | None,
+        name: str | None,
+        owners: Mapping[str, str],
+        query: QueryFacts | None,
     ) -> tuple[dict[str, str], CedarJson, list[CedarJson]]:
         """Return the resource, the context and the entities of a request, without the actor."""
         if self._statements.kind == "server":
@@ -113,9 +122,10 @@ class CedarStatements:
         judged, other = (target, branch) if scope == "target_branch_scope" else (branch, None)
         context: CedarJson = {}
         if action == "invoke_query" and name is not None:
-            query = uid("StoredQuery", name)
-            entities.append({"uid": query, "attrs": {"name": name}, "parents": [graph]})
-            return query, context, entities
+            known = query or _ANY_QUERY
+            attributes = {"name": name, "changes": known.changes, "definer": known.definer}
+            entities.append({"uid": uid("StoredQuery", name), "attrs": attributes, "parents": [graph]})
+            return uid("StoredQuery", name), context, entities
         if scope is None:
             return graph, context, entities
         for found in dict.fromkeys(one for one in (judged, other) if one is not None):
@@ -185,7 +195,7 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
     policies: dict[str, CedarJson] = {}
     rule_of: dict[str, str] = {}
     for rule in statements.rules:
-        optional = {"principal": statements.declared, "resource": ("owner",)}
+        optional = {"principal": statements.declared, "resource": () if rule.is_of_queries else ("owner",)}
         condition = rule_condition(rule, optional, log)
         if rule.family != "graph":
             continue
@@ -223,9 +233,9 @@ def reads_resource(condition: list[CedarJson]) -> bool:
 
 
 def _graph_scope(rule: Statement, branches: BranchSelector, *, of_branch: bool) -> tuple[CedarJson, list[CedarJson]]:
-    if rule.queries:
+    if rule.queries or (rule.is_of_queries and of_branch):
         tests = [_like(attribute("resource", "name"), pattern) for pattern in rule.queries]
-        return {"op": "is", "entity_type": f"{NAMESPACE}::StoredQuery"}, [any_of(tests)]
+        return {"op": "is", "entity_type": f"{NAMESPACE}::StoredQuery"}, [any_of(tests)] if tests else []
     if branches.is_any and not of_branch:
         return _ALL, []
     conditions = [] if branches.is_any else [branch_condition("resource", branches)]
@@ -263,14 +273,15 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
     read = {(variable, name) for variable, name, _ in accesses(body)}
     problem = None
     of_branch = {name for variable, name in read if variable == "resource"} if rule.family == "graph" else set()
-    if of_branch and rule.queries:
-        problem = "'when' of a rule for stored queries cannot read 'resource'"
+    if rule.is_of_queries:
+        if of_branch - QUERY_ATTRIBUTES:
+            problem = "'when' of a rule for 'invoke_query' can read 'name', 'changes' and 'definer' of 'resource' alone"
     elif of_branch - BRANCH_ATTRIBUTES - (PROPOSAL_ATTRIBUTES if {*rule.actions} <= {*ON_PROPOSALS} else set()):
         problem = "'when' of a rule for branches can read 'owner', 'name' and 'protected' of 'resource' alone"
     elif ("context", "matches") in read:
         problem = "'when' cannot read 'context.matches'"
     if problem is not None:
-        hint = "write 'branches' to select branches"
+        hint = "write 'queries' to select queries" if rule.is_of_queries else "write 'branches' to select branches"
         log.add("", f"rule '{rule.id}': {problem}", rule.line, rule=rule.id, hint=hint)
         return []
     return [guarded(body, deny=rule.effect == "deny", optional=optional)]
@@ -377,24 +388,10 @@ def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], sche
     if cedarpy.validate_policies(str(everything), schema).validation_passed:
         return
     for policy_id, policy in policies.items():
-        unsupported = _unsupported(policy)
-        if unsupported is not None:
-            log.add("", f"rule '{rule_of[policy_id]}': {unsupported}", rule=rule_of[policy_id])
-            continue
         found = cedarpy.validate_policies(str(policy_set({policy_id: policy})), schema)
         for error in found.errors:
             message = str(error.error).removeprefix("for policy `policy0`, ")
             log.add("", f"rule '{rule_of[policy_id]}': Cedar rejects it: {message}", rule=rule_of[policy_id])
-
-
-def _unsupported(policy: CedarJson) -> str | None:
-    """Return why a policy cannot be used: it names what requests do not contain. None otherwise."""
-    text = json.dumps(policy)
-    if f'"{NAMESPACE}::StoredQuery"' in text:
-        read = {name for variable, name, _ in accesses(policy["conditions"]) if variable == "resource"}
-        for name in sorted(read & _LATER_ATTRIBUTES):
-            return f"'{name}' of stored queries is not supported by this version"
-    return None
 
 
 def judge(

@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
-from omnigraph.schema.catalog import NodeType
+from omnigraph.schema.catalog import NodeType, Property
 from omnigraph.schema.check import compile_schema
 from omnigraph.versioning.model.ids import system_clock
 from support.oracle.model import World
@@ -290,13 +290,20 @@ def update(subject: Subject, branch: str) -> None:
     """Set one property of the nodes of a type with a given value."""
     random, catalog = subject.random, subject.heads[branch].catalog
     type_ = catalog.nodes[random.choice(list(catalog.nodes))]
-    world = _copy(subject.heads[branch])
-    where, json = _some_value(random, type_, world.nodes[type_.name])
+    where = _some_value(random, type_, subject.heads[branch].nodes[type_.name])
     free = [p for p in type_.properties.values() if p.name not in type_.key]
     prop = random.choice(free)
     new = subject.values.json(random, prop.type, prop.name)
-    if prop.type.enum_values or prop.type.scalar == "Blob":
-        return
+    if not prop.type.enum_values and prop.type.scalar != "Blob":
+        assign(subject, branch, type_, prop, new, where)
+
+
+def assign(
+    subject: Subject, branch: str, type_: NodeType, prop: Property, new: Any, chosen: tuple[str, Any] | None = None
+) -> None:
+    """Set a property of the nodes of a type that have a value of a property, by default a random one."""
+    world = _copy(subject.heads[branch])
+    where, json = chosen or _some_value(subject.random, type_, world.nodes[type_.name])
     for row in world.nodes[type_.name].values():
         if row[where] is not None and row[where] == json:
             row[prop.name] = stored(new, prop.type)

@@ -95,18 +95,3 @@ def test_other_attributes_of_a_branch_are_refused(place):
     (place / "policy.yaml").write_text(POLICY.replace("resource.owner ==", "resource.tenant =="))
     with pytest.raises(PolicyInvalid, match="can read 'owner', 'name' and 'protected' of 'resource' alone"):
         opened(place, "ana")
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (
-            "resource is Omnigraph::StoredQuery) when { resource.definer }",
-            "'definer' of stored queries",
-        ),
-    ],
-)
-def test_entities_that_are_not_supported(place, text, wanted):
-    (place / "more.cedar").write_text(f"permit (principal, action, {text};")
-    with pytest.raises(PolicyInvalid, match=wanted):
-        opened(place, "ana")

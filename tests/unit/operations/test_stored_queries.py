@@ -13,6 +13,7 @@ from omnigraph.errors import (
     LimitReached,
     MergeConflict,
     PageCursorRejected,
+    PolicyInvalid,
     QueryNotFound,
     SchemaChangeError,
     TypeCheckError,
@@ -259,6 +260,52 @@ def test_policy_by_name_and_rights_of_the_definer(graph, tmp_path):
     assert errors[0] == errors[1], "a denied query does not differ from one that is unknown"
     with pytest.raises(Denied):
         bo.store_query(ADD)
+
+
+KINDS = """
+version: 2
+groups: { staff: [ana], readers: [bo], writers: [cleo] }
+rules:
+  - { id: staff, allow: { actors: { group: staff }, role: owner } }
+  - { id: work, allow: { actors: { any: true }, actions: [read, change] } }
+  - { id: reads, allow: { actors: { group: readers }, actions: [invoke_query], when: '!resource.changes' } }
+  - { id: writes, allow: { actors: { group: writers }, actions: [invoke_query], when: 'resource.changes' } }
+  - id: own-rights
+    deny: { actors: { any: true }, except: { group: staff }, actions: [invoke_query], queries: ["report_*"],
+            when: 'resource.definer' }
+"""
+CALLABLE = {"ana": ["add", "adults", "report_names"], "bo": ["adults"], "cleo": ["add"]}
+
+
+@pytest.mark.parametrize("form", ["yaml", "cedar"])
+@pytest.mark.parametrize("actor", CALLABLE)
+def test_rules_read_what_a_stored_query_does(graph, tmp_path, actor, form):
+    text, marker = KINDS, "  - { id: reads"
+    if form == "cedar":
+        text = KINDS[: KINDS.index(marker)]
+        (tmp_path / "queries.cedar").write_text("""
+            permit (principal in Omnigraph::Group::"readers", action == Omnigraph::Action::"invoke_query",
+                    resource is Omnigraph::StoredQuery) when { !resource.changes };
+            permit (principal in Omnigraph::Group::"writers", action == Omnigraph::Action::"invoke_query",
+                    resource is Omnigraph::StoredQuery) when { resource.changes };
+            forbid (principal, action == Omnigraph::Action::"invoke_query", resource is Omnigraph::StoredQuery)
+            when { resource.definer } unless { principal in Omnigraph::Group::"staff" };
+        """)
+    with_policy(graph, tmp_path, "ana", text).store_query(REPORT, ADULTS, ADD)
+    caller = with_policy(graph, tmp_path, actor, text)
+    assert [query.name for query in caller.queries()] == CALLABLE[actor]
+    for name, params in {"report_names": {}, "adults": {"age": 1}, "add": {"name": "new"}}.items():
+        if name in CALLABLE[actor]:
+            caller.invoke(name, params)
+        else:
+            with pytest.raises(QueryNotFound):
+                caller.invoke(name, params)
+
+
+def test_a_rule_for_queries_reads_attributes_of_queries_alone(graph, tmp_path):
+    wrong = KINDS.replace("!resource.changes", 'resource.owner == "ana"')
+    with pytest.raises(PolicyInvalid, match="can read 'name', 'changes' and 'definer' of 'resource' alone"):
+        with_policy(graph, tmp_path, "bo", wrong)
 
 
 def test_a_definer_without_rights_is_denied(graph, tmp_path):

@@ -238,6 +238,11 @@ class VisibleTable:
         return shown
 
     @property
+    def guarded_names(self) -> tuple[str, ...]:
+        """The properties that are hidden or of which values are masked."""
+        return tuple(self._properties)
+
+    @property
     def masked_names(self) -> tuple[str, ...]:
         """The properties of which values are masked."""
         return tuple(name for name, condition in self._properties.items() if condition is not None)

@@ -110,9 +110,10 @@ class SnapshotTables:
 
     def seen_by(self, visibility: Visibility) -> SnapshotTables:
         """Return the tables and adjacencies as an actor sees them."""
-        found = self.views.get(visibility.digest)
+        digest = visibility.digest
+        found = self.views.get(digest)
         if found is None:
-            found = self.views.setdefault(visibility.digest, SnapshotTables())
+            found = self.views.setdefault(digest, SnapshotTables())
             while len(self.views) > _VIEWS_MAX:
                 self.views.popitem(last=False)
         return found

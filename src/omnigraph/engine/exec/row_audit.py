@@ -41,13 +41,15 @@ def audit_rows(context: ExecutionContext, key: str, numbers: Numbers) -> None:
     _check(context, audit, key, context.type_table(key), _random.permutation(numbers)[: audit.sample])
 
 
-def audit_images(context: ExecutionContext, key: str, rows: pa.Table) -> None:
-    """Judge a sample of complete stored rows of a table, if the visibility requires it."""
+def audit_images(context: ExecutionContext, key: str, rows: pa.Table, shown: pa.Table) -> None:
+    """Judge a sample of complete stored rows of a table, and the values that are shown of them, if required."""
     if context.guard is None or context.guard.visibility.audit is None or not rows.num_rows:
         return
-    audit = context.guard.visibility.audit
-    some = rows.select(audit.columns(key)).take(pa.array(_random.permutation(rows.num_rows)[: audit.sample]))
-    audit.check(key, some.to_pylist(), {})
+    audit, data = context.guard.visibility.audit, context.type_table(key)
+    chosen = pa.array(_random.permutation(rows.num_rows)[: audit.sample])
+    guarded = data.guarded_names if isinstance(data, VisibleTable) else ()
+    values = {name: shown[name].take(chosen).is_valid().to_pylist() for name in guarded if name in shown.schema.names}
+    audit.check(key, rows.select(audit.columns(key)).take(chosen).to_pylist(), values)
 
 
 def _sampled(context: ExecutionContext, binding: Binding, sample: int) -> Iterator[tuple[str, StoredTable, Numbers]]:

@@ -143,9 +143,10 @@ class View:
         if not isinstance(data, VisibleTable):
             return rows
         visible = rows.filter(pa.array(self.sees(key, rows)))
+        shown = data.masked_in(visible)
         if self._is_audited:
-            audit_images(self._context, key, visible)
-        return data.masked_in(visible)
+            audit_images(self._context, key, visible, shown)
+        return shown
 
     def edges_at(self, key: str, sources: pa.Array, targets: pa.Array) -> Numbers:
         """Return the numbers of the edges whose source or target is one of some visible nodes."""

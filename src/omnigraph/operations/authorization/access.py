@@ -18,7 +18,7 @@ from omnigraph.errors import Denied
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
-from omnigraph.policy.statements import BranchOwners, attributes_key
+from omnigraph.policy.statements import BranchOwners, QueryFacts, attributes_key
 from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
@@ -169,12 +169,13 @@ class Access:
         target: str | None = None,
         name: str | None = None,
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on an allowed request; raises `Denied` otherwise.
 
         The decision contains the trimmed names of the branches; the operation must use them.
         """
-        decision = self.decide(action, branch, target, name, proposal)
+        decision = self.decide(action, branch, target, name, proposal, query)
         self._record(decision)
         if not decision.allowed:
             self._raise(decision)
@@ -205,9 +206,10 @@ class Access:
         target: str | None = None,
         name: str | None = None,
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        decision = self._judge(action, branch, target, name, proposal)
+        decision = self._judge(action, branch, target, name, proposal, query)
         if self.only is not None and decision.allowed:
             decision = self._narrow(decision, self.only)
         return decision if name is None else replace(decision, name=name)
@@ -229,13 +231,14 @@ class Access:
         target: str | None,
         name: str | None = None,
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision of the policy, without the limits of the token."""
         if self.policy is not None:
             owners = self._owners(self.owner_of, branch, target) if self.owner_of is not None else ()
             return self.policy.decide(
                 self.actor, action, branch, target, groups=self._groups, attributes=self._attributes, name=name,
-                owners=owners, proposal=proposal,
+                owners=owners, proposal=proposal, query=query,
             )  # fmt: skip
         try:
             return _by_default(self._default, self.actor, action, branch, target)

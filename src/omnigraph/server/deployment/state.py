@@ -18,6 +18,7 @@ from omnigraph.errors import Denied, NotFound, OmniGraphError, PolicyInvalid
 from omnigraph.operations.authorization.access import Access, Default
 from omnigraph.policy.decide import Policy, PolicyDecision
 from omnigraph.policy.proposal_rules import ProposalFacts
+from omnigraph.policy.statements import QueryFacts
 from omnigraph.query.visibility import Visibility
 from omnigraph.query.write_guard import WriteGuard
 from omnigraph.redaction import redact
@@ -168,9 +169,10 @@ class OpenServerAccess(Access):
         target: str | None = None,
         name: str | None = None,
         proposal: ProposalFacts | None = None,
+        query: QueryFacts | None = None,
     ) -> PolicyDecision:
         """Return the decision on a request without recording it."""
-        decision = super().decide(action, branch, target, name, proposal)
+        decision = super().decide(action, branch, target, name, proposal, query)
         if action != "graph_list":
             return decision
         reason = "the list of graphs requires a server policy"
