@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
 from llama_index.graph_stores.omnigraph import OmniGraphPropertyGraphStore, chunk_declaration
 
 import omnigraph as og
-from omnigraph.errors import InputError, RecordError
+from omnigraph.errors import InputError, MergeConflict, RecordError
 
 ANA = EntityNode(name="Ana", label="PERSON", properties={"born": 1980, "tags": ["a", "b"]}, embedding=[1, 0, 0, 0])
 BO = EntityNode(name="Bo", label="person", properties={"born": 1990}, embedding=[0, 1, 0, 0])
@@ -355,6 +355,23 @@ def test_a_transaction_is_one_commit(grown, empty_graph):
     assert new_commits(grown, before) == ["one document"]
     assert empty_graph.branches() == ["main"]
     assert ids(grown.get()) == ["Ana"]
+
+
+def test_a_transaction_beside_other_writers(strict, strict_graph):
+    with strict.transaction("two writers"):
+        strict.upsert_nodes([ANA])
+        strict_graph.load([{"type": "Person", "data": {"name": "Cleo"}}], mode="merge")
+    assert sorted(ids(strict.get())) == ["Ana", "Cleo"]
+
+    def both_change_ana():
+        with strict.transaction():
+            strict.upsert_nodes([EntityNode(name="Ana", label="Person", properties={"born": 1})])
+            strict_graph.load([{"type": "Person", "data": {"name": "Ana", "born": 2}}], mode="merge")
+
+    with pytest.raises(MergeConflict):
+        both_change_ana()
+    assert strict.get(ids=["Ana"])[0].properties["born"] == 2
+    assert len(strict_graph.branches()) == 2  # the writes of the transaction are not lost
 
 
 def test_a_failed_transaction_leaves_nothing(grown, empty_graph):
