@@ -21,6 +21,8 @@ from omnigraph.version import __version__
 
 _WORDS_MAX = 500
 _ANSWER_BYTES = 1 << 20
+_TOO_MANY_TEXTS = (413, 422)
+"""Statuses by which servers refuse a request with too many texts."""
 _ANSWER_BYTES_PER_NUMBER = 64
 
 
@@ -35,6 +37,7 @@ class HttpProvider:
         self._caller = Caller(config, clock, sleep, Pace(config.limits, clock))
         self._transport = Transport(config.base_url)
         self._at_once = config.limits.requests_at_once or self._wire.requests_at_once
+        self._texts_max = self._wire.texts_per_request
         self._slots: AbstractContextManager[object] = nullcontext()
         if self._at_once > 1 or config.limits.requests_at_once:
             # Counted over all threads of a handle, not per call of `embed`. A call keeps its slot while it waits to
@@ -49,7 +52,7 @@ class HttpProvider:
         def embed_batch(number: int, stop: threading.Event) -> None:
             batch = batches[number]
             try:
-                vectors[batch] = self._call(texts[batch], dim, role, stop)
+                vectors[batch] = self._embed_batch(texts[batch], dim, role, stop)
             except EmbeddingError as error:
                 error.text_index = batch.start + (error.text_index or 0)
                 raise
@@ -73,6 +76,24 @@ class HttpProvider:
     def close(self) -> None:
         """Close idle connections."""
         self._transport.close()
+
+    def _embed_batch(self, texts: Sequence[str], dim: int, role: Role, stop: threading.Event) -> Vectors:
+        """Embed texts by one request, or by smaller ones if the server refuses so many; later requests are smaller."""
+        if len(texts) <= self._texts_max:
+            try:
+                return self._call(texts, dim, role, stop)
+            except EmbeddingError as error:
+                cause = error.__cause__
+                if len(texts) == 1 or not isinstance(cause, TryFailed) or cause.status not in _TOO_MANY_TEXTS:
+                    raise
+            self._texts_max = min(self._texts_max, (len(texts) + 1) // 2)
+        half = min(self._texts_max, (len(texts) + 1) // 2)
+        first = self._embed_batch(texts[:half], dim, role, stop)
+        try:
+            return np.concatenate([first, self._embed_batch(texts[half:], dim, role, stop)])
+        except EmbeddingError as error:
+            error.text_index = half + (error.text_index or 0)
+            raise
 
     def _call(self, texts: Sequence[str], dim: int, role: Role, stop: threading.Event) -> Vectors:
         body = json.dumps(self._wire.body(texts, dim, role)).encode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -77,7 +79,8 @@ class OpenAIWire(Wire):
             index = _member(item, "index")
             if type(index) is not int or not 0 <= index < count or index in ordered:
                 raise WrongAnswer(f"the indexes of the vectors are not exactly 0 to {count - 1}")
-            ordered[index] = _numbers(_member(item, "embedding"), index)
+            given = _member(item, "embedding")
+            ordered[index] = _encoded_numbers(given, index) if isinstance(given, str) else _numbers(given, index)
         return [ordered[index] for index in range(count)]
 
 
@@ -120,6 +123,15 @@ def error_text(document: Any, body: str) -> str:
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
+
+
+def _encoded_numbers(text: str, index: int) -> list[float]:
+    """Return the 32-bit floats of a base64 text, the form that some servers prefer."""
+    try:
+        data = base64.b64decode(text, validate=True)
+        return list(struct.unpack(f"<{len(data) // 4}f", data))
+    except (ValueError, struct.error):
+        raise WrongAnswer("a vector of the answer is not base64 of 32-bit floats", index) from None
 
 
 def _numbers(values: Any, text: int) -> list[float]:
