@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from omnigraph.engine.graph_files.graphml_parser import LABEL, Key
@@ -10,6 +11,7 @@ from omnigraph.engine.graph_files.scanned import Declared, ScannedEdge, ScannedN
 from omnigraph.storage.files.input_files import DataFile
 
 _TYPES = {"boolean": "Bool", "int": "I64", "integer": "I64", "long": "I64", "float": "F32", "double": "F64"}
+_OWN_TYPE = re.compile(r"[A-Za-z0-9]+|\[[A-Za-z0-9]+\]|Vector\([0-9]+\)|enum\([A-Za-z0-9_, -]+\)")
 _TEXT = Declared("String", "text")
 
 
@@ -48,7 +50,7 @@ def _declarations(reader: GraphmlReader, domain: str) -> dict[str, Declared]:
 
 
 def _declared(key: Key) -> Declared:
-    if key.own_type is not None:
+    if key.own_type is not None and _OWN_TYPE.fullmatch(key.own_type):
         return Declared(key.own_type, f"type {key.own_type}")
     return Declared(_TYPES.get(key.type, "String"), f"type {key.type}")
 

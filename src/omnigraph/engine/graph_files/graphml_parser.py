@@ -88,17 +88,23 @@ class GraphmlParser:
 
     def parse(self, chunks: Iterable[bytes]) -> Iterator[Element]:
         """Yield the nodes and edges of a text."""
+        for chunk in checked(chunks):
+            self._feed(chunk)
+            while self._done:
+                yield self._done.popleft()
+        self._feed(b"", is_last=True)
+        while self._done:
+            yield self._done.popleft()
+
+    def _feed(self, chunk: bytes, *, is_last: bool = False) -> None:
         try:
-            for chunk in checked(chunks):
-                self._parser.Parse(chunk, False)
-                while self._done:
-                    yield self._done.popleft()
-            self._parser.Parse(b"", True)
+            self._parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code) or "not well-formed"
             raise self._unreadable(f"is not valid XML: {reason}, line {error.lineno}") from None
-        while self._done:
-            yield self._done.popleft()
+        except (LookupError, ValueError) as error:
+            # Raised for the encoding that the file names, and by no handler.
+            raise self._unreadable(f"is not valid XML: {error}", hint="save it as UTF-8") from None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         local = name.rpartition(_SEPARATOR)[2]

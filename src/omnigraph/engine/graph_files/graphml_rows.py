@@ -165,7 +165,7 @@ class GraphmlReader:
         for key, text in element.values.items():
             if key != used:
                 name = self.keys[key].name if key in self.keys else key
-                found.append((name, json.loads(text) if key in element.encoded else text))
+                found.append((name, _decoded(text) if key in element.encoded else text))
         if element.label is not None:
             found.append((LABEL, element.label))
         implied = [(key.name, key.default or "") for key in self._with_defaults(element.kind)]
@@ -180,6 +180,15 @@ class GraphmlReader:
                 for domain in ("node", "edge")
             }
         return self._defaults[kind]
+
+
+def _decoded(text: str) -> str:
+    """Return the text of a JSON text; a text that is none is returned as it is."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, str) else text
 
 
 def _labels(text: str) -> list[str]:

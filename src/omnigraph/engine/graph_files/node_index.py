@@ -101,7 +101,7 @@ def _canonical(node: NodeType, id_: str) -> str:
     """Return an id with its key in canonical form: `00042` is 42."""
     type_ = node.properties[node.key[0]].type
     read = type_.kind.from_id
-    if len(node.key) > 1 or read is None:
+    if len(node.key) > 1 or read is None or (type_.is_integer and id_.isdecimal() and id_.isascii() and id_[0] != "0"):
         return id_
     try:
         value = read(id_)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from omnigraph.engine import tuning
 from omnigraph.engine.graph_files.type_names import EDGE, NODE, TypeNames
 from omnigraph.engine.ingest.csv_table import Convert, end_value
-from omnigraph.engine.ingest.records import EndTypes, Faults, Records, end_types
+from omnigraph.engine.ingest.records import Faults, Records, end_types
 from omnigraph.engine.ingest.table_columns import ColumnFinder, type_of
 from omnigraph.errors import RecordError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -24,6 +24,9 @@ from omnigraph.types import PropertyType
 
 LABELS = "labels"
 """The list property that holds the further labels of a node."""
+
+_ROW_BYTES = 64
+"""Size of a record without its values."""
 
 CellReader = Callable[[PropertyType], Convert]
 """Returns the conversion of the texts of a property."""
@@ -53,6 +56,10 @@ class EdgeInput:
     spaces: tuple[str, str] = ("", "")
     id: str | None = None
     implied: Collection[str] = ()
+
+
+_End = tuple[NodeType, PropertyType]
+"""The node type of an end, and the type of its ids."""
 
 
 class NodeIndexLike(Protocol):
@@ -86,9 +93,9 @@ class RecordCollector:
         self._index = index
         self._columns: dict[str, dict[str, tuple[str, Convert] | None]] = {}
         self._finders: dict[str, ColumnFinder] = {}
-        self._ends: dict[str, EndTypes] = {}
+        self._ends: dict[str, tuple[_End, _End]] = {}
         self._held: dict[str, Records] = {}
-        self._rows = self._size = 0
+        self._rows = self._size = self._counted = 0
 
     # -- records
 
@@ -108,8 +115,9 @@ class RecordCollector:
         try:
             edge = self._edge_type(given)
             src, dst = self._edge_ends(edge, given)
-            data: dict[str, Any] = {} if given.id is None else {"id": given.id}
-            data.update(self._properties(edge, given.values, given.line, given.implied))
+            data = self._properties(edge, given.values, given.line, given.implied)
+            if given.id is not None:
+                data["id"] = given.id
         except RecordError as error:
             self.faults.add(error)
             return
@@ -124,19 +132,20 @@ class RecordCollector:
 
     def rest(self) -> Iterator[tuple[str, Records]]:
         """Yield the records that are held."""
-        held, self._held, self._rows, self._size = self._held, {}, 0, 0
+        held, self._held = self._held, {}
+        self._rows = self._size = self._counted = 0
         yield from held.items()
 
     def _hold(self, type_: NodeType | EdgeType, line: int, data: dict[str, Any]) -> Records:
         records = self._held.get(type_.table_key)
         if records is None:
             records = self._held[type_.table_key] = Records(type_, self._source)
-        size = sum(len(value) for value in data.values() if isinstance(value, str)) + 16 * len(data)
         records.lines.append(line)
         records.data.append(data)
-        records.size += size
+        records.size += _ROW_BYTES + self._size - self._counted
+        self._size += _ROW_BYTES
+        self._counted = self._size
         self._rows += 1
-        self._size += size
         return records
 
     # -- nodes
@@ -158,7 +167,7 @@ class RecordCollector:
 
     def node_data(self, node: NodeType, given: NodeInput) -> dict[str, Any]:
         """Return the properties of a node, with its id or key."""
-        data = dict(self._properties(node, given.values, given.line, given.implied))
+        data = self._properties(node, given.values, given.line, given.implied)
         if given.id is None:
             return data
         named = self._named_id(node, given.id_name)
@@ -220,34 +229,30 @@ class RecordCollector:
         raise self._error(given.line, f"the {what} from {joined} is not clear", hint, rule="type")
 
     def _edge_ends(self, edge: EdgeType, given: EdgeInput) -> tuple[str, str]:
-        ends: list[str] = []
-        keys = self._end_types(edge)
-        for space, id_, name, column, word in zip(
-            given.spaces, given.ends, (edge.from_type, edge.to_type), ("src", "dst"), ("from", "to"), strict=True
-        ):
-            text = end_value(id_, keys[column])
-            if text is None:
-                raise self._error(
-                    given.line, f"edge {edge.name}: '{word}' has no id", None, rule="endpoint", type_name=edge.name
-                )
-            ends.append(self._index.id_of(space, text, self._catalog.nodes[name]))
-        return ends[0], ends[1]
-
-    def _end_types(self, edge: EdgeType) -> EndTypes:
         found = self._ends.get(edge.name)
         if found is None:
-            found = self._ends[edge.name] = end_types(edge, self._catalog)
-        return found
+            keys, nodes = end_types(edge, self._catalog), self._catalog.nodes
+            found = ((nodes[edge.from_type], keys["src"]), (nodes[edge.to_type], keys["dst"]))
+            self._ends[edge.name] = found
+        ends = [
+            None if id_ is None else self._index.id_of(space, end_value(id_, key) or "", node)
+            for space, id_, (node, key) in zip(given.spaces, given.ends, found, strict=True)
+        ]
+        if ends[0] is None or ends[1] is None:
+            message = f"edge {edge.name}: '{'from' if ends[0] is None else 'to'}' has no id"
+            raise self._error(given.line, message, None, rule="endpoint", type_name=edge.name)
+        return ends[0], ends[1]
 
     # -- properties
 
     def _properties(
         self, type_: NodeType | EdgeType, values: Iterable[tuple[str, str | None]], line: int, implied: Collection[str]
-    ) -> Iterator[tuple[str, Any]]:
-        seen: set[str] = set()
+    ) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        known = self._columns.setdefault(type_.table_key, {})
         for column, text in values:
             try:
-                found = self._column(type_, column)
+                found = known[column] if column in known else self._column(type_, column)
             except KeyError:
                 # A file with several types has the columns of all of them.
                 if text is None or column in implied:
@@ -256,11 +261,12 @@ class RecordCollector:
             if found is None:
                 continue
             name, convert = found
-            if name in seen:
+            if name in data:
                 reason = f"two values have the meaning of '{name}', one of them '{column}'"
                 raise self._error(line, reason, None, rule="columns", type_name=type_.name)
-            seen.add(name)
-            yield name, convert(text)
+            data[name] = convert(text)
+            self._size += 16 if text is None else 16 + len(text)
+        return data
 
     def _column(self, type_: NodeType | EdgeType, column: str) -> tuple[str, Convert] | None:
         """Return the property of a name and its conversion; None if it is left out. `KeyError` if there is none."""

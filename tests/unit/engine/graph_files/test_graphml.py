@@ -190,6 +190,8 @@ LAUGHS = """<!DOCTYPE graphml [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;
         ),
         ("<graphml><graph><node id='&q;'/></graph></graphml>", "is not valid XML: undefined entity, line 1"),
         ("<graphml><graph><node id='1'>", "is not valid XML: no element found, line 1"),
+        ("<?xml version='1.0' encoding='no-such'?><graphml/>", "is not valid XML: unknown encoding"),
+        ("<?xml version='1.0' encoding='shift-jis'?><graphml/>", "is not valid XML: multi-byte encodings"),
         ("<gexf/>", "is not GraphML: its root is <gexf>"),
         ("", "is not valid XML: no element found"),
         ("<graphml>" + "<a>" * 200, "nested more than 100 deep"),
