@@ -425,6 +425,12 @@ class AsyncGraph:
     cleanup = _write(Graph.cleanup)
     recover = _write(Graph.recover)
     verify = _read(Graph.verify)
+    purge = _write(Graph.purge)
+    purge_resume = _write(Graph.purge_resume)
+    purge_allow = _write(Graph.purge_allow)
+    purge_preview = _read(Graph.purge_preview)
+    purge_verify = _read(Graph.purge_verify)
+    purges = _read(Graph.purges)
 
 
 async def aopen(

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
-from omnigraph.graph_proposals import GraphProposals
+from omnigraph.graph_purges import GraphPurges
 from omnigraph.graph_queries import executor_of
 from omnigraph.operations.requests import MutationRequest, PageRequest, Params, QueryText, ReadRequest, limits_of
 from omnigraph.operations.stoppable import stoppable, stoppable_items
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model")
 
 
-class Graph(GraphProposals):
+class Graph(GraphPurges):
     """A graph in a folder or bucket, bound to one branch."""
 
     def __enter__(self) -> Self:

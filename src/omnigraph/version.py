@@ -4,7 +4,11 @@ __version__ = "0.2.0.dev0"
 
 STORAGE_FORMAT = 1003
 """The storage format that this release writes. It also reads those since the oldest, which the first write upgrades."""
-STORAGE_FORMAT_NEWEST = 1004
-"""The storage format of graphs with stored queries, and the newest that this release reads."""
+STORAGE_FORMAT_QUERIES = 1004
+"""The storage format of graphs with stored queries."""
+STORAGE_FORMAT_PURGED = 1005
+"""The storage format of graphs whose history a purge rewrote."""
+STORAGE_FORMAT_NEWEST = 1005
+"""The newest storage format that this release reads."""
 STORAGE_FORMAT_OLDEST = 1001
 """The oldest storage format that this release reads. Older and newer formats are rejected."""

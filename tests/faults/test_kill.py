@@ -77,6 +77,16 @@ OPTIMIZE_DIES_AT = [
 ]
 CLEANUP_DIES_AT = ["cleanup.planned=kill", "cleanup.fenced=kill", "cleanup.table=0:kill", "cleanup.table=1:kill"]
 
+PURGE_DIES_AT = [
+    "purge.announced=kill",
+    "purge.rewritten=1:kill",
+    "purge.before_switch=kill",
+    "purge.switched=kill",
+    "purge.checkpoint=kill",
+    "purge.swept=0:kill",
+    "purge.before_end=kill",
+]
+
 GROUP_DIES_AT = [
     *(f"group.{step}=0:kill" for step in ("prepared", "written", "published")),
     *(f"table.{step}={passes}:kill" for step in ("staged", "numbered", "promoted") for passes in (0, 1)),
@@ -106,6 +116,7 @@ def test_every_failpoint_has_a_case():
         *CLEANUP_DIES_AT,
         *GROUP_DIES_AT,
         *LANDING_DIES_AT,
+        *PURGE_DIES_AT,
     ]
     assert names(cases) == set(NAMES)
 
@@ -225,6 +236,62 @@ def test_kill_during_cleanup(case, root, tmp_path):
     settle(root)
     check_sound(og.open(root), seeds(SEEDED))
     collect(check_usable(root))
+
+
+def check_purged(root: Path, gone: str) -> None:
+    """Finish a purge of one of the seeds; nothing else is lost, and every commit is readable."""
+    again = og.open(root)
+    again.purge_resume()
+    if not again.purges():
+        again.purge("Item", [gone], edges=True, reason="again")
+    graph = og.open(root)
+    assert [record.state for record in graph.purges()] == ["done"]
+    left = seeds(SEEDED) - {gone}
+    for table in ("Item", "Link"):
+        assert set(graph.to_arrow(table)["id"].to_pylist()) == left
+    for number, commit in enumerate(reversed(graph.commits())):
+        names = set(graph.to_arrow("Item", at=commit.id)["id"].to_pylist())
+        assert names == {name for name in names if name in left}
+        assert len(names) in (number, number - 1)
+    assert graph.purge_verify().is_clean
+    # The metadata of the commits, which the writer chose, contain the id and are reported.
+    found = graph.purge_verify([gone]).findings
+    assert {finding.object.partition("/")[0] for finding in found} <= {"__manifest", "__log"}
+    assert graph.verify(deep=True) == []
+    add_pair(repository_of(graph), "after")
+    assert og.open(root).verify() == []
+
+
+def test_kill_during_purge_again_and_again(root, tmp_path):
+    """Each process continues the purge of the one before it, and dies at the next step."""
+    gone = sorted(seeds(SEEDED))[1]
+    for case in PURGE_DIES_AT[::2]:
+        die(tmp_path, root, "purge", case, id=gone)
+    check_purged(root, gone)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", PURGE_DIES_AT)
+def test_kill_during_purge(case, root, tmp_path):
+    gone = sorted(seeds(SEEDED))[1]
+    die(tmp_path, root, "purge", case, id=gone)
+    check_purged(root, gone)
+
+
+@pytest.mark.long
+def test_kill_during_purge_at_store_calls(seeded, tmp_path):
+    gone = sorted(seeds(SEEDED))[1]
+    copy = Path(shutil.copytree(seeded, tmp_path / "counted"))
+    with Worker(tmp_path, copy, "purge", name="counting", id=gone, die_at=-1) as worker:
+        total = int(worker.finish().said()[-1]["calls"])
+    step = max(1, total // 50)
+    assert total // step >= 50
+    for number in range(0, total, step):
+        folder = tmp_path / f"purge-{number}"
+        folder.mkdir()
+        copy = Path(shutil.copytree(seeded, folder / "graph"))
+        die(folder, copy, "purge", id=gone, die_at=number)
+        check_purged(copy, gone)
 
 
 # -- at every call that changes the store ------------------------------------------------------------

@@ -223,6 +223,13 @@ class Actions:
             result = graph.merge(self.request["branch"])
         say(commit=result.commit_id, outcome=result.outcome, calls=calls.seen)
 
+    def purge(self) -> None:
+        """Purge a seeded item, under the call counter if the request has `die_at`."""
+        graph = self.open()
+        with _Calls(self.request.get("die_at", -1)) as calls:
+            graph.purge("Item", [self.request["id"]], edges=True, reason="test")
+        say(done="purge", calls=calls.seen)
+
     def increments(self) -> None:
         """Increment the counter."""
         repository = self.repository()

@@ -35,6 +35,12 @@ def commit_of(raw: Graph) -> str:
     return raw.mutate(f'insert Shelf {{ code: "c{next(numbers)}" }}').commit_id
 
 
+def new_shelf(raw: Graph) -> str:
+    code = f"gone{next(numbers)}"
+    raw.mutate(f'insert Shelf {{ code: "{code}" }}')
+    return code
+
+
 def tagged(raw: Graph) -> str:
     return raw.tag_create(f"t{next(numbers)}").name
 
@@ -131,6 +137,12 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "cleanup": ({"maintain"}, lambda g, _: g.cleanup(keep=1000)),
     "recover": ({"maintain"}, lambda g, _: g.recover()),
     "verify": ({"maintain"}, lambda g, _: g.verify()),
+    "purge": ({"purge"}, lambda g, raw: g.purge("Shelf", [new_shelf(raw)], reason="test")),
+    "purge_allow": ({"purge"}, lambda g, _: g.purge_allow("Shelf", ["absent"])),
+    "purge_preview": ({"purge"}, lambda g, _: g.purge_preview("Shelf", ["absent"])),
+    "purge_resume": ({"purge"}, lambda g, _: g.purge_resume()),
+    "purge_verify": ({"purge"}, lambda g, _: g.purge_verify()),
+    "purges": ({"purge"}, lambda g, _: g.purges()),
 }
 """Public method or property of `Graph` → the actions it requires, and a call."""
 

@@ -88,6 +88,7 @@ COMMANDS = (
     Command("changes", REVIEW, "review.changes"),
     Command("schema", MODEL, "model.schema"),
     Command("queries", MODEL, "model.queries"),
+    Command("purge", OPERATE, "admin.purge"),
     Command("policy", OPERATE, "admin.policy"),
     Command("token", OPERATE, "admin.token"),
     Command("audit", OPERATE, "admin.audit"),

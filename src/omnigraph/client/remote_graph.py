@@ -337,6 +337,12 @@ class RemoteGraph:
 
     to_spark = _local(Graph.to_spark)
     show = _local(Graph.show)
+    purge = _local(Graph.purge)
+    purge_allow = _local(Graph.purge_allow)
+    purge_preview = _local(Graph.purge_preview)
+    purge_resume = _local(Graph.purge_resume)
+    purge_verify = _local(Graph.purge_verify)
+    purges = _local(Graph.purges)
     sql = _local(Graph.sql)
     duckdb = _local(Graph.duckdb)
     with_access = _local(Graph.with_access)

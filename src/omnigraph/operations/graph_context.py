@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.remote_cache import RemoteCache
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.cache.user_folder import graph_folder
+from omnigraph.engine.cache.user_folder import forget_purged, graph_folder
 from omnigraph.errors import Denied, InputError, PolicyInvalid
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
@@ -91,6 +91,10 @@ class GraphContext:
             remote = RemoteCache(repository.objects, folder, read_only=repository.read_only)
         keep = path is None or not repository.read_only
         cache = DataCache(folder=folder, keep=keep, memory=budget, remote=remote)
+        repository.on_replaced.append(cache.forget)
+        if remote is not None and folder is not None:
+            # Another machine may have purged rows that structures of this machine contain.
+            forget_purged(folder, repository.state().purge_epoch)
         return cls(
             repository,
             cache,

@@ -28,6 +28,7 @@ GRAPH_ACTIONS: Mapping[str, ScopeKey | None] = {
     "tag_create": "branch_scope",
     "tag_delete": "branch_scope",
     "maintain": "branch_scope",
+    "purge": None,
     "invoke_query": None,
     "run_publish": "target_branch_scope",
     "run_abort": "target_branch_scope",

@@ -42,6 +42,10 @@ rules:
       actors: {{ group: owners }}
       actions: [read, export, change, tag_create, tag_delete, maintain]
       branch_scope: any
+  - id: owners-purge
+    allow:
+      actors: {{ group: owners }}
+      actions: [purge]
   - id: owners-manage-branches
     allow:
       actors: {{ group: owners }}

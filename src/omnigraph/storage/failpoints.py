@@ -51,6 +51,13 @@ NAMES: tuple[str, ...] = (
     "cleanup.planned",
     "cleanup.fenced",
     "cleanup.table",
+    "purge.announced",
+    "purge.rewritten",
+    "purge.before_switch",
+    "purge.switched",
+    "purge.checkpoint",
+    "purge.swept",
+    "purge.before_end",
 )
 """Every failpoint; a test iterates over this list."""
 

@@ -24,7 +24,15 @@ from support.commands import Cli
 from support.server import ServerUnderTest, serving
 
 GOLDEN = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
-STORAGE_ONLY = {"sql": "DuckDB reads the tables of the graph", "ui": "it serves the graph itself"}
+STORAGE_ONLY = {
+    "purge allow": "it belongs to purges",
+    "purge list": "it belongs to purges",
+    "purge resume": "it removes files",
+    "purge run": "it removes files",
+    "purge verify": "it reads every file",
+    "sql": "DuckDB reads the tables of the graph",
+    "ui": "it serves the graph itself",
+}
 """Command to the reason why it works only on storage."""
 OTHERWISE = {"config", "graphs list", "mcp install", "mcp serve", "top", "webhook list"}
 """Commands that take an address and print nothing to compare. They are tested by `test_remote`, `test_top`,

@@ -24,7 +24,7 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +134,30 @@ def remove(folder: Path, subject: Subject) -> None:
     """Remove every entry of a subject."""
     for path in _entries(folder, subject):
         _remove(path)
+
+
+def remove_of(folder: Path, tables: Collection[str]) -> int:
+    """Remove every entry of some tables, by their folders, and all unfinished entries; return the number of entries."""
+    removed = 0
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.name.startswith((".making-", ".gone-")):
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.is_dir() and describes(_about_text(path), tables):
+            _remove(path)
+            removed += 1
+    return removed
+
+
+def describes(about: str | None, tables: Collection[str]) -> bool:
+    """Return True if the description of an entry names one of some tables, or cannot be read."""
+    return about is None or any(f'"{table}"' in about or f"{table}/" in about for table in tables)
+
+
+def _about_text(path: Path) -> str | None:
+    try:
+        return (path / _ABOUT).read_text()
+    except (OSError, ValueError):
+        return None
 
 
 class EntryWriter:

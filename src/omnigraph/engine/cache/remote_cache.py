@@ -16,7 +16,7 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -129,6 +129,25 @@ class RemoteCache:
                     self._sweep()
             except (StorageError, OSError) as error:
                 _log.warning("search structures were not uploaded: %s", _reason(error))
+
+    def remove_of(self, tables: Collection[str]) -> int:
+        """Remove every entry of some tables, by their folders, and arrays without an entry; return their number."""
+        removed = 0
+        with self._locked():
+            self._listed_at = float("-inf")
+            kept: set[str] = set()
+            for one in self._list():
+                about = self._objects.read(one.about)
+                if disk_cache.describes(about.decode(errors="replace") if about is not None else None, tables):
+                    self._remove(one)
+                    removed += 1
+                else:
+                    kept.add(one.folder)
+            for folder in self._objects.folders(_folder()):
+                if folder not in kept:
+                    self._objects.delete_folder(folder)
+            self._listed_at = float("-inf")
+        return removed
 
     # -- reading ---------------------------------------------------------------------------------
 

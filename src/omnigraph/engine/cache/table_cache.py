@@ -589,6 +589,15 @@ class DataCache:
             while self._entries and self._bytes > bytes_max:
                 self._bytes -= self._entries.popitem(last=False)[1][1]
 
+    def forget(self) -> None:
+        """Drop everything, because the history that it was derived from was replaced."""
+        with self._lock:
+            self._entries.clear()
+            self._versions.clear()
+            self.snapshots.clear()
+            self._uses.clear()
+            self._bytes = 0
+
     def _drop(self, version: tuple[str, str]) -> None:
         """Remove the entries of a version."""
         for key in [key for key in self._entries if key[:2] == version]:

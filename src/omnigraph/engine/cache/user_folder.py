@@ -23,6 +23,8 @@ _GRAPHS = "graphs"
 _KEPT_S = 30 * 86_400
 """The structures of a graph that was not opened for this time are removed when another graph is opened."""
 _TOUCHED_S = 86_400
+_PURGES = ".purges"
+"""The file with the number of purges of a graph when its structures were made."""
 
 
 def cache_folder(environ: Mapping[str, str], name: str) -> Path | None:
@@ -47,6 +49,18 @@ def graph_folder(environ: Mapping[str, str], uri: str) -> Path | None:
             os.utime(folder)
             _remove_unused(base, now - _KEPT_S)
     return folder if is_private(folder) else None
+
+
+def forget_purged(folder: Path, purges: int) -> None:
+    """Remove the structures of a graph that were made before its newest purge; `purges` is the number of purges."""
+    marker = folder / _PURGES
+    with suppress(OSError, ValueError):
+        if purges == (int(marker.read_text()) if marker.exists() else 0):
+            return
+    for path in folder.iterdir():
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    with suppress(OSError):
+        marker.write_text(str(purges))
 
 
 def _remove_unused(base: Path, before: float) -> None:

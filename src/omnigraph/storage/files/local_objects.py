@@ -198,6 +198,25 @@ class LocalObjects(ObjectStore):
         found = ((name, self.written_at(name)) for name in self.list(folder))
         return [(name, written_at) for name, written_at in found if written_at is not None]
 
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """Return every file below a folder with its size, including hidden files; links are not followed."""
+        found: dict[str, int] = {}
+        for parent, _, names in os.walk(self.root / folder):
+            for name in names:
+                path = Path(parent, name)
+                with suppress(FileNotFoundError):
+                    found[path.relative_to(self.root).as_posix()] = path.lstat().st_size
+        return dict(sorted(found.items()))
+
+    def size(self, name: str) -> int:
+        """Return the size of a file, 0 if it does not exist."""
+        try:
+            return (self.root / name).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            raise _local_error(error, self.root / name) from error
+
     def is_empty(self) -> bool:
         """Return True if the folder is empty or does not exist."""
         try:

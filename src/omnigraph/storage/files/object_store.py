@@ -72,6 +72,14 @@ class ObjectStore(ABC):
         """Return the objects directly in a folder as `list` does, with the times they were written."""
 
     @abstractmethod
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """Return every object below a folder, by default of the graph, by full name, with its size in bytes."""
+
+    @abstractmethod
+    def size(self, name: str) -> int:
+        """Return the size of an object in bytes, 0 if it does not exist."""
+
+    @abstractmethod
     def is_empty(self) -> bool:
         """Return True if there is nothing below the root."""
 

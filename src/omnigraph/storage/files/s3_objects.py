@@ -161,6 +161,32 @@ class S3Objects(ObjectStore):
             if item["path"].startswith(prefix)
         )
 
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """Return every object below a folder, by default below the prefix, with its size."""
+        import obstore  # noqa: PLC0415
+
+        root = f"{self._prefix}/" if self._prefix else ""
+        try:
+            found = [
+                item
+                for batch in obstore.list(self._store, f"{root}{folder}/" if folder else root or None)
+                for item in batch
+            ]
+        except store_errors() as error:
+            raise self._error(error) from error
+        return {item["path"].removeprefix(root): item["size"] for item in sorted(found, key=lambda item: item["path"])}
+
+    def size(self, name: str) -> int:
+        """Return the size of an object, 0 if it does not exist."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return int(obstore.head(self._store, self._key(name))["size"])
+        except FileNotFoundError:
+            return 0
+        except store_errors() as error:
+            raise self._error(error) from error
+
     def is_empty(self) -> bool:
         """Return True if there is no object below the prefix."""
         import obstore  # noqa: PLC0415

@@ -125,6 +125,16 @@ def read_new_fragment(table: Table, new: NewFragment) -> pa.Table:
     return parts[0].select(table.schema.names).cast(table.schema)
 
 
+def read_new_ids(table: Table, new: NewFragment) -> pa.ChunkedArray:
+    """Return the ids of the rows of a fragment, which its first file contains."""
+    path = f"{table.store.location.child(table.folder)}/{new.files[0]}"
+    try:
+        reader = lance.file.LanceFileReader(path, storage_options=table.store.location.storage_options, columns=["id"])
+        return reader.read_all().to_table()["id"]
+    except lance_errors() as error:
+        raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be read") from error
+
+
 def stored_fragments(table: Table) -> list[tuple[int, int]]:
     """Return the fragments of a version in row order: the id and the number of rows of each."""
     with table.reading():

@@ -89,7 +89,7 @@ def stage_indexes(
     dataset = table.private()
     try:
         made = [segment for spec in build for segment in _build(dataset, spec)]
-        operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in _segments(index)])
+        operation = lance.LanceOperation.CreateIndex(made, [one for index in gone for one in segments_of(index)])
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"indexes of '{table.folder}' cannot be built") from error
     return StagedWrite(table, lance.Transaction(table.version, operation)), pending
@@ -121,7 +121,7 @@ def _groups(rows: Mapping[int, int]) -> Iterator[list[int]]:
         yield group
 
 
-def _segments(index: Any) -> list[lance.Index]:
+def segments_of(index: Any) -> list[lance.Index]:
     """Return the descriptions of an index's segments that a removal requires."""
     return [
         lance.Index(

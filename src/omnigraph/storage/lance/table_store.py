@@ -48,7 +48,7 @@ class TableStore:
         self.locks = WriteLocks(location)
         self.deletions = DeletionCache()
         self.lookups = LookupCache()
-        self._session = _new_session()
+        self._session = new_session()
         self._options = location.storage_options
         self._handles: OrderedDict[tuple[str, int], Table] = OrderedDict()
         self._parts: OrderedDict[tuple[str, VersionPart], Table] = OrderedDict()
@@ -146,7 +146,7 @@ class TableStore:
             self._parts.clear()
             self._newest_handles.clear()
             self._newest.clear()
-            self._session = _new_session()
+            self._session = new_session()
             self.deletions = DeletionCache()
             self.lookups = LookupCache()
 
@@ -249,7 +249,8 @@ class TableStore:
                 del self._parts[part]
 
 
-def _new_session() -> Any:
+def new_session() -> Any:
+    """Return caches of Lance for the tables of a graph."""
     return lance.Session(  # type: ignore[attr-defined]
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )

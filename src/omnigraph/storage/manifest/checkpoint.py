@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -37,6 +37,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import MANIFEST, manifest_file
 from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.fragments import replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
@@ -58,6 +59,8 @@ _KEEP_VERSIONS = 4
 _METADATA_CACHE_BYTES = 4 * 1024 * 1024
 _INDEX_CACHE_BYTES = 1024 * 1024
 """Cache sizes of Lance for the manifest: only its newest version is read again."""
+_TABLE_FILES = (".lance", ".manifest", ".txn", ".arrow", ".bin")
+"""The ends of the names of data, version, transaction and deletion files."""
 _FOUND_MAX = 1_024
 """Rows by id that a checkpoint remembers."""
 
@@ -206,8 +209,19 @@ class CheckpointTable:
             sync_tree(self._folder)
 
     @timed("storage", "manifest_checkpoint")
-    def write(self, base: Checkpoint, state: pa.Table, added: pa.Table, version: int, id_: str) -> Checkpoint:
-        """Write a checkpoint on exactly `base`, or raise `CheckpointConflict`."""
+    def write(
+        self,
+        base: Checkpoint,
+        state: pa.Table,
+        added: pa.Table,
+        version: int,
+        id_: str,
+        rewritten: Collection[str] | None = None,
+    ) -> Checkpoint:
+        """Write a checkpoint on exactly `base`, or raise `CheckpointConflict`.
+
+        If `rewritten` is given, all history fragments are written again, without the rows with these ids.
+        """
         like = base.state.schema
         kept = state.filter(pc.not_equal(state["object_id"], POSITION_ID))
         new_state = pa.concat_tables([kept, to_rows([_position(version, id_)]).cast(like)]).combine_chunks()
@@ -220,12 +234,18 @@ class CheckpointTable:
             tail = before.filter(pc.invert(is_state(before))).cast(like)
             added = pa.concat_tables([tail, added.cast(like)])
             new = []
-            if added.num_rows:
+            updated = [fragments[0].metadata]
+            if rewritten is not None:
+                # The anchor is removed, which conflicts with a checkpoint that declares it as modified.
+                removed, updated = [fragment.fragment_id for fragment in fragments], []
+                for history in _without(fragments[:-1], added, rewritten):
+                    new += lance.fragment.write_fragments(history, base.dataset, mode="append")
+            elif added.num_rows:
                 merged, gone = _merged(fragments[1:-1], added)
                 removed += gone
                 new += lance.fragment.write_fragments(merged, base.dataset, mode="append")
             new += lance.fragment.write_fragments(new_state, base.dataset, mode="append")
-            operation = replace_fragments(base.dataset, removed=removed, updated=[fragments[0].metadata], new=new)
+            operation = replace_fragments(base.dataset, removed=removed, updated=updated, new=new)
             if self.sync and self.location.path is not None:
                 sync_files(self._folder / "data" / file.path for fragment in new for file in fragment.files)
             reach("checkpoint.before_commit")
@@ -241,6 +261,24 @@ class CheckpointTable:
                 raise CheckpointConflict from error
             raise storage_failure(error, self.location, "the graph manifest cannot be written") from error
         return Checkpoint(version, id_, new_state, base.stamp, dataset, _witness(new_state))
+
+    def files(self) -> set[str]:
+        """Return every file of the table, relative to its folder; raises Lance's errors."""
+        return {path for batch in self.open().all_files() for path in batch.column("path").to_pylist()}
+
+    def remove_unused(self, newest: Checkpoint, files: Collection[str]) -> int:
+        """Remove all versions but the newest, and those of some files that it does not use; return their number."""
+        objects = object_store(self.location, sync=False)
+        try:
+            newest.dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=1)
+            used = {path for batch in self.open().tracked_files() for path in batch.column("path").to_pylist()}
+            present = self.files()
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "old versions of the manifest cannot be dropped") from error
+        gone = [path for path in sorted(present) if path in files and path not in used and path.endswith(_TABLE_FILES)]
+        for path in gone:
+            objects.delete(f"{MANIFEST}/{path}")
+        return len(set(files).difference(present).union(gone))
 
     def raise_stamp(self, base: Checkpoint, stamp: str) -> None:
         """Commit a new format stamp on exactly `base`, or raise `CheckpointConflict`."""
@@ -308,6 +346,16 @@ def _merged(sealed: list[lance.LanceFragment], added: pa.Table) -> tuple[pa.Tabl
         gone.append(fragment.fragment_id)
         total += fragment.count_rows()
     return pa.concat_tables(parts).combine_chunks(), gone
+
+
+def _without(history: list[lance.LanceFragment], added: pa.Table, rewritten: Collection[str]) -> list[pa.Table]:
+    """Return the rows of two history fragments, the first of which is the anchor: all rows, except rewritten ones."""
+    rows = [fragment.to_table() for fragment in history]
+    size = max(1, rows[0].num_rows) if rows else 1
+    gone = pa.array(list(rewritten), pa.utf8())
+    kept = [one.filter(pc.invert(pc.is_in(one["object_id"], value_set=gone))) for one in rows]
+    every = pa.concat_tables([*kept, added]).combine_chunks()
+    return [part for part in (every.slice(0, size), every.slice(size)) if part.num_rows]
 
 
 def _position(version: int, id_: str) -> Row:

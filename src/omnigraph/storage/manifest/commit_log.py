@@ -48,6 +48,8 @@ _SUFFIX = ".log"
 _ENTRY_BYTES_MAX = 1 << 30
 _SIZE_BYTES = 8
 _CHECKSUM_BYTES = 4
+_ERASED = "erased"
+"""The ids of the versions that an erased entry names."""
 
 FileIdentity = tuple[int, ...]
 """Identifies a file: device, inode, size, times of modification and change."""
@@ -64,6 +66,8 @@ class LogRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     put: list[Row] = []
     drop: list[str] = []
     add: list[Row] = []
+    rewrite: list[Row] = []
+    """History rows that take the place of those with the same ids."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -101,9 +105,12 @@ class LogEntry:
         return self.records[position].id if 0 <= position < len(self.records) else None
 
 
-def new_record(version: int, put: Sequence[Row], drop: Sequence[str], add: Sequence[Row]) -> LogRecord:
+def new_record(
+    version: int, put: Sequence[Row], drop: Sequence[str], add: Sequence[Row], rewrite: Sequence[Row] = ()
+) -> LogRecord:
     """Return a record with a new id."""
-    return LogRecord(version, uuid4().hex, list(map(_compact, put)), list(drop), list(map(_compact, add)))
+    rows = (list(map(_compact, some)) for some in (add, rewrite))
+    return LogRecord(version, uuid4().hex, list(map(_compact, put)), list(drop), *rows)
 
 
 def _compact(row: Row) -> Row:
@@ -134,17 +141,7 @@ def encode_entry(base: int, base_id: str, stamp: str | None, lines: Sequence[byt
 def decode_entry(name: str, data: bytes) -> LogEntry:
     """Read an entry; raise `Damaged` with its name if it is not one."""
     try:
-        if not data.startswith(_MAGIC):
-            raise ValueError("it does not begin like a log entry")
-        checksum_at = len(_MAGIC) + _SIZE_BYTES
-        start = checksum_at + _CHECKSUM_BYTES
-        size = int.from_bytes(data[len(_MAGIC) : checksum_at], "little")
-        if size > _ENTRY_BYTES_MAX:
-            raise ValueError("its size is not plausible")
-        text: bytes = _CODEC.decompress(data[start:], decompressed_size=size, asbytes=True)
-        if zlib.crc32(text) != int.from_bytes(data[checksum_at:start], "little"):
-            raise ValueError("its checksum is wrong")
-        first, *lines = text.split(b"\n")
+        first, *lines = _text_of(data).split(b"\n")
         header = msgspec.json.decode(first, type=_Header)
         records = tuple(msgspec.json.decode(line, type=LogRecord) for line in lines)
         if [record.version for record in records] != list(range(header.base + 1, header.base + 1 + len(records))):
@@ -152,12 +149,39 @@ def decode_entry(name: str, data: bytes) -> LogEntry:
         if not records:
             raise ValueError("it has no records")
     except (ValueError, msgspec.MsgspecError, pa.ArrowException, OSError) as error:
-        raise Damaged(
-            f"the log entry '{name}' is damaged: {error}",
-            code="damaged_manifest",
-            hint="restore the graph's folder from a copy",
-        ) from error
+        raise _damaged(name, error) from error
     return LogEntry(header.base, header.base_id, header.stamp, tuple(lines), records, header.store)
+
+
+def entry_text(name: str, data: bytes) -> bytes:
+    """Return the text of an entry; raise `Damaged` with its name if it is not one."""
+    try:
+        return _text_of(data)
+    except (ValueError, pa.ArrowException, OSError) as error:
+        raise _damaged(name, error) from error
+
+
+def _text_of(data: bytes) -> bytes:
+    """Return the text of an entry after a check of its length and checksum."""
+    if not data.startswith(_MAGIC):
+        raise ValueError("it does not begin like a log entry")
+    checksum_at = len(_MAGIC) + _SIZE_BYTES
+    start = checksum_at + _CHECKSUM_BYTES
+    size = int.from_bytes(data[len(_MAGIC) : checksum_at], "little")
+    if size > _ENTRY_BYTES_MAX:
+        raise ValueError("its size is not plausible")
+    text: bytes = _CODEC.decompress(data[start:], decompressed_size=size, asbytes=True)
+    if zlib.crc32(text) != int.from_bytes(data[checksum_at:start], "little"):
+        raise ValueError("its checksum is wrong")
+    return text
+
+
+def _damaged(name: str, error: Exception) -> Damaged:
+    return Damaged(
+        f"the log entry '{name}' is damaged: {error}",
+        code="damaged_manifest",
+        hint="restore the graph's folder from a copy",
+    )
 
 
 def entry_name(first_version: int) -> str:
@@ -232,6 +256,19 @@ class CommitLog:
             and (first_version_of(name) or 0) <= covered
             and (newest - at).total_seconds() >= TRIM_AGE_S
         ]
+
+    def erase_before(self, version: int) -> int:
+        """Replace the entries before the one of a version by empty ones; return their number.
+
+        The names stay in use, so that no publisher or reader that is behind takes one for the next version. An empty
+        entry continues no version: a reader that finds it reads the checkpoint.
+        """
+        names = [name for name in self.names()[:-1] if (first_version_of(name) or 0) < version]
+        for name in names:
+            first = first_version_of(name) or 1
+            record = encode_record(LogRecord(first, _ERASED))
+            self._objects.write(name, encode_entry(first - 1, _ERASED, None, [record]))
+        return len(names)
 
     # -- quick checks in a folder ----------------------------------------------------------------
 

@@ -14,7 +14,10 @@ Row = dict[str, Any]
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 POSITION_ID = "log_position"
-STATE_TYPES = ("table", "graph_head", "graph_tag", "graph_abort", "graph_identity", "schema", POSITION_ID)
+PURGE_EPOCH_ID = "purge_epoch"
+STATE_TYPES = (
+    "table", "graph_head", "graph_tag", "graph_abort", "graph_identity", "graph_purge", "schema", POSITION_ID,
+)  # fmt: skip
 """The row types that are state; all other types are history. Schemas are never removed, but are needed to open a graph.
 """
 

@@ -67,6 +67,7 @@ _SETTLED_S = 3.0
 """The age of a folder stamp from which every change gives another one. The times of files have steps of at most 2 s."""
 _READ_TRIES = 20
 _CHECKPOINT_TRIES = 3
+_ERASE_TRIES = 50
 _NEXT_MAX = 3
 """Requests for the next entries that are made one after the other before the entries are listed."""
 _TOGETHER = 4
@@ -156,7 +157,7 @@ class ManifestTable:
                     # The second: the folder of the graph was replaced meanwhile, or its first entry was written.
                     time.sleep(0.005 * (attempt + 1))
                     continue
-                if last is not None and not self._follows(last, found):
+                if last is not None and (found.purge_epoch != last.purge_epoch or not self._follows(last, found)):
                     found = replace(found, epoch=last.epoch + 1)
                     self._checkpoints.reset()
                 if self._keep(found, last):
@@ -249,7 +250,7 @@ class ManifestTable:
                 found, listed_at = self._next(known, look), look.listed_at
             if found is None:
                 found, listed_at = self._listed(known), at[0]
-        if found is None or not self._keep(found, known):
+        if found is None or found.purge_epoch != known.purge_epoch or not self._keep(found, known):
             return self.read()
         self._look = _Look(found, stamp, at, listed_at)
         return found
@@ -341,6 +342,8 @@ class ManifestTable:
         for attempt in range(_READ_TRIES):
             try:
                 found: list[Row] = self._checkpoints.scan(at.checkpoint, rows.to_sql(), columns).to_pylist()
+                if at.rewritten:
+                    found = [row for row in found if row["object_id"] not in at.rewritten]
                 return found + [row for row in at.added.values() if rows.selects(row)]
             except lance_errors() as error:
                 at = self._after_missing(at, error, attempt)
@@ -373,7 +376,8 @@ class ManifestTable:
             stored = self._checkpoints.scan(at.checkpoint, f"object_type NOT IN ({types})", ["object_id"])
         except lance_errors() as error:
             raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
-        for object_id in (*stored["object_id"].to_pylist(), *at.checkpoint.state["object_id"].to_pylist(), *at.added):
+        history = [object_id for object_id in stored["object_id"].to_pylist() if object_id not in at.rewritten]
+        for object_id in (*history, *at.checkpoint.state["object_id"].to_pylist(), *at.added):
             counts[object_id] = counts.get(object_id, 0) + 1
         return [(object_id, count) for object_id, count in counts.items() if count > 1]
 
@@ -421,7 +425,7 @@ class ManifestTable:
             if not base.checkpoint.has_position:
                 raise PublishConflict
         records = [
-            new_record(base.version + number, change.put, change.drop, change.add)
+            new_record(base.version + number, change.put, change.drop, change.add, change.rewrite)
             for number, change in enumerate(changes, 1)
         ]
         lines = (*base.lines, *map(encode_record, records))
@@ -441,6 +445,8 @@ class ManifestTable:
         published = replace(
             made, store=self.location.store_id, lines=lines, entry=name, file_identity=self._log.identity(name)
         )
+        if published.purge_epoch != base.purge_epoch:
+            published = replace(published, epoch=base.epoch + 1)
         self._keep(published, base)
         if _is_checkpoint_due(base.lines, lines):
             published = self._try_checkpoint(published)
@@ -513,7 +519,7 @@ class ManifestTable:
         self._keep(found, version)
         return found
 
-    def _write_checkpoint(self, version: ManifestVersion) -> ManifestVersion:
+    def _write_checkpoint(self, version: ManifestVersion, *, anew: bool = False) -> ManifestVersion:
         base = version.checkpoint
         like = base.state.schema
         gone = pa.array(list(version.changed), pa.utf8())
@@ -523,7 +529,8 @@ class ManifestTable:
             put = self._stored_form(version, put)
         state = pa.concat_tables([kept, to_rows(put).cast(like)])
         added = to_rows(version.added.values())
-        made = self._checkpoints.write(base, state, added, version.version, version.id)
+        rewritten = version.rewritten if version.rewritten or anew else None
+        made = self._checkpoints.write(base, state, added, version.version, version.id, rewritten)
         on_it = version_at_checkpoint(made, version.epoch)
         return replace(
             on_it,
@@ -531,6 +538,31 @@ class ManifestTable:
             file_identity=version.file_identity,
             witness=version.witness,
             stamp=version.stamp,
+        )
+
+    def erase_past(self) -> tuple[int, int]:
+        """Remove every stored form of earlier versions: of the checkpoint, and of the records of the log.
+
+        The checkpoint is written again, without the rows that a purge rewrote, even if nothing changed since. Files
+        that existed before and that it does not refer to belong to earlier checkpoints, or to one that can no longer be
+        committed. Returns the numbers of removed files and of erased log entries.
+        """
+        for _ in range(_ERASE_TRIES):
+            version = self.read()
+            before = self._checkpoints.files()
+            try:
+                made = self._write_checkpoint(version, anew=True)
+            except CheckpointConflict:
+                continue
+            except lance_errors() as error:
+                raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+            reach("purge.checkpoint")
+            self._keep(made, version)
+            gone = self._checkpoints.remove_unused(made.checkpoint, before)
+            return gone, self._log.erase_before(made.version)
+        raise StorageError(
+            f"{_ERASE_TRIES} attempts to write the manifest lost races against other writers",
+            hint="try again",
         )
 
     def raise_stamp(self, base: ManifestVersion, stamp: str) -> ManifestVersion:

@@ -8,18 +8,22 @@ from functools import cached_property
 
 from omnigraph.storage.manifest.checkpoint import Checkpoint
 from omnigraph.storage.manifest.commit_log import FileIdentity, LogRecord, entry_name
-from omnigraph.storage.manifest.manifest_schema import SCHEMA, Row
+from omnigraph.storage.manifest.manifest_schema import PURGE_EPOCH_ID, SCHEMA, Row
 
 _COLUMNS = tuple(SCHEMA.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One manifest version as a change: state rows to replace, ids to remove, history rows to add."""
+    """One manifest version as a change: state rows to replace, ids to remove, history rows to add.
+
+    `rewrite` are history rows that take the place of those with the same ids. Only a purge rewrites history.
+    """
 
     put: Sequence[Row] = ()
     drop: Sequence[str] = ()
     add: Sequence[Row] = ()
+    rewrite: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,9 @@ class ManifestVersion:
     changed: Mapping[str, Row | None]
     """State rows that replaced those of the checkpoint; None for removed ones."""
     added: Mapping[str, Row]
-    """History rows since the checkpoint, oldest first."""
+    """History rows since the checkpoint, oldest first, and those that a purge rewrote since."""
+    rewritten: frozenset[str]
+    """The ids of rows in `added` that take the place of rows of the checkpoint."""
     witness: str
     """The newest history row that is known. It exists in every later version of this graph."""
     epoch: int
@@ -55,6 +61,12 @@ class ManifestVersion:
         if object_id in self.changed:
             return self.changed[object_id]
         return self.checkpoint.row(object_id)
+
+    @cached_property
+    def purge_epoch(self) -> int:
+        """The number of purges that rewrote the history. A version with another number has other pins."""
+        row = self.row(PURGE_EPOCH_ID)
+        return int(row["table_version"]) if row is not None else 0
 
     def has_row(self, object_id: str) -> bool:
         """Return True if a state row exists."""
@@ -99,6 +111,7 @@ def version_at_checkpoint(checkpoint: Checkpoint, epoch: int) -> ManifestVersion
         checkpoint=checkpoint,
         changed={},
         added={},
+        rewritten=frozenset(),
         witness=checkpoint.witness,
         epoch=epoch,
         base=checkpoint.version,
@@ -111,6 +124,7 @@ def version_after(version: ManifestVersion, records: Sequence[LogRecord]) -> Man
     """Return the version after some records; the log and its file are those of the given version."""
     changed = dict(version.changed)
     added = dict(version.added)
+    rewritten = version.rewritten
     for record in records:
         for object_id in record.drop:
             changed[object_id] = None
@@ -118,6 +132,9 @@ def version_after(version: ManifestVersion, records: Sequence[LogRecord]) -> Man
             changed[row["object_id"]] = _complete(row)
         for row in record.add:
             added[row["object_id"]] = _complete(row)
+        if record.rewrite:
+            added |= {row["object_id"]: _complete(row) for row in record.rewrite}
+            rewritten |= {row["object_id"] for row in record.rewrite}
     last = records[-1]
     return replace(
         version,
@@ -125,6 +142,7 @@ def version_after(version: ManifestVersion, records: Sequence[LogRecord]) -> Man
         id=last.id,
         changed=changed,
         added=added,
+        rewritten=rewritten,
         witness=next(reversed(added), version.witness),
     )
 

@@ -130,7 +130,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "since": commit.since,
         "fork_commit_id": commit.fork_commit_id,
         **_queries_to_json(commit.queries_hash),
-        **_pins_to_json(pins),
+        **pins_to_json(pins),
     }
     return to_row(
         commit.id,
@@ -181,7 +181,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "owner": head.owner,
         **{name: value for name, value in attributes.items() if value is not None},
         **_queries_to_json(head.queries_hash),
-        **_pins_to_json(head.pins),
+        **pins_to_json(head.pins),
     }
 
 
@@ -197,7 +197,7 @@ def tag_to_json(tag: Tag) -> dict[str, Any]:
         "created_at": tag.created_us,
         "actor_id": tag.actor,
         "message": tag.message,
-        **_pins_to_json(tag.pins),
+        **pins_to_json(tag.pins),
     }
 
 
@@ -462,7 +462,7 @@ def row_to_schema(row: Row) -> SchemaRecord:
         raise damaged_row(row, str(error)) from error
 
 
-def _pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
+def pins_to_json(pins: Iterable[Pin]) -> dict[str, Any]:
     """Return the pins, their transactions in the same order, and the embedding spaces of their tables."""
     chosen = list(pins)
     spaces = {

@@ -27,6 +27,7 @@ from omnigraph.versioning.model.manifest_rows import (
     row_to_tag,
     tag_object_id,
 )
+from omnigraph.versioning.model.purges import FREEZE_ID, PURGE, PURGE_PREFIX, PurgeRecord, row_to_purge
 from omnigraph.versioning.write.ref_names import check_text, is_internal
 
 PinsOf = Callable[[ManifestVersion, Sequence[str]], Mapping[str, tuple[Pin, ...]]]
@@ -117,6 +118,22 @@ class State:
         """The next unused identity number; the schemas of all branches draw from one counter."""
         row = self.manifest.row(IDENTITY_OBJECT_ID)
         return int(read_metadata(row)["next_identity_id"]) if row is not None else 1
+
+    @property
+    def purge_epoch(self) -> int:
+        """The number of purges that rewrote the history. A write that was prepared on another number starts over."""
+        return self.manifest.purge_epoch
+
+    @cached_property
+    def purges(self) -> tuple[PurgeRecord, ...]:
+        """The records of all purges, oldest first."""
+        ids = sorted(found for found in self.manifest.ids_of(PURGE) if found.startswith(PURGE_PREFIX))
+        return tuple(row_to_purge(row) for row in map(self.manifest.row, ids) if row is not None)
+
+    @property
+    def is_frozen(self) -> bool:
+        """True if a purge asks other writers to wait."""
+        return self.manifest.has_row(FREEZE_ID)
 
     def is_aborted(self, commit_id: str) -> bool:
         """Return True if a commit or job was fenced."""

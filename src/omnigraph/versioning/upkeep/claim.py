@@ -18,17 +18,15 @@ from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.versioning.write.leases import Lease, is_alive
 from omnigraph.versioning.write.repository import Repository
 
-_NAME = layout.MAINTENANCE_CLAIM
-
 
 @contextmanager
-def claimed(repository: Repository) -> Iterator[bool]:
-    """Hold the claim in a block; yields False if another process holds it."""
+def claimed(repository: Repository, name: str = layout.MAINTENANCE_CLAIM) -> Iterator[bool]:
+    """Hold the claim with a name in a block; yields False if another process holds it."""
     objects = repository.objects
-    lease = Lease(objects, _NAME, {"schema_version": 1})
-    if _is_alive(objects) is False:
-        objects.delete(_NAME)
-    if not objects.write_if_absent(_NAME, lease.data):
+    lease = Lease(objects, name, {"schema_version": 1})
+    if _is_alive(objects, name) is False:
+        objects.delete(name)
+    if not objects.write_if_absent(name, lease.data):
         yield False
         return
     try:
@@ -38,17 +36,17 @@ def claimed(repository: Repository) -> Iterator[bool]:
         lease.stop()
         # A claim that remains is dead; the next process removes it.
         with suppress(OmniGraphError):
-            objects.delete(_NAME)
+            objects.delete(name)
 
 
 def is_claimed(repository: Repository) -> bool:
     """Return True if a process holds the claim."""
-    return _is_alive(repository.objects) is True
+    return _is_alive(repository.objects, layout.MAINTENANCE_CLAIM) is True
 
 
-def _is_alive(objects: ObjectStore) -> bool | None:
-    """Return whether the owner of the claim may be alive; None if there is no claim."""
-    data, written_at = objects.read(_NAME), objects.written_at(_NAME)
+def _is_alive(objects: ObjectStore, name: str) -> bool | None:
+    """Return whether the owner of a claim may be alive; None if there is no claim."""
+    data, written_at = objects.read(name), objects.written_at(name)
     if data is None or written_at is None:
         return None
     return is_alive(_document(data), written_at, objects.now())

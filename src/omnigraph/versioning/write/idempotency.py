@@ -106,9 +106,12 @@ def find_earlier(repository: Repository, request: RequestKey | None, state: Stat
 
 
 def _is_same(request: RequestKey, recorded: str | None, commit: Commit | None) -> bool:
-    """Return True if a recorded hash is that of the request; earlier releases recorded none for loads."""
-    if recorded is None and request.kind == "load":
-        return commit is not None and commit.kind == "load"
+    """Return True if a recorded hash is that of the request.
+
+    Earlier releases recorded none for loads, and a purge removes the hashes of requests that may contain purged values.
+    """
+    if recorded is None and commit is not None and request.kind is not None:
+        return commit.kind == request.kind
     return recorded == request.request_hash
 
 

@@ -61,6 +61,7 @@ from omnigraph.versioning.model.manifest_rows import (
     schema_object_id,
 )
 from omnigraph.versioning.model.points import commit_with_prefix, no_point
+from omnigraph.versioning.model.purges import FREEZE_ID
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
 from omnigraph.versioning.model.state import State
@@ -77,6 +78,9 @@ _COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
 _PINS_MAX = 1_024
 _QUERIES_MAX = 64
 _PINS_AT_ONCE = 512
+_FREEZE_S = 5.0
+"""The time for which a publish waits for a purge."""
+_FREEZE_LOOK_S = 0.01
 _CONTENDED_US = 10_000_000
 """Time after a lost race during which a branch is considered contended."""
 
@@ -98,6 +102,8 @@ class Repository:
         self.manifest = ManifestTable(location, sync=sync, stored_form=self._stored_form)
         self.queue: WriteQueue[Any] = WriteQueue()
         self._lock = RLock()
+        self.on_replaced: list[Callable[[], None]] = []
+        """Called when the history is found to be replaced: by a copy of the graph, or by a purge."""
         self._intents: Future[list[str]] | None = None
         self._state: State | None = None
         self.staleness_s = 0.0
@@ -196,10 +202,13 @@ class Repository:
         self._note_versions(state)
         with self._lock:
             known = self._state
-            if known is not None and known.epoch < state.epoch:
+            is_replaced = known is not None and known.epoch < state.epoch
+            if is_replaced:
                 self._forget_history()
             if known is None or (known.epoch, known.version) <= (state.epoch, state.version):
                 self._state = state
+        for forget in self.on_replaced if is_replaced else ():
+            forget()
         return state
 
     def _note_versions(self, state: State) -> None:
@@ -225,6 +234,10 @@ class Repository:
         self._snapshots_of, self._snapshots = None, {}
         self.__dict__.pop("genesis_id", None)
 
+    def checkpoint(self) -> State:
+        """Fold the log into the checkpoint of the manifest; return the state."""
+        return self._remember(self.manifest.checkpoint(self.state().manifest))
+
     def check_writable(self) -> None:
         """Refuse a write on a graph that was opened read-only, before anything is written."""
         if self.read_only:
@@ -240,16 +253,20 @@ class Repository:
         commit_id: str | None = None,
         known: State | None = None,
         storage_format: int = FORMAT,
+        purging: bool = False,
     ) -> State:
         """Apply the change that `decide` returns for the newest version, or raise what `decide` raises.
 
         `commit_id` is the commit that the change makes. If a response is lost, looking it up determines the outcome.
         On an object store the first attempt assumes that `known` is still the newest state, which saves a request.
-        A graph of an earlier format than `storage_format` is upgraded to it first.
+        A graph of an earlier format than `storage_format` is upgraded to it first. `purging` is set by a purge, which
+        does not wait for itself.
         """
         self.check_writable()
         failure: OmniGraphError | None = None
         tried = False
+        if not purging:
+            self._wait_for_purge()
         for attempt in range(PUBLISH_TRIES):
             with self.manifest.locks.publish_lock() as waited:
                 assumed = attempt == 0 and known is not None and not self.location.is_local and not waited
@@ -280,6 +297,22 @@ class Repository:
             f"{PUBLISH_TRIES} attempts to publish lost races against other writers; nothing was written",
             hint="try again",
         )
+
+    def _wait_for_purge(self) -> None:
+        """Wait while a purge replaces the history, so that it does not lose every race.
+
+        It does not matter for correctness. If the purge takes too long or died, its request is dropped.
+        """
+        known = self._state
+        if known is None or not known.is_frozen:
+            return
+        end = time.monotonic() + _FREEZE_S
+        while self.state().is_frozen:
+            check_cancelled()
+            if time.monotonic() > end:
+                self.publish(lambda state: Change(drop=(FREEZE_ID,)) if state.is_frozen else None, purging=True)
+                return
+            time.sleep(_FREEZE_LOOK_S)
 
     def _resolve_failure(
         self, error: StorageError, commit_id: str | None, before: OmniGraphError | None

@@ -44,7 +44,7 @@ from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.storage.parallel import each_request, each_table
-from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_NEWEST
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_QUERIES
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
@@ -71,6 +71,7 @@ from omnigraph.versioning.model.manifest_rows import (
 )
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.state import State
+from omnigraph.versioning.write.check_purged import check_purged
 from omnigraph.versioning.write.idempotency import Earlier, RequestKey, find_earlier
 from omnigraph.versioning.write.intent import Intent
 from omnigraph.versioning.write.repository import Repository
@@ -224,12 +225,16 @@ class Transaction:
         """Change a table, at most once; `on` is its pinned version with other columns, made by `evolved`."""
         self._check_table(key)
         assert key not in self._changes, f"'{key}' is changed twice in one transaction"
+        if self.state.purges:
+            check_purged(self.state.purges, self.snapshot, key, change)
         self._changes[key] = change
         if on is not None:
             self._evolved[key] = on
 
     def record(self, writes: PendingWrites) -> None:
         """Change tables as a write prescribes that can be combined with others."""
+        for key, change in writes.changes().items() if self.state.purges else ():
+            check_purged(self.state.purges, self.snapshot, key, change)
         self.recorded = writes
 
     @property
@@ -465,7 +470,7 @@ class Transaction:
             made = commit
             return Change(put=(head_to_log_row(new_head), *tables), add=tuple(rows))
 
-        storage_format = STORAGE_FORMAT if self._queries is None else STORAGE_FORMAT_NEWEST
+        storage_format = STORAGE_FORMAT if self._queries is None else STORAGE_FORMAT_QUERIES
         self.repository.publish(decide, commit_id=commit_id, known=self.state, storage_format=storage_format)
         ignore_cancellation()
         assert made is not None
@@ -529,6 +534,8 @@ class Transaction:
             raise HeadMoved("this write was considered dead and was aborted; nothing was written", hint="try again")
         if options.if_commit is not None and head.commit_id != options.if_commit:
             raise PreconditionFailed(branch, expected=options.if_commit, actual=head.commit_id)
+        if state.purge_epoch != self.state.purge_epoch:
+            raise HeadMoved("a purge rewrote the history in the meantime; nothing was written", hint="try again")
         pins = {pin.key: pin for pin in head.pins}
         for key, expected in options.expected_versions.items():
             actual = pins[key].table_version if key in pins else 0

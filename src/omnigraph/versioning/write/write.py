@@ -152,7 +152,10 @@ def _is_outdated(transaction: Transaction | None, error: Damaged) -> bool:
         return False
     snapshot = transaction.snapshot
     head = transaction.repository.state().find_head(transaction.options.branch)
-    return head is not None and head.commit_id != snapshot.commit_id
+    if head is None:
+        return False
+    is_purged = transaction.repository.state().purge_epoch != transaction.state.purge_epoch
+    return is_purged or head.commit_id != snapshot.commit_id
 
 
 # -- groups ------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_init(folder, cli):
     assert "policy: { file: policy.yaml }" in err
     assert cli("policy", "validate", "--file", "policy.yaml") == (
         0,
-        "policy ok: policy.yaml, 3 actors, 6 rules\n",
+        "policy ok: policy.yaml, 3 actors, 7 rules\n",
         "",
     )
     assert cli("policy", "test", "--file", "policy.yaml")[:2] == (0, "policy tests: 7 passed\n")

@@ -1,0 +1,1 @@
+"""Purges of rows with everything beside the tables: caches, proposals, and the certificate."""

@@ -1,0 +1,1 @@
+"""Purges: removal of rows from every branch and all history."""
