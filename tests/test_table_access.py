@@ -25,6 +25,7 @@ WRITES = {
     "engine/write/overlay.py",
     "operations/merge/merge_plan.py",
     "operations/migrate.py",
+    "versioning/write/check_purged.py",
     "versioning/write/transaction.py",
 }
 """Modules of writes, which check a guard or refuse a visibility."""
@@ -32,6 +33,7 @@ UPKEEP = {
     "operations/derived.py",
     "operations/store_statistics.py",
     "pipeline/segment_task.py",
+    "versioning/purge/sweep.py",
     "versioning/upkeep/coverage.py",
     "versioning/upkeep/file_check.py",
     "versioning/upkeep/maintenance.py",
