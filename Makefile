@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-web test-packages lint-packages coverage lint fix check bench docs dist web web-check clean
+.PHONY: help setup demo recipes pyg test test-long test-web test-packages lint-packages coverage lint fix check bench docs dist web web-check clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -100,6 +100,22 @@ docs: $(VENV)/.docs ## build the documentation site in build/site; a broken link
 $(VENV)/.docs: $(READY) docs/site/requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement docs/site/requirements.txt
 	@touch $@
+
+RECIPES := $(patsubst tests/recipes/%.txt,%,$(wildcard tests/recipes/*.txt))
+
+recipes: $(RECIPES:%=build/recipes/%/.ready) ## run the recipes of docs/recipes with the real tools, each in an environment of its own
+	@$(BIN)/python -m pytest -q --long tests/recipes
+
+build/recipes/%/.ready: tests/recipes/%.txt pyproject.toml | $(READY)
+	@"$(PYTHON)" -m venv build/recipes/$*
+	@build/recipes/$*/bin/pip install --quiet --disable-pip-version-check --editable '.[sql]' --requirement $<
+	@touch $@
+
+pyg: build/pyg ## run the tests of Graph.to_pyg with PyTorch Geometric, in a folder of its own
+	@OMNIGRAPH_PYG_TESTS=required PYTHONPATH=build/pyg $(BIN)/python -m pytest -q tests/unit/operations/test_pyg_export.py
+
+build/pyg: | $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $@ torch 'torch_geometric>=2.8,<3'
 
 dist: $(READY) ## write the files of a release to dist: wheels, source distributions, SBOM, conda recipe, checksums
 	@rm -rf dist

@@ -393,6 +393,7 @@ class AsyncGraph:
     to_networkx = _read(Graph.to_networkx)
     to_rustworkx = _read(Graph.to_rustworkx)
     to_sparse = _read(Graph.to_sparse)
+    to_pyg = _read(Graph.to_pyg)
 
     branches = _read(Graph.branches)
     branch_status = _read(Graph.branch_status)

@@ -660,6 +660,23 @@ class Graph(GraphPurges):
         """
         return self._tables.to_sparse(self._point("export", branch, at), edge, weight)
 
+    def to_pyg(
+        self,
+        types: Sequence[str] | None = None,
+        *,
+        features: Mapping[str, Sequence[str]] | None = None,
+        labels: Mapping[str, str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+    ) -> Any:
+        """Return the graph as `HeteroData` of PyTorch Geometric.
+
+        `types` is as in `to_networkx`. `features` names number, Bool and Vector properties by type, which become `x` of
+        nodes and `edge_attr` of edges; null is 0. `labels` names one property by type, which becomes `y`: a class per
+        text, with the names in `classes`; null is -1, or NaN if the property is a float. `ids` has the ids.
+        """
+        return self._tables.to_pyg(self._point("export", branch, at), types, features, labels)
+
     def ensure_indices(
         self,
         branch: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +19,7 @@ from omnigraph.operations.export import export_records
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.memory_graphs import NodeIndex, rustworkx_of, sparse_edge, sparse_of
 from omnigraph.operations.networkx_export import NetworkTypes, to_networkx
+from omnigraph.operations.pyg_export import TensorTypes, check_pyg, hetero_data
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
@@ -158,6 +159,18 @@ class GraphTables:
         }
         rows = self.to_arrow(snapshot, edge, ["src", "dst", *([weight] if weight else [])], "edge")
         return sparse_of(rows, ids[type_.from_type], ids[type_.to_type], weight)
+
+    def to_pyg(
+        self,
+        snapshot: Snapshot,
+        types: Sequence[str] | None,
+        features: Mapping[str, Sequence[str]] | None,
+        labels: Mapping[str, str] | None,
+    ) -> Any:
+        """Return a snapshot as `HeteroData` of PyTorch Geometric."""
+        chosen = TensorTypes.of(self._context.catalog(snapshot), types, features, labels)
+        check_pyg()
+        return hetero_data(chosen, [self.to_arrow(snapshot, name, cols, kind) for name, kind, cols in chosen.tables()])
 
     def html(self, snapshot: Snapshot, caption: str) -> str:
         """Return the row counts of all tables and a picture of the schema as HTML."""

@@ -437,7 +437,7 @@ SURFACES: dict[str, tuple[set[str], Callable[[Cell], None]]] = {
     "get": ({"get"}, check_gets),
     "search": ({"search"}, check_search),
     "neighbours": ({"neighbors", "degrees"}, check_neighbors),
-    "tables": ({"to_arrow", "to_batches"}, lambda cell: cell.equal(tables_of)),
+    "tables": ({"to_arrow", "to_batches", "to_pyg"}, lambda cell: cell.equal(tables_of)),
     "sql": ({"sql", "duckdb"}, lambda cell: cell.equal(sql_of)),
     "networks": ({"to_networkx", "to_rustworkx", "to_sparse"}, lambda cell: cell.equal(network_of)),
     "records": ({"export"}, lambda cell: cell.equal(lambda graph: sorted(map(str, graph.export())))),

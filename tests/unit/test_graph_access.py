@@ -111,6 +111,7 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "to_networkx": ({"export"}, lambda g, _: g.to_networkx()),
     "to_rustworkx": ({"export"}, lambda g, _: g.to_rustworkx()),
     "to_sparse": ({"export"}, lambda g, _: g.to_sparse("Beside")),
+    "to_pyg": ({"export"}, lambda g, _: g.to_pyg(["Missing"])),
     "branches": ({"read"}, lambda g, _: g.branches()),
     "branch_create": ({"branch_create"}, lambda g, _: g.branch_create(f"n{next(numbers)}")),
     "head": ({"read"}, lambda g, _: g.head("draft")),
@@ -220,7 +221,7 @@ def consume(value: Any) -> Any:
 
 HIDDEN: dict[str, Any] = {"commit_changes": CommitNotFound, "invoke": (QueryNotFound, Denied)}
 """Calls whose denial is that of an object that does not exist."""
-FAILS = {"blob", "projection", "to_spark"}
+FAILS = {"blob", "projection", "to_pyg", "to_spark"}
 """Calls that fail after they were allowed, because of their arguments."""
 
 

@@ -302,6 +302,7 @@ class AsyncRemoteGraph:
     to_networkx = _run(RemoteCalls.to_networkx)
     to_rustworkx = _run(RemoteCalls.to_rustworkx)
     to_sparse = _run(RemoteCalls.to_sparse)
+    to_pyg = _run(RemoteCalls.to_pyg)
 
     async def export(
         self,

@@ -297,6 +297,7 @@ class RemoteGraph:
     to_networkx = _run(RemoteCalls.to_networkx)
     to_rustworkx = _run(RemoteCalls.to_rustworkx)
     to_sparse = _run(RemoteCalls.to_sparse)
+    to_pyg = _run(RemoteCalls.to_pyg)
 
     def export(
         self,

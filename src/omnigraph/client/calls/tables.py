@@ -22,6 +22,7 @@ from omnigraph.operations.export import chosen_types
 from omnigraph.operations.formats.graph_writer import GraphFormat, GraphWriter, open_writer
 from omnigraph.operations.memory_graphs import rustworkx_of, sparse_edge, sparse_of
 from omnigraph.operations.networkx_export import NetworkTypes, network_of
+from omnigraph.operations.pyg_export import TensorTypes, check_pyg, hetero_data
 from omnigraph.operations.requests import check_seconds
 from omnigraph.pipeline.export import ExportFormat, ExportRequest, check_format, export_tables
 from omnigraph.schema.catalog import Catalog
@@ -145,6 +146,27 @@ class TableCalls(SchemaCalls):
         columns = ["src", "dst", *([weight] if weight else [])]
         rows = yield from self.to_arrow(edge, columns=columns, at=point, kind="edge")
         return sparse_of(rows, ids[type_.from_type], ids[type_.to_type], weight)
+
+    def to_pyg(
+        self,
+        types: Sequence[str] | None = None,
+        *,
+        features: Mapping[str, Sequence[str]] | None = None,
+        labels: Mapping[str, str] | None = None,
+        branch: str | None = None,
+        at: At = None,
+    ) -> Call[Any]:
+        """Return the graph as `HeteroData` of PyTorch Geometric.
+
+        Arguments are as in `Graph.to_pyg`.
+        """
+        point = (yield from self.snapshot(branch, at)).point
+        chosen = TensorTypes.of((yield from self.catalog(at=point)), types, features, labels)
+        check_pyg()
+        tables = []
+        for name, kind, columns in chosen.tables():
+            tables.append((yield from self.to_arrow(name, columns=columns, at=point, kind=kind)))
+        return hetero_data(chosen, tables)
 
     def export_stream(
         self,
