@@ -14,6 +14,7 @@ import omnigraph as og
 from omnigraph.errors import InputError, MissingPackage
 from support.writes import edge, new_graph, node
 
+pytestmark = pytest.mark.filterwarnings("default")  # the libraries warn about each other
 SCHEMA = """
 node Note { name: String @key  meaning: Vector(2)?  length: I32?  pinned: Bool?  score: F64?  topic: enum(b, a)? }
 node Person { name: String @key  team: String?  born: Date?  tags: [I64]? }
