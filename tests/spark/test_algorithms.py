@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.algorithms.communities import Batching, label_propagation
+from omnigraph.engine.algorithms.communities import Batching, label_propagation, louvain
 from omnigraph.engine.algorithms.edge_list import EdgeList
 from omnigraph.errors import InputError
 from omnigraph.graph import Graph
 from omnigraph.operations.analysis.input_graph import AnalysisTables, chosen_types, edge_list
 from omnigraph.operations.analysis.request import AnalysisRequest
+from omnigraph.spark.algorithms.communities import louvain as louvain_on_spark
 from omnigraph.spark.algorithms.edge_frames import EdgeFrames
 from omnigraph.spark.algorithms.label_propagation import label_propagation as propagate_on_spark
 from omnigraph.spark.scans import job_of
@@ -60,7 +61,8 @@ def same(one: og.Graph, spark: Any, algorithm: str, **options: Any) -> None:
             if column in ("id", "from", "to"):
                 assert other[column].equals(table[column])
             else:
-                np.testing.assert_allclose(other[column].to_numpy(), table[column].to_numpy(), rtol=0, atol=1e-9)
+                found, expected = (np.array(one[column].to_pylist(), float) for one in (other, table))
+                np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 if expected.ndim > 1 else 1e-9)
 
 
 def test_degrees(spark: Any, graph: Graph) -> None:
@@ -106,9 +108,68 @@ def test_label_propagation_of_few_nodes(spark: Any, graph: Graph) -> None:
 def test_label_propagation_in_batches(spark: Any, graph: Graph) -> None:
     frames, edges = both_forms(graph, spark, "Knows", weight="much")
     batching = Batching(2, 0)
-    groups, rounds = label_propagation(edges, rounds_max=3, batching=batching)
-    on_spark, rounds_on_spark = propagate_on_spark(frames, rounds_max=3, batching=batching)
+    groups, rounds = label_propagation(edges, rounds_max=2, batching=batching)
+    on_spark, rounds_on_spark = propagate_on_spark(frames, rounds_max=2, batching=batching)
     assert (on_spark.tolist(), rounds_on_spark) == (groups.tolist(), rounds)
+
+
+def test_communities_in_batches(spark: Any, graph: Graph) -> None:
+    frames, edges = both_forms(graph, spark, "Lives")
+    given = {"resolution": 1.0, "batching": Batching(2, 0)}
+    groups, modularity, levels = louvain(edges, **given)
+    found = louvain_on_spark(frames, **given)
+    assert (found[0].tolist(), found[2]) == (groups.tolist(), levels)
+    assert found[1] == pytest.approx(modularity)
+
+
+@pytest.mark.parametrize("algorithm", ["betweenness", "closeness"])
+def test_centrality_from_a_sample(spark: Any, graph: Graph, algorithm: str) -> None:
+    same(graph, spark, algorithm, edges=["Lives"], parameters={"samples": 12, "directed": False})
+
+
+def test_topological_order(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "topological_order", edges=["Lives"])
+
+
+def test_a_cycle_is_the_same_error(spark: Any, tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", SCHEMA, sync=False, environ={})
+    people = [{"type": "Person", "data": {"name": name}} for name in "abcde"]
+    pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "b"), ("d", "e")]
+    graph.load([*people, *({"edge": "Knows", "from": a, "to": b} for a, b in pairs)], mode="append")
+    messages = []
+    for engine in ("memory", "spark"):
+        with pytest.raises(InputError, match="the edges form a cycle") as caught:
+            graph.analyze("topological_order", edges=["Knows"], engine=engine)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_spanning_tree(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "spanning_tree", edges=["Knows"], weight="much")
+
+
+def test_embeddings(spark: Any, graph: Graph) -> None:
+    same(graph, spark, "embeddings", parameters={"dimensions": 3, "steps": [1, 0.5]}, edges=["Lives"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("algorithm", ["betweenness", "closeness", "communities", "spanning_tree", "embeddings"])
+def test_all_edges(spark: Any, graph: Graph, algorithm: str) -> None:
+    same(graph, spark, algorithm)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("algorithm", ["communities", "label_propagation"])
+def test_groups_of_many_nodes(spark: Any, tmp_path: Path, algorithm: str) -> None:
+    """More nodes than move one at a time, in planted groups."""
+    graph = og.init(tmp_path / "graph.omni", SCHEMA, sync=False, environ={})
+    random = Random(3)
+    people = [{"type": "Person", "data": {"name": f"p{n}"}} for n in range(300)]
+    ends = [(n, 30 * (n // 30) + random.randrange(30)) for n in range(300) for _ in range(4)]
+    ends += [(random.randrange(300), random.randrange(300)) for _ in range(100)]
+    knows = [{"edge": "Knows", "from": f"p{a}", "to": f"p{b}"} for a, b in ends]
+    graph.load([*people, *knows], mode="append")
+    same(graph, spark, algorithm)
 
 
 def both_forms(graph: Graph, spark: Any, edge: str, **options: Any) -> tuple[EdgeFrames, EdgeList]:

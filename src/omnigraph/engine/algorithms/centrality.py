@@ -23,14 +23,19 @@ def betweenness(edges: EdgeList, *, samples: int, seed: int, directed: bool) -> 
     nodes, as networkx does.
     """
     neighbors = edges.neighbors(directed=directed)
-    starts = _sample(edges.count, samples, seed)
+    starts = sample_nodes(edges.count, samples, seed)
     total = np.zeros(edges.count)
     for start in starts.tolist():
         checkpoint()
         total += _dependencies(neighbors, edges.count, start)
-    pairs = (edges.count - 1) * (edges.count - 2)
-    scale = edges.count / (len(starts) * pairs) if len(starts) and pairs > 0 else 0.0
-    return total * scale, len(starts)
+    return scaled_betweenness(total, len(starts)), len(starts)
+
+
+def scaled_betweenness(total: Floats, samples: int) -> Floats:
+    """Scale sums over a sample of starts to all pairs of other nodes."""
+    count = len(total)
+    pairs = (count - 1) * (count - 2)
+    return total * (count / (samples * pairs) if samples and pairs > 0 else 0.0)
 
 
 def _dependencies(neighbors: Neighbors, count: int, start: int) -> Floats:
@@ -79,20 +84,27 @@ def closeness(edges: EdgeList, *, samples: int, seed: int, directed: bool) -> tu
     form of Wasserman and Faust, which compares nodes of different components).
     """
     neighbors = edges.neighbors(directed=directed)
-    starts = _sample(edges.count, samples, seed)
+    starts = sample_nodes(edges.count, samples, seed)
     distances, reached = np.zeros(edges.count), np.zeros(edges.count)
     for start in starts.tolist():
         checkpoint()
         for distance, (_, _, found) in enumerate(_levels(neighbors, edges.count, start), 1):
             distances[found] += distance
             reached[found] += 1
-    others = max(edges.count - 1, 1)
-    share = reached * (edges.count / len(starts) if len(starts) else 0.0) / others
-    inverse = np.divide(reached, distances, out=np.zeros(edges.count), where=distances > 0)
-    return np.minimum(share, 1.0) * inverse, len(starts)
+    return scaled_closeness(distances, reached, len(starts)), len(starts)
 
 
-def _sample(count: int, samples: int, seed: int) -> Numbers:
+def scaled_closeness(distances: Floats, reached: Floats, samples: int) -> Floats:
+    """Return the closeness of each node from the sum of distances and the number of starts that reach it."""
+    count = len(distances)
+    share = reached * (count / samples if samples else 0.0) / max(count - 1, 1)
+    inverse = np.divide(reached, distances, out=np.zeros(count), where=distances > 0)
+    found: Floats = np.minimum(share, 1.0) * inverse
+    return found
+
+
+def sample_nodes(count: int, samples: int, seed: int) -> Numbers:
+    """Return the nodes to start from: a sample without replacement, or all if there are no more."""
     if samples >= count:
         return np.arange(count)
     chosen: Numbers = np.sort(np.random.default_rng(seed).choice(count, samples, replace=False))

@@ -67,7 +67,7 @@ def _louvain(graph: Symmetric, resolution: float, order: int, batching: Batching
     reached = modularity(graph, groups, resolution)
     for _ in range(PASSES_MAX):
         moved = _moved(graph, groups, resolution, order, batching)
-        found, merged = _merged(graph, moved, resolution, order, batching)
+        found, merged = merged_groups(graph, moved, resolution, order, batching)
         now = modularity(graph, found, resolution)
         if now <= reached + GAIN_MIN:
             break
@@ -75,7 +75,7 @@ def _louvain(graph: Symmetric, resolution: float, order: int, batching: Batching
     return groups, reached, levels
 
 
-def _merged(
+def merged_groups(
     graph: Symmetric, groups: Numbers, resolution: float, order: int, batching: Batching
 ) -> tuple[Numbers, int]:
     """Merge whole groups while that raises the modularity; return the groups and the number of levels."""
@@ -92,12 +92,14 @@ def _merged(
 
 def modularity(graph: Symmetric, groups: Numbers, resolution: float = 1.0) -> float:
     """Return the share of weight within groups, less the share expected of random edges with the same degrees."""
-    total = float(graph.weights.sum())
-    if not total:
-        return 0.0
     within = float(graph.weights[groups[graph.sources] == groups[graph.targets]].sum())
     strengths = np.bincount(groups, weights=graph.strengths)
-    return within / total - resolution * float((strengths**2).sum()) / total**2
+    return modularity_of(float(graph.weights.sum()), within, float((strengths**2).sum()), resolution)
+
+
+def modularity_of(total: float, within: float, squares: float, resolution: float) -> float:
+    """Return the modularity from all weight, the weight within groups, and the squared strengths of groups."""
+    return within / total - resolution * squares / total**2 if total else 0.0
 
 
 def _moved(graph: Symmetric, groups: Numbers, resolution: float, order: int, batching: Batching) -> Numbers:

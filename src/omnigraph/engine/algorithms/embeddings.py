@@ -23,16 +23,16 @@ def walk_embeddings(edges: EdgeList, *, dimensions: int, steps: Sequence[float],
     A node without neighbours has the vector 0. Direction does not count; weights are those of the walk.
     """
     graph = Symmetric.of(edges)
-    vectors = _projection(edges.count, dimensions, seed)
+    vectors = projection(edges.count, dimensions, seed)
     shares = graph.weights / np.where(graph.strengths > 0, graph.strengths, 1.0)[graph.sources]
     total = np.zeros_like(vectors)
     for weight in steps:
         vectors = _averaged(graph, shares, vectors)
-        total += weight * _normalized(vectors)
-    return _normalized(total)
+        total += weight * normalized(vectors)
+    return normalized(total)
 
 
-def _projection(count: int, dimensions: int, seed: int) -> Floats:
+def projection(count: int, dimensions: int, seed: int) -> Floats:
     """Return a random matrix whose entries are -√3, 0 or √3 with the probabilities 1/6, 2/3, 1/6."""
     drawn = np.random.default_rng(seed).integers(0, 6, (count, dimensions))
     found: Floats = np.sqrt(3.0) * ((drawn == 0).astype(float) - (drawn == 1).astype(float))
@@ -56,7 +56,8 @@ def _averaged(graph: Symmetric, shares: Floats, vectors: Floats) -> Floats:
     return found
 
 
-def _normalized(vectors: Floats) -> Floats:
+def normalized(vectors: Floats) -> Floats:
+    """Return vectors of length 1; the vector 0 stays."""
     lengths = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     found: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return found

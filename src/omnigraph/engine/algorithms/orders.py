@@ -40,9 +40,14 @@ def topological_order(edges: EdgeList) -> tuple[Numbers, Numbers]:
         ready = np.unique(targets[waiting[targets] == 0])
     if (levels < 0).any():
         raise CycleFound(_cycle(edges.incoming, levels))
-    positions = np.empty(edges.count, np.int64)
-    positions[np.argsort(levels, kind="stable")] = np.arange(edges.count)
-    return positions, levels
+    return level_positions(levels), levels
+
+
+def level_positions(levels: Numbers) -> Numbers:
+    """Return the position of each node by level, then by number."""
+    positions = np.empty(len(levels), np.int64)
+    positions[np.argsort(levels, kind="stable")] = np.arange(len(levels))
+    return positions
 
 
 def _cycle(incoming: Neighbors, levels: Numbers) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.algorithms.edge_list import EdgeList
+from omnigraph.engine.cache.table_cache import Numbers
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -38,12 +39,18 @@ def spanning_forest(edges: EdgeList) -> tuple[Flags, float]:
         trees = np.flatnonzero(best < len(weights))
         taken = by_rank[best[trees]]
         chosen[taken] = True
-        # Each tree points at the tree beyond its edge; of two trees that point at each other, the smaller is the root.
-        ends = roots[edges.sources[taken]], roots[edges.targets[taken]]
-        points = np.arange(edges.count, dtype=np.int64)
-        points[trees] = np.where(ends[0] == trees, ends[1], ends[0])
-        mutual = points[points] == np.arange(edges.count)
-        points = np.where(mutual & (np.arange(edges.count) < points), np.arange(edges.count), points)
-        while not np.array_equal(points, further := points[points]):
-            points = further
-        roots = points[roots]
+        roots = joined_roots(edges.count, trees, roots[edges.sources[taken]], roots[edges.targets[taken]])[roots]
+
+
+def joined_roots(count: int, trees: Numbers, sources: Numbers, targets: Numbers) -> Numbers:
+    """Return the new root of each node that is a root, if each tree takes an edge between the given trees.
+
+    Each tree points at the tree beyond its edge; of two trees that point at each other, the smaller is the root.
+    """
+    points = np.arange(count, dtype=np.int64)
+    points[trees] = np.where(sources == trees, targets, sources)
+    mutual = points[points] == np.arange(count)
+    points = np.where(mutual & (np.arange(count) < points), np.arange(count), points)
+    while not np.array_equal(points, further := points[points]):
+        points = further
+    return points

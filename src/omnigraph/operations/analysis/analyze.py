@@ -49,15 +49,15 @@ def analyze(
     parameters = request.check()
     nodes, edges = chosen_types(context.catalog(snapshot), request)
     tables = AnalysisTables(context, snapshot)
-    if solve is not None:
-        outcome, counts = _on_spark(tables, request, solve(snapshot, nodes, edges, request.weight), parameters)
-    else:
-        graph = edge_list(tables, nodes, edges, request.weight)
-        counts = {"nodes": graph.count, "edges": len(graph.sources)}
-        try:
+    try:
+        if solve is not None:
+            outcome, counts = _on_spark(tables, request, solve(snapshot, nodes, edges, request.weight), parameters)
+        else:
+            graph = edge_list(tables, nodes, edges, request.weight)
+            counts = {"nodes": graph.count, "edges": len(graph.sources)}
             outcome = interruptible(partial(request.spec.run, graph, parameters), len(graph.sources))
-        except CycleFound as found:
-            raise _cycle_error(tables, nodes, found.nodes) from None
+    except CycleFound as found:
+        raise _cycle_error(tables, nodes, found.nodes) from None
     found_tables = _tables(tables, request, nodes, edges, outcome)
     return Analysis(request.algorithm, found_tables, {**counts, **outcome.stats}, snapshot.commit_id)
 

@@ -2,8 +2,8 @@
 
     solver       the algorithms by name
     edge_frames  the input: edges between numbered nodes as DataFrames
-    degrees, components, pagerank, cores, label_propagation, similarity
-                 one algorithm each, with the same values as in process
+    centrality, communities, components, cores, degrees, embeddings, label_propagation, orders, pagerank, similarity,
+    trees        the algorithms, with the same values as in process
 
 Nodes have the same numbers as in process. The edges stay on the cluster; arrays with one value per node are collected.
 Every round is checkpointed: otherwise the query plan grows with each round and soon costs more than the computation.

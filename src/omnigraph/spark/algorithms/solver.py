@@ -6,17 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.algorithms.registry import Outcome, find_algorithm
-from omnigraph.errors import InputError
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.spark.algorithms.centrality import betweenness, closeness
+from omnigraph.spark.algorithms.communities import louvain
 from omnigraph.spark.algorithms.components import components
 from omnigraph.spark.algorithms.cores import core_numbers
 from omnigraph.spark.algorithms.degrees import degrees
 from omnigraph.spark.algorithms.edge_frames import EdgeFrames
+from omnigraph.spark.algorithms.embeddings import walk_embeddings
 from omnigraph.spark.algorithms.label_propagation import label_propagation
+from omnigraph.spark.algorithms.orders import topological_order
 from omnigraph.spark.algorithms.pagerank import pagerank
 from omnigraph.spark.algorithms.similarity import similar_nodes
+from omnigraph.spark.algorithms.trees import spanning_forest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,8 +30,14 @@ FORMS: Mapping[str, Callable[..., Any]] = {
     "components": components,
     "degrees": degrees,
     "label_propagation": label_propagation,
+    "betweenness": betweenness,
+    "closeness": closeness,
+    "communities": louvain,
     "cores": core_numbers,
+    "topological_order": topological_order,
+    "spanning_tree": spanning_forest,
     "similarity": similar_nodes,
+    "embeddings": walk_embeddings,
 }
 """Functions of `EdgeFrames` that return the same as those of the registry."""
 
@@ -57,9 +67,5 @@ class SparkSolver:
         return self._graph.edge_count
 
     def run(self, algorithm: str, parameters: Mapping[str, Any]) -> Outcome:
-        """Run an algorithm; one that has no form for Spark raises `InputError`."""
-        form = FORMS.get(algorithm)
-        if form is None:
-            able = ", ".join(FORMS)
-            raise InputError(f"'{algorithm}' does not run on Spark", hint=f"leave 'engine' out; on Spark run {able}")
-        return find_algorithm(algorithm).outcome(form(self._graph, **parameters))
+        """Run an algorithm; an unknown name raises `InputError`."""
+        return find_algorithm(algorithm).outcome(FORMS[algorithm](self._graph, **parameters))

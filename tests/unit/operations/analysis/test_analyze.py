@@ -203,11 +203,10 @@ def test_similar_nodes_are_loaded_as_edges(wide):
     assert wide.to_arrow("Like").num_rows == 6
 
 
-def test_algorithms_without_a_form_for_spark_are_refused(wide):
-    from omnigraph.spark.algorithms.solver import SparkSolver  # noqa: PLC0415 (PySpark is optional)
+def test_every_algorithm_has_a_form_for_spark():
+    from omnigraph.spark.algorithms.solver import FORMS  # noqa: PLC0415 (PySpark is optional)
 
-    with pytest.raises(InputError, match="'embeddings' does not run on Spark"):
-        SparkSolver.run(object.__new__(SparkSolver), "embeddings", {})
+    assert FORMS.keys() == ALGORITHMS.keys()
 
 
 def test_interfaces_list_every_algorithm():
