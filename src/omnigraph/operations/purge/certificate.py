@@ -43,7 +43,9 @@ class PurgeCertificate:
     bytes_read: int
     """The size of the data files that contained rows."""
     bytes_written: int
-    """The size of all files that were written."""
+    """The size of the data files that take their place."""
+    bytes_manifests: int
+    """The size of the manifests of the rewritten versions."""
     bytes_removed: int
 
     @property
@@ -74,6 +76,7 @@ class PurgeCertificate:
             "removed": list(self.removed),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
+            "bytes_manifests": self.bytes_manifests,
             "bytes_removed": self.bytes_removed,
         }
 
@@ -95,6 +98,7 @@ class PurgeCertificate:
             "files_removed": len(self.removed),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
+            "bytes_manifests": self.bytes_manifests,
             "bytes_removed": self.bytes_removed,
             "digest": self.digest,
         }
@@ -127,5 +131,6 @@ def certificate_of(
         removed=sorted(removed),
         bytes_read=plan.bytes_read,
         bytes_written=plan.bytes_written,
+        bytes_manifests=plan.bytes_manifests,
         bytes_removed=sum(removed.values()),
     )

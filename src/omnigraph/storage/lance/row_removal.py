@@ -108,6 +108,9 @@ class Removal:
     bytes_read: int = 0
     """The size of the files that contained rows."""
     bytes_written: int = 0
+    """The size of the files that take their place."""
+    bytes_manifests: int = 0
+    """The size of the manifests of the counterparts."""
     _files: dict[Files, _File] = field(default_factory=dict)
     _known: set[int] = field(default_factory=set)
     """The versions that were examined."""
@@ -285,7 +288,7 @@ class Removal:
         digests = file_digests(store, self.folder, [manifest])
         new_files = [path for one in updated for path in _paths_of(table, one)]
         digests |= {path: self._digests[path] for path in new_files if path in self._digests}
-        self.bytes_written += store.objects.size(f"{self.folder}/{manifest}")
+        self.bytes_manifests += store.objects.size(f"{self.folder}/{manifest}")
         made_by, count = transaction_of(numbered), numbered.count_rows()
         return NewVersion(numbered.version, made_by, table.transaction, count, digests)
 

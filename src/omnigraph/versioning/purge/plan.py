@@ -32,6 +32,7 @@ class PurgePlan:
     """Number of rewritten rows of the manifest."""
     bytes_read: int = 0
     bytes_written: int = 0
+    bytes_manifests: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""

@@ -271,6 +271,7 @@ def _plan(repository: Repository, search: PurgeSearch, rewritten: int) -> PurgeP
             plan.versions[key] = plan.versions.get(key, 0) + len(removal.new)
         plan.bytes_read += removal.bytes_read
         plan.bytes_written += removal.bytes_written
+        plan.bytes_manifests += removal.bytes_manifests
     return plan
 
 
