@@ -364,6 +364,7 @@ class AsyncGraph:
     analyze = _write(Graph.analyze, "idempotency_key")
 
     mutate = _write(Graph.mutate, "idempotency_key")
+    unify = _write(Graph.unify, "idempotency_key")
     load = _write(Graph.load, "job_id")
     ingest = _write(Graph.ingest, "job_id")
     embed = _write(Graph.embed, "idempotency_key")

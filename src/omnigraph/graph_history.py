@@ -27,6 +27,7 @@ from omnigraph.operations.merge.merge import MergeRequest, MergeResult, merge_br
 from omnigraph.operations.merge.merge_preview import MergePreview
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.merge.revert import RevertResult, preview_revert, revert_commit
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.changeset import ChangeSet
 from omnigraph.versioning.compare.diff import RowChange
 from omnigraph.versioning.feed.commit_changes import ChangeFilter, CommitBlock
@@ -260,7 +261,8 @@ class GraphHistory:
             return builder.finish(DiffSummary(builder.counts, found.schema_steps, found.commits))
 
         steps = _schema_steps(before, after, seen)
-        found = ChangeSet(changes, title, steps, commits=(before.commit_id, after.commit_id), as_graph=as_graph)
+        commits, aliases = (before.commit_id, after.commit_id), _alias_steps(before, after, seen, wanted)
+        found = ChangeSet(changes, title, steps, commits=commits, as_graph=as_graph, aliases=aliases)
         return found
 
     def diff_graph(self, from_: At, to: At, branch: str, wanted: ChangeFilter, limit: int) -> DiffGraph:
@@ -313,7 +315,8 @@ class GraphHistory:
             raise PageGone(first.commit_id if first.find_removed() else last.commit_id) from error
         steps = _schema_steps(first, last, seen)
         commits = first.commit_id, last.commit_id
-        return ChangeSet(lambda: iter(page.changes), title, steps, page.next, commits=commits)
+        aliases = _alias_steps(first, last, seen, wanted)
+        return ChangeSet(lambda: iter(page.changes), title, steps, page.next, commits=commits, aliases=aliases)
 
     def compare(self, before: Snapshot, after: Snapshot) -> VisibleDiff | None:
         """Return what the caller may see of two snapshots; None if everything."""
@@ -417,6 +420,30 @@ class GraphHistory:
 
 def _schema_steps(before: Snapshot, after: Snapshot, seen: VisibleDiff | None) -> tuple[str, ...]:
     return schema_difference(before.schema, after.schema) if seen is None else seen.schema_steps
+
+
+_ALIASES_MAX = 1_000
+"""Aliases that a diff lists."""
+
+
+def _alias_steps(before: Snapshot, after: Snapshot, seen: VisibleDiff | None, wanted: ChangeFilter) -> tuple[str, ...]:
+    """Return the differences of the aliases; none under rules for rows, which may hide their nodes."""
+    if before.aliases_hash == after.aliases_hash or seen is not None:
+        return ()
+    keys = {table.pin.table_id: key for side in (before, after) for key, table in side.tables.items()}
+    lines: list[str] = []
+    more = 0
+    for table, old, was, now in before.aliases.differences(after.aliases):
+        key = TableKey.parse(keys[table]) if table in keys else None
+        if key is None or not wanted.has_table(key):
+            continue
+        if len(lines) == _ALIASES_MAX:
+            more += 1
+        elif now is None:
+            lines.append(f"{key.type_name} '{old}' is no longer an alias of '{was}'")
+        else:
+            lines.append(f"{key.type_name} '{old}' is an alias of '{now}'")
+    return (*lines, f"and {more:,} more") if more else tuple(lines)
 
 
 def after_commit(items: Iterator[T], id_of: Callable[[T], str], after: str, where: str) -> Iterator[T]:

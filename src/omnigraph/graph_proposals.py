@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from omnigraph.graph_exploration import GraphExploration
+from omnigraph.graph_entities import GraphEntities
 from omnigraph.operations.stoppable import stoppable
 from omnigraph.proposal_fields import ProposalFields
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.versioning.model.manifest_objects import Commit
 
 
-class GraphProposals(GraphExploration):
+class GraphProposals(GraphEntities):
     """The proposals of a graph."""
 
     def propose(

@@ -41,8 +41,8 @@ class GraphTables:
 
     def row(self, snapshot: Snapshot, type_name: str, id: Any, kind: TypeKind | None = None) -> dict[str, Any] | None:
         """Return one node or edge by its id; None if it does not exist."""
-        id = row_id(id)
         key = self._key(snapshot, type_name, kind)
+        id = current_id(snapshot, key, row_id(id))
         view = self._context.view(snapshot)
         if view is not None:
             seen = view.row_of(key, id, self._columns(snapshot, key))
@@ -57,8 +57,8 @@ class GraphTables:
 
     def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str, kind: TypeKind | None = None) -> Blob:
         """Return the value of a Blob property; `NotFound` if the row does not exist or the value is null."""
-        id = row_id(id)
         key = self._key(snapshot, type_name, kind)
+        id = current_id(snapshot, key, row_id(id))
         _check_blob_property(self._context.catalog(snapshot), key, property)
         table = snapshot.table(key)
         view = self._context.view(snapshot)
@@ -227,6 +227,11 @@ def _check_blob_property(catalog: Catalog, key: TableKey, name: str) -> None:
     hint = did_you_mean(name, type_.blobs) if type_.blobs else None
     listed = f"its Blob properties are: {', '.join(type_.blobs)}" if type_.blobs else "it has no Blob property"
     raise InputError(f"type '{key.type_name}' {problem}", code="not_a_blob", hint=hint or listed)
+
+
+def current_id(snapshot: Snapshot, key: str, id: str) -> str:
+    """Return the id of the row that an id or an alias of a node denotes."""
+    return (snapshot.find_alias(key, id) or id) if snapshot.aliases_hash else id
 
 
 def row_id(id: Any) -> str:

@@ -8,7 +8,9 @@ STORAGE_FORMAT_QUERIES = 1004
 """The storage format of graphs with stored queries."""
 STORAGE_FORMAT_PURGED = 1005
 """The storage format of graphs whose history a purge rewrote."""
-STORAGE_FORMAT_NEWEST = 1005
+STORAGE_FORMAT_ALIASES = 1006
+"""The storage format of graphs with aliases of nodes."""
+STORAGE_FORMAT_NEWEST = STORAGE_FORMAT_ALIASES
 """The newest storage format that this release reads."""
 STORAGE_FORMAT_OLDEST = 1001
 """The oldest storage format that this release reads. Older and newer formats are rejected."""

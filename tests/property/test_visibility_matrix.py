@@ -469,7 +469,7 @@ ELSEWHERE = {
 """Reads that other tests compare."""
 NO_READS = {
     "uri", "newest_version", "on", "with_access", "with_metadata", "plan_schema", "apply_schema",
-    "propose", "mutate", "load", "ingest", "merge", "revert", "embed", "store_query", "delete_query",
+    "propose", "mutate", "unify", "load", "ingest", "merge", "revert", "embed", "store_query", "delete_query",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
     "optimize", "ensure_indices", "cleanup", "recover", "verify",
 }  # fmt: skip

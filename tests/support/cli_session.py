@@ -67,6 +67,7 @@ history Person Nobody --json
 blame Person Ana --json
 search Ana --rank-of Bo --json
 neighbors Person Ana --json
+unify Person --keep Ana --drop Bo --dry-run --json
 tag create one --json -m 'first tag'
 tag list --json
 tag create one --json

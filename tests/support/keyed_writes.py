@@ -45,6 +45,7 @@ Write = Callable[..., Any]
 
 WRITES: dict[str, Write] = {
     "mutate": lambda graph, key, **more: graph.mutate(INSERT, idempotency_key=key, **more),
+    "unify": lambda graph, key, **more: graph.unify("Doc", keep="a", drop="b", idempotency_key=key, **more),
     "store_query": lambda graph, key, **more: graph.store_query(
         ALL.replace("all_docs", "docs"), idempotency_key=key, **more
     ),

@@ -315,10 +315,13 @@ WHERES = st.builds(q.CompareExpr, st.sampled_from(COMPARISONS), lowers().map(q.W
     lambda condition: q.NotExpr(condition.expr)
 )
 ROW_NAMES = st.none() | VARIABLE_NAMES
+IDS = VARS | TEXTS.map(lambda text: q.LiteralExpr("string", text))
+EDGE_RULES = _tuples(st.builds(q.EdgeRule, UPPER, LOWER))
 WRITES = _tuples(
     st.builds(q.InsertStatement, UPPER, ASSIGNS, name=ROW_NAMES)
     | st.builds(q.UpdateStatement, UPPER, ASSIGNS, WHERES, name=ROW_NAMES)
     | st.builds(q.DeleteStatement, UPPER, WHERES, name=ROW_NAMES)
+    | st.builds(q.UnifyStatement, UPPER, IDS, IDS, st.none() | ASSIGNS, st.none() | EDGE_RULES, name=ROW_NAMES)
     | st.builds(q.UpsertStatement, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS, name=ROW_NAMES),
     1,
 )

@@ -302,6 +302,7 @@ FAILING = {
     "apply_schema": lambda g: g.apply_schema("node"),
     "analyze": lambda g: g.analyze("none", write="cap"),
     "embed": lambda g: g.embed(types=["None"]),
+    "unify": lambda g: g.unify("None", keep="a", drop="b"),
     "branch_create": lambda g: g.branch_create("main"),
     "branch_update": lambda g: g.branch_update("none"),
     "branch_delete": lambda g: g.branch_delete("none"),

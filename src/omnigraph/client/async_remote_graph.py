@@ -274,6 +274,7 @@ class AsyncRemoteGraph:
     analyze = _run(RemoteCalls.analyze)
 
     mutate = _run(RemoteCalls.mutate)
+    unify = _run(RemoteCalls.unify)
     load = _run(RemoteCalls.load)
     ingest = _run(RemoteCalls.ingest)
     embed = _run(RemoteCalls.embed)

@@ -269,6 +269,7 @@ class RemoteGraph:
     analyze = _run(RemoteCalls.analyze)
 
     mutate = _run(RemoteCalls.mutate)
+    unify = _run(RemoteCalls.unify)
     load = _run(RemoteCalls.load)
     ingest = _run(RemoteCalls.ingest)
     embed = _run(RemoteCalls.embed)

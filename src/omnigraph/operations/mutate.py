@@ -18,6 +18,7 @@ from omnigraph.engine.result.result_graph import ResultGraph, result_graph_of
 from omnigraph.engine.write.fill_vectors import CachingEmbedder
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
+from omnigraph.engine.write.unify import UnifyReport
 from omnigraph.errors import InputError
 from omnigraph.observer import current
 from omnigraph.operations.embed.embedder import ColumnEmbedder
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
 
-COUNTS, ROWS = "affected", "returned"
-"""Metadata keys of a commit with an idempotency key: its counts, and the name and returned rows of its query."""
+COUNTS, ROWS, UNIFIED = "affected", "returned", "unified"
+"""Metadata keys of a commit with an idempotency key: its counts, the name and returned rows of its query, the report
+of `unify`."""
 _ROWS_BYTES_MAX = 65_536
 """Maximum size of returned rows in the metadata of a commit; all commits are read together."""
 
@@ -58,6 +60,8 @@ class MutationResult:
     """The rows of the `return` clause; without columns if the query has none."""
     tables: Mapping[str, Mapping[str, int]] | None = None
     """Of a dry run: table key → the numbers of rows to insert, update and delete; None for a mutation."""
+    unified: UnifyReport | None = None
+    """The report of `unify`; None if the mutation has no such statement, or it had no effect."""
 
     def _repr_html_(self) -> str:
         return html_of(self)
@@ -71,6 +75,8 @@ class MutationResult:
         }
         if self.tables is not None:
             done["tables"] = {key: dict(counts) for key, counts in self.tables.items()}
+        if self.unified is not None:
+            done["unified"] = self.unified.to_json()
         return {**done, "rows": self.rows.to_rows()} if self.rows.columns else done
 
 
@@ -84,12 +90,15 @@ class _Attempt:
     shape: ResultGraph = field(default_factory=ResultGraph)
     snapshot_id: str = ""
     overlay: WriteOverlay | None = None
+    unified: UnifyReport | None = None
 
     def metadata(self, *, required: bool) -> dict[str, Any]:
         """Return the metadata that answers a repeated request.
 
         Rows above the size limit are left out, or raise `InputError` if `required`."""
-        counts = {COUNTS: [self.counts.nodes, self.counts.edges]}
+        counts: dict[str, Any] = {COUNTS: [self.counts.nodes, self.counts.edges]}
+        if self.unified is not None:
+            counts[UNIFIED] = self.unified.to_json()
         if not self.rows.column_names:
             return counts
         packed = _encode_rows(self.rows)
@@ -113,7 +122,9 @@ class _Attempt:
                 code="rows_too_large",
                 hint="read the rows with a query",
             )
-        return cls(MutationCounts(*commit.metadata[COUNTS]), pa.table({}) if rows is None else _decode_rows(rows), name)
+        unified = UnifyReport.from_json(commit.metadata[UNIFIED]) if UNIFIED in commit.metadata else None
+        returned = pa.table({}) if rows is None else _decode_rows(rows)
+        return cls(MutationCounts(*commit.metadata[COUNTS]), returned, name, unified=unified)
 
 
 def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
@@ -150,10 +161,18 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         if observer is not None:
             observer.phase("run", compiled, time.perf_counter())
         transaction.record(overlay)
+        if run.aliases.changed is not None:
+            transaction.set_aliases(run.aliases.changed)
         embedding.record(transaction)
         visible = None if seen is None else context.catalogs.of(transaction.snapshot, seen)
         done = _Attempt(
-            run.counts, run.returned(visible), plan.name, result_graph_of(plan), transaction.based_on, overlay
+            run.counts,
+            run.returned(visible),
+            plan.name,
+            result_graph_of(plan),
+            transaction.based_on,
+            overlay,
+            run.unified if run.unified.nodes else None,
         )
         if options.idempotency_key is not None and not request.dry_run:
             outcome.update(done.metadata(required=not generated))
@@ -178,7 +197,8 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         elapsed_ms=(time.perf_counter() - started) * 1000,
         shape=lambda: done.shape,
     )
-    return MutationResult(done.counts.nodes, done.counts.edges, commit.id if commit else None, rows)
+    commit_id = commit.id if commit else None
+    return MutationResult(done.counts.nodes, done.counts.edges, commit_id, rows, unified=done.unified)
 
 
 def _tried(context: GraphContext, transaction: Transaction, done: _Attempt | None, started: float) -> MutationResult:
@@ -194,7 +214,7 @@ def _tried(context: GraphContext, transaction: Transaction, done: _Attempt | Non
         elapsed_ms=(time.perf_counter() - started) * 1000,
         shape=lambda: done.shape,
     )
-    return MutationResult(done.counts.nodes, done.counts.edges, None, rows, tables)
+    return MutationResult(done.counts.nodes, done.counts.edges, None, rows, tables, done.unified)
 
 
 def _guarded(guard: WriteGuard, catalog: Catalog, overlay: WriteOverlay) -> GuardedWrite:

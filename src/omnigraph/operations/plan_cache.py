@@ -105,8 +105,27 @@ class PlanCache:
         """Return the plan of a query against a snapshot's schema; the plan of a read is prepared to run.
 
         In a query without a head, the values of the parameters determine their types. With a visibility, only visible
-        types and properties exist.
+        types and properties exist. A condition on an alias of a node is one on the id of the node.
         """
+        made = self._get(snapshot, query, visibility)
+        return made if not snapshot.aliases_hash else self._resolved(made, snapshot, query, visibility)
+
+    def _resolved(
+        self, made: PreparedQuery | ir.MutationIR, snapshot: Snapshot, query: QueryText, visibility: Visibility | None
+    ) -> PreparedQuery | ir.MutationIR:
+        """Return a plan without aliases; it is not kept if it contains one."""
+        from omnigraph.engine.plan.alias_lookup import AliasLookup  # noqa: PLC0415 (only for graphs with aliases)
+
+        catalog = self._catalogs.of(snapshot, visibility)
+        lookup = AliasLookup(snapshot, catalog, query.params or {})
+        if not isinstance(made, PreparedQuery):
+            return lookup.mutation(made)
+        logical = lookup.read(made.logical)
+        return made if logical is made.logical else self._planned(snapshot, catalog, logical, visibility)[0]
+
+    def _get(
+        self, snapshot: Snapshot, query: QueryText, visibility: Visibility | None
+    ) -> PreparedQuery | ir.MutationIR:
         declared = inline_params(query.text, query.params)
         seen = None if visibility is None else visibility.digest
         key = (snapshot.schema_hash, query.text, query.name, declared, seen)
@@ -197,8 +216,15 @@ class PlanCache:
             from omnigraph.query.plan.permit_approximate import permit_approximate  # noqa: PLC0415
 
             logical = permit_approximate(logical)
+        made, classes = self._planned(snapshot, catalog, logical, visibility)
+        return _Entry(made, snapshot, classes)
+
+    def _planned(
+        self, snapshot: Snapshot, catalog: Catalog, logical: ir.QueryIR, visibility: Visibility | None
+    ) -> tuple[PreparedQuery, ParameterClasses | None]:
+        """Choose the order of a read, and prepare it."""
         if is_single_scan(logical):
-            return _Entry(prepare(fold_distinct(logical, catalog), catalog, logical), snapshot)
+            return prepare(fold_distinct(logical, catalog), catalog, logical), None
         from omnigraph.engine.optimizer.optimize import optimize  # noqa: PLC0415 (not for a lookup of one node)
         from omnigraph.engine.optimizer.parameter_classes import ParameterClasses  # noqa: PLC0415
         from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
@@ -208,7 +234,7 @@ class PlanCache:
         made = prepare(physical.plan, catalog, logical, physical.expected)
         classes = None if made.trivial else ParameterClasses(logical, statistics)
         statistics.store()
-        return _Entry(made, snapshot, classes or None)
+        return made, classes or None
 
     def __len__(self) -> int:
         return len(self._known)

@@ -66,6 +66,9 @@ class Job:
     collect: bool = False
     buckets: int = 1
     aliases: str | None = None
+    """The file with other spellings of ids in the input."""
+    node_aliases: str | None = None
+    """The file with the former ids of unified nodes."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     embed: bool = True
     at_once: int | None = None

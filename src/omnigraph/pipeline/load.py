@@ -18,11 +18,13 @@ from omnigraph.operations.embed.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load import ensure_branch, on_new_branch, tried
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
 from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
+from omnigraph.operations.load.load_rules import drop_aliases
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, embed_settings
 from omnigraph.pipeline.orphan_jobs import JobLease, create_lease, sweep
 from omnigraph.pipeline.runner import Runner, shares
 from omnigraph.pipeline.shuffle import bucket_numbers
+from omnigraph.pipeline.stage_task import write_node_aliases
 from omnigraph.pipeline.staged_input import InputSource, StagedInput, stage_input
 from omnigraph.pipeline.validation_driver import Outcome, Validation
 from omnigraph.pipeline.violations import split_of
@@ -87,7 +89,7 @@ def begin_job(
         environ=embed_settings(environ),
     )
     create_lease(repository, job.id, seconds_max)
-    return job
+    return write_node_aliases(job, snapshot)
 
 
 class _BulkLoad:
@@ -109,6 +111,8 @@ class _BulkLoad:
         self.lease = JobLease(repository, self.id)
         self.result: LoadResult | None = None
         self._staging: StagedInput | None = None
+        self._staged_for = "", ""
+        """The schema and the aliases that the input was staged with."""
 
     def __enter__(self) -> None:
         self.lease.__enter__()
@@ -150,8 +154,10 @@ class _BulkLoad:
             raise Denied(f"a load as a job {UNGUARDED}", hint="load with engine='memory'")
         transaction.bind_job(self.id)
         self.lease.keep(())
-        if self._staging is None or self._staging.job.schema != snapshot.schema.ir:
-            self._staging = stage_input(self.runner, self.source, self._job(snapshot))
+        made_for = snapshot.schema.ir, snapshot.aliases_hash
+        if self._staging is None or self._staged_for != made_for:
+            job = write_node_aliases(self._job(snapshot), snapshot)
+            self._staging, self._staged_for = stage_input(self.runner, self.source, job), made_for
         try:
             self._validate(transaction, self._staging)
         except Damaged as error:
@@ -206,6 +212,7 @@ class _BulkLoad:
     def _validate(self, transaction: Transaction, before: StagedInput) -> None:
         """Validate the staged input on the snapshot of a transaction, and add the changes to it."""
         job = replace(self._job(transaction.snapshot), aliases=before.job.aliases, buckets=before.job.buckets)
+        job = replace(job, node_aliases=before.job.node_aliases)
         staging = before.copy(job)
         outcome = Validation(staging, transaction.snapshot).run()
         failed = [done.unembedded for done in staging.splits.values()] + [done.unembedded for done in outcome.completed]
@@ -238,6 +245,8 @@ class _BulkLoad:
                 tuple(fragments), tuple(changed.get(key, ())), tuple(removed.get(key, ())), replaces
             )
             transaction.change(key, TableWrite(prepared=change))
+        if replaces:
+            drop_aliases(transaction, final)
         self._record_embeddings(transaction, staging, outcome)
         self._report(transaction, staging, outcome)
 

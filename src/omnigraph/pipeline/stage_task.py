@@ -23,7 +23,13 @@ from omnigraph.engine.write.delta import MADE, Delta, TableDelta
 from omnigraph.engine.write.fill_vectors import fill_vectors
 from omnigraph.engine.write.upsert import Positions, committed_columns, match_columns, needs_matching, with_ids
 from omnigraph.errors import Conflict, Damaged, OmniGraphError, RecordError, StorageError
-from omnigraph.operations.load.load_rules import rows_of, with_current_ids
+from omnigraph.operations.load.load_rules import (
+    NodeAliasArrays,
+    node_aliases_of,
+    resolve_aliases,
+    rows_of,
+    with_current_ids,
+)
 from omnigraph.operations.load.reject_records import line_records, part_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import Shuffle, write_shuffle
@@ -32,6 +38,7 @@ from omnigraph.pipeline.violations import LocatedViolation, PackedError, RecordF
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.lance.fragments import NewFragment, delete_files, write_new_fragments
 from omnigraph.versioning.model.ids import new_ulids, system_clock
+from omnigraph.versioning.model.snapshot import Snapshot
 
 WRITTEN = "written"
 RECORDS = "records"
@@ -186,6 +193,7 @@ class _SplitStager:
         self.number = number
         self.done = StagedSplit(number)
         self._aliases = _read_aliases(job)
+        self._node_aliases = _read_node_aliases(job)
         self._held: dict[str, list[RecordSet]] = {}
         self._rows_max: dict[str, int] = {}
         self._bytes_limit = job.within_memory(tuning.current.staged_bytes, 8)
@@ -249,6 +257,7 @@ class _SplitStager:
             row = rows.table["id"].index(id_).as_py()
             table.aliases.append((old, id_, position_of(self.number, first + row)))
         rows.table = with_current_ids(rows, self._aliases)
+        resolve_aliases(rows, self._node_aliases)
         positions = np.arange(count) + position_of(self.number, first)
         if self.job.mode == "merge" and not rows.fresh:
             self._shuffle_records(table, rows, positions)
@@ -385,6 +394,23 @@ def list_files(job: Job, key: str, fragments: Sequence[NewFragment]) -> None:
 def new_ids(count: int) -> pa.Array:
     """Generate new ids."""
     return new_ulids(system_clock(), count)
+
+
+def write_node_aliases(job: Job, snapshot: Snapshot) -> Job:
+    """Write the aliases that the tasks of a job resolve, and return the job that names them."""
+    known = node_aliases_of(snapshot, job.mode)
+    if not known:
+        return job
+    name = job.new_name("node-aliases")
+    both = {key: [array.to_pylist() for array in arrays] for key, arrays in known.items()}
+    job.files.write(name, json.dumps(both).encode())
+    return replace(job, node_aliases=name)
+
+
+def _read_node_aliases(job: Job) -> NodeAliasArrays:
+    data = job.files.read(job.node_aliases) if job.node_aliases is not None else None
+    found: dict[str, list[list[str]]] = {} if data is None else json.loads(data)
+    return {key: (pa.array(old, pa.utf8()), pa.array(kept, pa.utf8())) for key, (old, kept) in found.items()}
 
 
 def _read_aliases(job: Job) -> dict[str, dict[str, str]]:

@@ -36,8 +36,9 @@ CLAUSES = (
     "upsert",
     "update",
     "delete",
+    "unify",
 )
-STATEMENTS = ("insert", "upsert", "update", "delete")
+STATEMENTS = ("insert", "upsert", "update", "delete", "unify")
 OPERATORS = ("not", "optional", "or", "and", "in", "is", "contains", "starts_with", "ends_with", "matches")
 
 
@@ -111,7 +112,7 @@ def _proposals(tokens: Sequence[Token], catalog: Catalog) -> Iterable[Candidate]
             scalar_words() if block == "query" else type_words([*catalog.nodes.values(), *catalog.interfaces.values()])
         )
     if last in STATEMENTS:
-        edges = () if last == "update" else catalog.edges.values()
+        edges = () if last in ("update", "unify") else catalog.edges.values()
         return type_words([*catalog.nodes.values(), *edges])
     if type_name is not None and (last in ("{", ",", "where") or block == "where"):
         ends = keywords("from", "to") if type_name in catalog.edges else []

@@ -92,6 +92,10 @@ def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[s
             return
         case ast.InsertStatement() | ast.UpdateStatement() | ast.DeleteStatement() | ast.UpsertStatement():
             row = node.type.text
+        case ast.UnifyStatement():
+            row = node.type.text
+            for id_ in (node.drop, node.keep):
+                yield from _pair(id_, "String")
         case ast.Assign():
             yield from _pair(node.value, walk.of_expr(ast.WordExpr(node.property.text), row))
         case ast.CompareExpr():

@@ -282,7 +282,7 @@ def _touched(catalog: Catalog, op: ir.MutationOp) -> tuple[set[tuple[str, str]],
     if isinstance(op, ir.InsertEdge):
         edge = catalog.edges[op.type_name]
         return target | {("node", edge.from_type), ("node", edge.to_type)}, target
-    if isinstance(op, ir.DeleteNodes):
+    if isinstance(op, ir.DeleteNodes | ir.UnifyNodes):
         cascade = {("edge", edge.name) for edge in catalog.edges_touching[op.type_name]}
         return target | cascade, target | cascade
     return target, target

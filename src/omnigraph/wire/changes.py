@@ -39,6 +39,7 @@ class DiffDocument(Document, kw_only=True):
     from_: str | None = field(name="from")
     to: str | None
     schema_steps: list[str]
+    aliases: list[str] | UnsetType = UNSET
     changes: list[RowChangeDocument]
     truncated: bool | UnsetType = UNSET
     next: str | UnsetType = UNSET

@@ -77,6 +77,7 @@ ConflictKind = Literal[
     "value_constraint_violation",
     "schema_conflict",
     "query_conflict",
+    "alias_conflict",
 ]
 ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 """The closed set of `code`: a new meaning gets a new member, not a new code."""

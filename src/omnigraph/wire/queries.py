@@ -47,6 +47,13 @@ class ReturnedRows(Protocol):
         """Return the rows with JSON values."""
 
 
+class ReportedUnion(Protocol):
+    """What `unify` did."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+
+
 class ChangeResult(Protocol):
     """The result of a change query, as far as its document shows it."""
 
@@ -61,6 +68,10 @@ class ChangeResult(Protocol):
     @property
     def rows(self) -> ReturnedRows:
         """The returned rows; without columns if the query returns none."""
+
+    @property
+    def unified(self) -> ReportedUnion | None:
+        """What `unify` did; None if no nodes were unified."""
 
     @property
     def tables(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -124,6 +135,24 @@ class ExplainDocument(Document):
     """Older servers send the text only."""
 
 
+class SelfLoopDocument(Document):
+    """An edge whose two ends became the same node."""
+
+    type: str
+    id: str
+    node: str
+
+
+class UnifyDocument(Document):
+    """The numbers of unified nodes, and of re-pointed and folded edges; `loops` names the first self-loops."""
+
+    nodes: int
+    repointed: int
+    folded: int
+    self_loops: int
+    loops: list[SelfLoopDocument]
+
+
 class ChangeDocument(Document, kw_only=True):
     """The result of a change query; `columns` and `rows` are present if it returns rows."""
 
@@ -139,6 +168,8 @@ class ChangeDocument(Document, kw_only=True):
     """The rows as an Arrow stream in base64, if the client requests typed values."""
     tables: dict[str, OpCountDocument] | UnsetType = UNSET
     """Of a dry run: the numbers of rows that would change, by table."""
+    unified: UnifyDocument | UnsetType = UNSET
+    """What `unify` did to edges; present if nodes were unified."""
 
 
 class AnalysisDocument(Document):
@@ -197,6 +228,7 @@ def change_document(
         tables=UNSET
         if result.tables is None
         else {key: OpCountDocument(**counts) for key, counts in result.tables.items()},
+        unified=UNSET if result.unified is None else UnifyDocument.of(result.unified.to_json()),
     )
 
 

@@ -164,6 +164,26 @@ def actors(graph: Any) -> Any:
     return [kept]
 
 
+def unified(graph: Any) -> Any:
+    graph.branch_create("u/1")
+    one = graph.on("u/1")
+    first, second = [row["name"] for row in one.to_arrow("Person").to_pylist()][:2]
+    tried = one.unify("Person", keep=first, drop=second, dry_run=True)
+    done = one.unify("Person", keep=first, drop=second, message="one", idempotency_key="key-of-u1")
+    again = one.unify("Person", keep=first, drop=second, idempotency_key="key-of-u1")
+    errors = [
+        failure(lambda: one.unify("Person", keep=first, drop="nobody")),
+        failure(lambda: one.unify("Person", keep=first, drop=second, rules={"name": "ours"})),
+        failure(lambda: one.unify("Person", keep=first)),
+        failure(lambda: one.unify("Persson", keep=first, drop=second)),
+        failure(lambda: one.mutate(f'insert Person {{ name: "{second}" }}')),
+    ]
+    return [
+        tried.to_json(), done.unified, done.affected_nodes, again.to_json() == done.to_json(), errors,
+        one.get("Person", second), len(list(one.diff("main", limit=5))),
+    ]  # fmt: skip
+
+
 BODIES = [
     branches,
     repeated_branches,
@@ -176,6 +196,7 @@ BODIES = [
     schemas,
     schema_files,
     actors,
+    unified,
 ]
 
 

@@ -60,6 +60,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 }
 WRITES: dict[str, Callable[[Any], Any]] = {
     "mutate": lambda graph: graph.mutate(INSERT),
+    "unify": lambda graph: graph.unify("Person", keep="a", drop="b"),
     "load": lambda graph: graph.load([{"type": "Person", "data": {"name": "x"}}], mode="merge"),
     "apply_schema": lambda graph: graph.apply_schema(SCHEMA),
     "merge": lambda graph: graph.merge("a"),

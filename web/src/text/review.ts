@@ -112,6 +112,7 @@ export const text = {
       value_constraint_violation: "a value that a rule forbids",
       schema_conflict: "the schemas differ",
       query_conflict: "both changed the stored query",
+      alias_conflict: "both unified the node, with different nodes",
     } as Readonly<Record<string, string>>,
   },
   merge: {

@@ -189,6 +189,7 @@ class Session:
         count = 0
         found = self.graph.diff(point(before), point(after))
         yield from (f"schema: {step}" for step in found.schema_steps)
+        yield from (f"alias: {line}" for line in found.aliases)
         for change in islice(found, _DIFF_MOST + 1):
             count += 1
             if count > _DIFF_MOST:

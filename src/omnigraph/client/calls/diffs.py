@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from omnigraph.client.call import Call, Stream
 from omnigraph.client.calls.branches import seconds
@@ -43,6 +43,7 @@ class Difference:
     commits: tuple[str, str]
     changes: Sequence[RowChange] | Stream[RowChange]
     next: str | None = None
+    aliases: tuple[str, ...] = ()
 
     def rows(self) -> Sequence[RowChange]:
         """Return the changes of an answer that is not a stream."""
@@ -53,7 +54,8 @@ class Difference:
         """Return the change set; `iterate` makes an iterator of a stream."""
         found = self.changes
         read = (lambda: iterate(found)) if isinstance(found, Stream) else (lambda: iter(found))
-        return ChangeSet(read, self.title, self.schema_steps, self.next, commits=self.commits)
+        steps, aliases = self.schema_steps, self.aliases
+        return ChangeSet(read, self.title, steps, self.next, commits=self.commits, aliases=aliases)
 
 
 class DiffCalls(CallHandle):
@@ -92,7 +94,8 @@ class DiffCalls(CallHandle):
         first, last = commits = _commits(document)
         rows = DiffQuery(from_=first, to=last, **wanted)
         request = self._get("diff", input=rows, accept=TYPED_NDJSON, streamed=True, unlimited=True, **stop)
-        return Difference(title, tuple(document.schema_steps), commits, Stream(request, ChangeDecoder))
+        steps, changes = tuple(document.schema_steps), Stream(request, ChangeDecoder)
+        return Difference(title, steps, commits, changes, aliases=_aliases(document))
 
     def _diff_branch(self, from_: At, to: At) -> str | None:
         """Return the branch of the handle if a point of the diff depends on it."""
@@ -183,7 +186,12 @@ class DiffCalls(CallHandle):
             changes += map(row_change_of, document.changes)
             after = given(document.next)
             if after is None or len(changes) >= limit:
-                return Difference(title, tuple(document.schema_steps), _commits(document), changes, after)
+                steps, aliases = tuple(document.schema_steps), _aliases(document)
+                return Difference(title, steps, _commits(document), changes, after, aliases)
+
+
+def _aliases(document: DiffDocument) -> tuple[str, ...]:
+    return () if isinstance(document.aliases, UnsetType) else tuple(document.aliases)
 
 
 class ChangeDecoder:

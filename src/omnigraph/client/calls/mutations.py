@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,11 +20,13 @@ from omnigraph.client.local_only import check_engine
 from omnigraph.client.messages import TYPED_JSON
 from omnigraph.client.query_texts import answered
 from omnigraph.engine.result.result import Result
+from omnigraph.engine.write.unify import UnifyReport
 from omnigraph.errors import InputError
 from omnigraph.operations.analysis.request import Analysis, AnalysisRequest
 from omnigraph.operations.embed.embed_missing import FillResult
 from omnigraph.operations.mutate import MutationResult
 from omnigraph.operations.requests import Params, QueryText, check_seconds
+from omnigraph.operations.resolution.unify_request import Pair, UnifyRule, unify_query
 from omnigraph.wire.document import plain
 from omnigraph.wire.loads import EmbedDocument
 from omnigraph.wire.queries import AnalysisDocument, ChangeDocument
@@ -60,8 +62,48 @@ class MutationCalls(CallHandle):
         Arguments are as in `Graph.mutate`. An absent idempotency key is generated.
         """
         self._check_actor("mutate", actor)
-        _check_timeout(timeout)
         query = QueryText.of(source, name, params)
+        return (yield from self._mutate(query, branch, message, if_commit, idempotency_key, dry_run, cancel, timeout))
+
+    def unify(
+        self,
+        type_name: str,
+        keep: str | int | None = None,
+        drop: str | int | Sequence[str | int] | None = None,
+        *,
+        pairs: Iterable[Pair] | None = None,
+        rules: Mapping[str, UnifyRule] | None = None,
+        edges: Mapping[str, str] | None = None,
+        branch: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Call[MutationResult]:
+        """Unify nodes of one type as one commit: the nodes `drop` become aliases of the node `keep`.
+
+        Arguments are as in `Graph.unify`.
+        """
+        self._check_actor("unify", actor)
+        query = unify_query(type_name, keep, drop, pairs, rules, edges)
+        return (yield from self._mutate(query, branch, message, if_commit, idempotency_key, dry_run, cancel, timeout))
+
+    def _mutate(
+        self,
+        query: QueryText,
+        branch: str | None,
+        message: str | None,
+        if_commit: str | None,
+        idempotency_key: str | None,
+        dry_run: bool,
+        cancel: Cancellation | None,
+        timeout: float | None,
+    ) -> Call[MutationResult]:
+        """Run a mutation."""
+        _check_timeout(timeout)
         input = ChangeRequest(
             query=query.text,
             name=query.name,
@@ -165,7 +207,8 @@ def mutation_result_of(document: ChangeDocument) -> MutationResult:
     commit_id = document.commit.graph_commit_id if document.commit is not None else None
     rows = _returned_rows(document, commit_id)
     tables = None if document.tables is UNSET else plain(document.tables)
-    return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows, tables)
+    unified = None if document.unified is UNSET else UnifyReport.from_json(plain(document.unified))
+    return MutationResult(document.affected_nodes, document.affected_edges, commit_id, rows, tables, unified)
 
 
 def _check_timeout(timeout: float | None) -> None:

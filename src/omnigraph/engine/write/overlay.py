@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +25,8 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
 
+_LAST_WRITE = "_row_last_updated_at_version"
+_UNCOMMITTED = 2**62
 _KNOWN_IDS_MAX = 1_024
 """Ids of rows that are put together, up to which they are also kept in a set."""
 
@@ -215,8 +219,9 @@ class TableOverlay:
         elif len(ids) <= tuning.current.in_list_max:
             stored = self.committed.rows_with("id", ids.to_pylist(), wanted)
         else:
-            stored = self.committed.read(wanted)
-            stored = stored.filter(pc.is_in(stored["id"], value_set=ids))
+            found = self.committed.read(["id", "_rowid"])
+            found = found.filter(pc.is_in(found["id"], value_set=ids))
+            stored = self.committed.take_rows(found["_rowid"].to_pylist(), wanted)
         return self.added_to(stored, self.rows.filter(pc.is_in(self.rows["id"], value_set=ids))).select([*columns])
 
     def ids_with(self, columns: Sequence[str], values: pa.Array) -> pa.Array:
@@ -236,6 +241,22 @@ class TableOverlay:
             return stored
         own = self.rows.filter(reduce(pc.or_, [pc.is_in(self.rows[column], value_set=values) for column in columns]))
         return concatenate([stored, one_array(own["id"])])
+
+    def last_writes(self, ids: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return for each id the version in which its row was last written; rows of uncommitted writes are newest."""
+        columns = ["id", _LAST_WRITE]
+        if len(ids) <= tuning.current.in_list_max:
+            known = self.committed.read(columns, filter=sql_in("id", ids))
+        else:
+            known = self.committed.read(columns)
+        places = pc.index_in(ids, value_set=one_array(known["id"]))
+        versions = one_array(known[_LAST_WRITE]).take(places).cast(pa.int64(), safe=False)
+        found: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(versions, 0).to_numpy().copy()
+        level: TableOverlay | None = self
+        while level is not None:
+            found[np.asarray(pc.is_in(ids, value_set=one_array(level.rows["id"])))] = _UNCOMMITTED
+            level = level._below
+        return found
 
     def _visible(self, stored: pa.Table) -> pa.Table:
         if not stored.num_rows or self.is_empty:
@@ -303,7 +324,7 @@ class WriteOverlay:
     """The overlays of all tables of a write, created on first use; `below` is the overlay on which it lies, if any."""
 
     def __init__(self, snapshot: Snapshot, below: WriteOverlay | None = None) -> None:
-        self._snapshot = snapshot
+        self.snapshot = self._snapshot = snapshot
         self._below = below
         self._tables: dict[str, TableOverlay] = {}
 

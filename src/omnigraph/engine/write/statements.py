@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
@@ -15,8 +16,10 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
+from omnigraph.engine.write.node_aliases import NodeAliases, alias_conflict
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.returned_rows import returned_rows
+from omnigraph.engine.write.unify import NodeUnion, UnifyReport, UnifyRules, unify_groups
 from omnigraph.engine.write.where import bindings_of, row_evaluator, select
 from omnigraph.errors import InputError, KeyConflict, ValueFormatError
 from omnigraph.query.plan import ir
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.write.row_guard import GuardedWrite
 
 _ID = PropertyType("String")
+_IDS = PropertyType("String", is_list=True)
 
 
 @dataclass
@@ -78,6 +82,8 @@ class MutationRun:
         self._new_id = services.new_id
         self._embedder = services.embedder
         self._fetch = services.fetch
+        self.aliases = NodeAliases(overlay.snapshot)
+        self.unified = UnifyReport()
 
     def run(self) -> WriteOverlay:
         """Run all statements."""
@@ -114,6 +120,8 @@ class MutationRun:
                 return self._delete_nodes(op)
             case ir.DeleteEdges():
                 return self._delete_edges(op)
+            case ir.UnifyNodes():
+                return self._unify(op)
             case _:
                 assert_never(op)
 
@@ -124,6 +132,10 @@ class MutationRun:
         row = self._row(node, op.values)
         row["id"] = self._key_id(node, row) if node.key else self._new_id()
         names = [name for name, _ in op.values]
+        if node.key and (kept := self.aliases.find(node, row["id"])) is not None:
+            if self._guard is not None and not self._is_visible(node, kept):
+                self._guard.refuse_taken(node, self._table(node, row), names)
+            raise alias_conflict(node, row["id"], kept)
         if node.key and self._by_id(node, row["id"], ["id"]).num_rows:
             if self._guard is not None and not self._is_visible(node, row["id"]):
                 self._guard.refuse_taken(node, self._table(node, row), names)
@@ -166,6 +178,9 @@ class MutationRun:
                 row[end] = self._value(expr, _ID, what)
                 if row[end] is None:
                     raise InputError(f"{what}: null, but {_ID} is required", code="bad_value")
+            row[end] = self.aliases.resolve(
+                self.catalog.nodes[edge.from_type if end == "src" else edge.to_type], row[end]
+            )
         row["id"] = self._new_id()
         rows = self._table(edge, row)
         self._required(edge, rows)
@@ -208,7 +223,7 @@ class MutationRun:
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
-        id_ = self._key_id(node, self._row(node, op.key))
+        id_ = self.aliases.resolve(node, self._key_id(node, self._row(node, op.key)))
         rows = self._by_id(node, id_)
         names = [name for name, _ in (*op.key, *op.new)]
         if not rows.num_rows:
@@ -273,6 +288,7 @@ class MutationRun:
         rows = self._deleted(node, op)
         ids = _ids(rows)
         self.counts.nodes += table.delete(ids)
+        self.aliases.deleted(node, ids)
         self._record_removed(node, ids)
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.overlay.table(edge.table_key)
@@ -288,6 +304,58 @@ class MutationRun:
         self.counts.edges += self.overlay.table(edge.table_key).delete(_ids(rows))
         self._record_removed(edge, _ids(rows))
         return rows
+
+    # -- unify -----------------------------------------------------------------------------------
+
+    def _unify(self, op: ir.UnifyNodes) -> pa.Table:
+        """Unify nodes and return the kept ones."""
+        node = self.catalog.nodes[op.type_name]
+        drops, keeps = self._unified_ids(op.drop, node), self._unified_ids(op.keep, node)
+        if len(drops) != len(keeps):
+            message = f"'unify {node.name}' has {len(drops)} dropped and {len(keeps)} kept ids"
+            raise InputError(message, code="bad_value", hint="give one kept id for each dropped id")
+        groups = unify_groups(zip(drops, keeps, strict=True), partial(self.aliases.resolve, node), node.name)
+        rules = UnifyRules(
+            {name: rule for name, rule in op.rules if isinstance(rule, str)},
+            {name: self._constant(node, name, rule) for name, rule in op.rules if not isinstance(rule, str)},
+            dict(op.edges),
+        )
+        union = NodeUnion(self.catalog, node, self.overlay, groups, rules, self._guard)
+        table = self.overlay.table(node.table_key)
+        if not groups:
+            return table.schema.empty_table()
+        rows, changed = union.rows()
+        rows = self._reembedded(node, rows, changed)
+        self._required(node, rows)
+        edges = union.edges()
+        if changed:
+            table.put(rows)
+            if self._guard is not None:
+                self._guard.assigned(node, changed, rows)
+        dropped = pa.array(union.merged, pa.utf8())
+        self.counts.nodes += len(groups) + table.delete(dropped)
+        self._record_removed(node, dropped)
+        for edge, moved, folded in edges:
+            of_edge = self.overlay.table(edge.table_key)
+            of_edge.put(moved)
+            self.counts.edges += moved.num_rows + of_edge.delete(folded)
+            self._record_removed(edge, folded)
+        self.aliases.unified(node, union.merged)
+        self.unified.add(union.report)
+        return rows
+
+    def _unified_ids(self, expr: ir.Expr, node: NodeType) -> list[str]:
+        what = f"the id of a {node.name}"
+        is_list = isinstance(expr.type, PropertyType) and expr.type.is_list
+        value = self._value(expr, _IDS if is_list else _ID, what)
+        values: list[str | None] = value if isinstance(value, list) else [value]
+        if any(one is None for one in values):
+            raise InputError(f"{what} cannot be null", code="bad_value")
+        return [one for one in values if one is not None]
+
+    def _constant(self, node: NodeType, name: str, expr: ir.Expr) -> pa.Array:
+        type_ = node.properties[name].type
+        return pa.array([self._value(expr, type_, f"'{node.name}.{name}'")], arrow_type(type_))
 
     # -- values ----------------------------------------------------------------------------------
 

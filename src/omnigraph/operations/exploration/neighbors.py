@@ -211,7 +211,8 @@ def _node_and_hops(context: GraphContext, snapshot: Snapshot, request: NeighborR
         )
     view = context.view(snapshot)
     tables = ExecutionContext(catalog, snapshot, context.cache, NO_LIMITS) if view is None else view.context
-    row = find_visible(tables.type_table(TableKey.node(request.type_name)), request.id)
+    key = TableKey.node(request.type_name)
+    row = find_visible(tables.type_table(key), snapshot.find_alias(key, request.id) or request.id)
     if row is None:
         raise NotFound(
             f"{request.type_name} '{request.id}' does not exist at commit {snapshot.commit_id}",

@@ -37,10 +37,13 @@ from omnigraph.operations.load.load_rules import (
     RejectReason,
     SourceLine,
     checks_ids,
+    drop_aliases,
     drops_repeats,
     incomplete,
+    node_aliases_of,
     refused_ids,
     repeated_records,
+    resolve_aliases,
     rows_of,
     set_message,
     validate_load,
@@ -151,6 +154,9 @@ class _MemoryLoad:
         if guard is not None:
             records = with_whole_types(records, catalog)
         tables = self._tables(records, faults, guard)
+        known = node_aliases_of(snapshot, mode)
+        for table in tables.values():
+            resolve_aliases(table, known)
         rows = _LoadedTables(tables, mode, self.catalogs.rules(snapshot), CommittedRows(snapshot), faults, guard)
         for key in rows.tables:
             if mode == "merge":
@@ -213,6 +219,8 @@ class _MemoryLoad:
             if self.samples is not None and key in summarised:
                 self.samples[key] = LoadedSample.of(table)
             transaction.change(key, _table_write(table, "append" if rows.fresh and mode == "merge" else mode))
+        if mode == "overwrite":
+            drop_aliases(transaction, tables)
         if embedding is not None:
             embedding.record(transaction)
         return embedded, waiting

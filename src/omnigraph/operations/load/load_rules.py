@@ -28,6 +28,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.ingest.records import (
     NOTHING_WITHHELD,
     Faults,
@@ -44,6 +45,8 @@ from omnigraph.operations.load.load_request import Mode
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.table_key import TableKey
 from omnigraph.values import Fetch
+from omnigraph.versioning.model.snapshot import Snapshot
+from omnigraph.versioning.write.transaction import Transaction
 
 SourceLine = tuple[str | None, int]
 """The file and the line of a record; None if the input is not a file."""
@@ -100,6 +103,60 @@ def with_current_ids(rows: LoadedRows, aliases: Mapping[str, Mapping[str, str]])
                 ids = pa.array([known.get(value, value) for value in table[column].to_pylist()], pa.utf8())
                 table = table.set_column(table.schema.get_field_index(column), table.schema.field(column), ids)
     return table
+
+
+NodeAliasArrays = Mapping[str, tuple[pa.Array, pa.Array]]
+"""Key of a node table → former ids of unified nodes, and their nodes."""
+
+
+def node_aliases_of(snapshot: Snapshot, mode: Mode) -> NodeAliasArrays:
+    """Return the aliases that a load resolves. An overwrite resolves none: it replaces the nodes of the aliases."""
+    if not snapshot.aliases_hash or mode == "overwrite":
+        return {}
+    tables = set(snapshot.aliases.tables())
+    return {
+        key: snapshot.aliases.arrays(table.pin.table_id)
+        for key, table in snapshot.tables.items()
+        if table.pin.table_id in tables
+    }
+
+
+def resolve_aliases(rows: LoadedRows, aliases: NodeAliasArrays) -> None:
+    """Replace aliases of nodes in the ends of edges, and in the ids of nodes, whose keys then keep their values."""
+    if not aliases:
+        return
+    if isinstance(rows.type, EdgeType):
+        for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
+            _resolve_column(rows, column, aliases.get(TableKey.node(node)))
+        return
+    found = _resolve_column(rows, "id", aliases.get(rows.type.table_key))
+    for name in rows.type.key if found is not None else ():
+        rows.given[name] = pc.and_(rows.given[name], pc.invert(found)) if name in rows.given else pc.invert(found)
+
+
+def drop_aliases(transaction: Transaction, tables: Iterable[str]) -> None:
+    """Remove the aliases of the nodes of tables that a load overwrites."""
+    snapshot = transaction.snapshot
+    if not snapshot.aliases_hash:
+        return
+    ids = {snapshot.tables[key].pin.table_id for key in tables}.intersection(snapshot.aliases.tables())
+    if ids:
+        gone = {table: dict.fromkeys(snapshot.aliases.entries(table)) for table in ids}
+        transaction.set_aliases(snapshot.aliases.with_changes(gone))
+
+
+def _resolve_column(rows: LoadedRows, column: str, known: tuple[pa.Array, pa.Array] | None) -> pa.Array | None:
+    """Replace the aliases of a column, and return a mask of the rows with an alias; None if there is none."""
+    if known is None:
+        return None
+    ids = one_array(rows.table[column])
+    places = pc.index_in(ids, value_set=known[0])
+    if places.null_count == len(ids):
+        return None
+    resolved = pc.coalesce(known[1].take(places), ids)
+    place = rows.table.schema.get_field_index(column)
+    rows.table = rows.table.set_column(place, rows.table.schema.field(place), resolved)
+    return pc.is_valid(places)
 
 
 def incomplete(

@@ -6,7 +6,8 @@
      "node:Person:ana": "ours",                       one conflict, by its id
      "node:Person:bo": {"age": 31},                   … by new values of properties
      "node:Person:cleo": None,                        … by deleting the row
-     "query:adults": "theirs"}                        a stored query
+     "query:adults": "theirs",                        a stored query
+     "alias:Person:anna": "ours"}                     the alias of a unified node
 
 The most specific resolution wins. A resolution of an unknown type, property or conflict is an error.
 """
@@ -25,7 +26,7 @@ from omnigraph.types import PropertyType
 from omnigraph.values import managed_blob, read_json
 from omnigraph.versioning.compare.three_way import MergeRule, Resolution, Row, Side
 
-_QUERY = "query:"
+_QUERY, _ALIAS = "query:", "alias:"
 Choice = Resolution | Mapping[str, Any] | None
 Resolve = Resolution | Mapping[str, Choice] | None
 
@@ -44,6 +45,7 @@ class ConflictRules:
         self._by_property: dict[str, dict[str, Side]] = {}
         self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
         self._by_query: dict[str, Side] = {}
+        self._by_alias: dict[str, Side] = {}
         self.unused: set[str] = set()
         """Ids of conflicts that were named but not found so far."""
         if isinstance(resolve, Mapping):
@@ -64,6 +66,13 @@ class ConflictRules:
         self.unused.discard(f"{_QUERY}{name}")
         default: Side | None = "ours" if self._default == "ours" else "theirs" if self._default == "theirs" else None
         return self._by_query.get(name, default)
+
+    def of_alias(self, key: str, id_: str) -> Side | None:
+        """The side that is chosen for an alias of a node; None if none is."""
+        name = f"{_ALIAS}{key.partition(':')[2]}:{id_}"
+        self.unused.discard(name)
+        default: Side | None = "ours" if self._default == "ours" else "theirs" if self._default == "theirs" else None
+        return self._by_alias.get(name, default)
 
     def used(self, key: str, row_ids: Iterable[str]) -> None:
         """Mark the resolutions of some rows as used."""
@@ -86,6 +95,11 @@ class ConflictRules:
             if choice not in ("ours", "theirs"):
                 raise InputError(f"the resolution of a stored query must be 'ours' or 'theirs' (got {choice!r})")
             self._by_query[name.removeprefix(_QUERY)] = "ours" if choice == "ours" else "theirs"
+            self.unused.add(name)
+        elif name.startswith(_ALIAS):
+            if choice not in ("ours", "theirs"):
+                raise InputError(f"the resolution of an alias must be 'ours' or 'theirs' (got {choice!r})")
+            self._by_alias[name] = "ours" if choice == "ours" else "theirs"
             self.unused.add(name)
         elif ":" in name:
             self._read_row(name, choice)

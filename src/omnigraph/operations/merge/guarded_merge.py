@@ -212,7 +212,7 @@ class GuardedMerge:
     def _shown(self, conflict: ConflictDetail) -> ConflictDetail | None:
         """Return what is visible of a conflict; None if it is hidden."""
         visibility = self.write.guard.visibility
-        if conflict.kind in ("schema_conflict", "query_conflict"):
+        if conflict.kind in ("schema_conflict", "query_conflict", "alias_conflict"):
             return None if visibility.rows or visibility.properties else conflict
         table = self._tables[conflict.table_key]
         if not self.write.shows_type(self.schema.type_of(table)):

@@ -20,6 +20,15 @@ from omnigraph.engine.write.delta import Delta, TableDelta, Violation
 from omnigraph.operations.merge.column_mapping import document, names_in
 from omnigraph.operations.merge.conflict_rules import ConflictRules
 from omnigraph.operations.merge.guarded_merge import GuardedMerge, MergeRowRules
+from omnigraph.operations.merge.merge_aliases import (
+    AliasedEdges,
+    AliasedNodes,
+    AliasMerge,
+    NewAliases,
+    SideRows,
+    decide_aliases,
+    edge_reader,
+)
 from omnigraph.operations.merge.merge_embeddings import merge_embeddings
 from omnigraph.operations.merge.merge_preview import MergeOutcome, MergePreview, PreviewTable, SettledRow
 from omnigraph.operations.merge.merge_queries import decide_queries
@@ -30,7 +39,7 @@ from omnigraph.operations.merge.settled_rows import settled_rows
 from omnigraph.operations.merge.violation_rows import ViolationRows, plain_conflict
 from omnigraph.operations.stored_queries import record_of
 from omnigraph.query.stored_queries import QuerySet
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_store import TableStore
 from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
@@ -50,6 +59,7 @@ from omnigraph.versioning.compare.three_way import (
     override_rows,
     take_changes,
 )
+from omnigraph.versioning.model.aliases import AliasSet
 from omnigraph.versioning.model.manifest_objects import Pin
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
@@ -91,6 +101,8 @@ class MergePlan:
     """The number of the other conflicts."""
     queries: QuerySet = field(default_factory=QuerySet)
     """The stored queries of the merged graph."""
+    aliases: AliasSet = field(default_factory=AliasSet)
+    """The aliases of nodes of the merged graph."""
     shown: GuardedMerge | None = None
     """Decides what the caller may see; None if everything."""
     settled: tuple[SettledRow, ...] = ()
@@ -184,6 +196,8 @@ class MergePlan:
             transaction.rename_table(old, new)
         if self.schema.record is not None:
             transaction.take_schema(self.schema.record)
+        if self.aliases.hash != transaction.snapshot.aliases_hash:
+            transaction.set_aliases(self.aliases)
         if self.queries.hash != transaction.snapshot.queries_hash:
             transaction.set_queries(record_of(self.queries))
 
@@ -211,7 +225,10 @@ def plan_snapshots(
         chosen = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
         plan.queries, clashes = decide_queries(bases, ours, theirs, chosen)
         plan.conflicts += clashes
-        planner = _Planner(plan, plan.schema, bases, ours, theirs, chosen, virtual, run_ranges, guard)
+        keys = {identity[0]: table.key for identity, table in plan.schema.merged_tables.items()}
+        aliases = decide_aliases(bases, ours, theirs, keys, chosen)
+        plan.conflicts += aliases.conflicts
+        planner = _Planner(plan, plan.schema, bases, ours, theirs, chosen, virtual, run_ranges, guard, aliases)
         if guard is not None:
             guard.deltas = planner.deltas
         planner.run()
@@ -231,6 +248,7 @@ class _Planner:
     virtual: VirtualBases
     run_ranges: RunRanges | None = None
     guard: GuardedMerge | None = None
+    aliases: AliasMerge = field(default_factory=AliasMerge)
     deltas: dict[str, TableDelta] = field(default_factory=dict)
     repaired: dict[str, list[str]] = field(default_factory=dict)
     """Rows that resolve violations, by table."""
@@ -255,6 +273,7 @@ class _Planner:
                 self._merge(merged_table, identity, b, t, s)
             elif s is not None:
                 self._add(merged_table, s)
+        self._drop_aliases()
         if not self.plan.conflicts:
             self._validate()
         elif self.rules.unused:
@@ -310,7 +329,20 @@ class _Planner:
         base_version = b.pin.lance_version if b is not None else None
         ours, theirs = self.ours.open(t), self.theirs.open(s)
         evolves = _names(ours.schema) != _names(columns)
-        if s.pin.lance_version in (t.pin.lance_version, base_version) and not evolves:
+        same = s.pin.lance_version in (t.pin.lance_version, base_version) and not evolves
+        # Only the changes of a side can concern aliases that it does not know.
+        late = t.pin.lance_version != base_version
+        new = self.aliases.of(self.schema.type_of(merged_table))
+        new = {column: one for column, one in new.items() if (one.theirs and late) or (one.ours and not same)}
+        if same:
+            if new:
+                merge = self._aliased(
+                    concat_merges([], nullable_columns(columns)), merged_table, identity, b, t, s, new
+                )
+                if merge.put.num_rows or len(merge.delete) or merge.conflicts:
+                    self.plan.tables[key] = PlannedTable(t.pin.key, merge)
+                    self.plan.conflicts += merge.conflicts
+                    self.deltas[key] = TableDelta(merge.put, merge.delete)
             return
         base, mine, yours = (
             Side(table.pin.lance_version, table.pin.transaction, self.schema.names(snapshot, identity))
@@ -325,7 +357,7 @@ class _Planner:
         if self.guard is not None and job.rule.rows:
             job = replace(job, rule=self._nameable(job, store, identity, self.guard))
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
-        if unchanged and not job.rule.rows:
+        if unchanged and not job.rule.rows and not any(one.ours for one in new.values()):
             # The table is adopted with its rows; only the columns that rules read are kept.
             checked = self._checked_columns(merged_table)
             changes = job.diffs(store)[1].ranges()
@@ -335,10 +367,53 @@ class _Planner:
             parts = decide_table(job, store, self.virtual(identity, self.schema), self.run_ranges)
             merge = concat_merges(parts, nullable_columns(columns))
             self._used(key, merge.resolved)
+            if new:
+                merge = self._aliased(merge, merged_table, identity, b, t, s, new)
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)
             self.plan.conflicts += merge.conflicts
             self._check_dropped(key, identity, b)
         self.deltas[key] = TableDelta(merge.put, merge.delete)
+
+    def _aliased(
+        self,
+        merge: TableMerge,
+        merged_table: MergedTable,
+        identity: Identity,
+        b: PinnedTable | None,
+        t: PinnedTable,
+        s: PinnedTable,
+        new: Mapping[str, NewAliases],
+    ) -> TableMerge:
+        """Apply the aliases that one side does not know to the changes of that side."""
+        key, type_ = merged_table.key, self.schema.type_of(merged_table)
+        columns = nullable_columns(merged_table.columns)
+        if isinstance(type_, EdgeType):
+            sides = ((self.ours, t), (self.theirs, s))
+            read = [edge_reader(side.open(table), self.schema.names(side, identity)) for side, table in sides]
+            return AliasedEdges(key, type_, new, *read).apply(merge, columns)
+
+        def reader(snapshot: Snapshot, table: PinnedTable | None) -> Callable[[Sequence[str]], dict[str, Row]]:
+            return lambda ids: self._rows(snapshot, identity, table, ids) if table is not None else {}
+
+        rows = SideRows(reader(self.bases[0], b), reader(self.ours, t), reader(self.theirs, s))
+        return AliasedNodes(key, type_, new["id"], self.rules.of(key), rows).apply(merge, columns)
+
+    def _drop_aliases(self) -> None:
+        """Remove the aliases of nodes that the merged graph does not have."""
+        aliases = self.aliases
+        for identity, table in self.schema.merged_tables.items() if aliases.aliases else ():
+            planned = self.plan.tables.get(table.key)
+            gone: list[str] = [] if planned is None else planned.merge.delete.to_pylist()
+            new = aliases.new.get(table.key)
+            target = by_identity(self.ours).get(identity)
+            if new is not None and new.theirs and target is not None:
+                nodes = list(dict.fromkeys(new.theirs.values()))
+                known = set(self.ours.open(target).rows_of(nodes, ["id"])["id"].to_pylist())
+                known |= set() if planned is None else set(planned.merge.put["id"].to_pylist())
+                gone += [node for node in nodes if node not in known]
+            if gone:
+                aliases = aliases.without_nodes(identity[0], gone)
+        self.plan.aliases = aliases.aliases
 
     def _nameable(self, job: MergeJob, store: TableStore, identity: Identity, guard: GuardedMerge) -> MergeRule:
         """Return the rule of a table without the resolutions of hidden conflicts, which the caller cannot name."""

@@ -19,6 +19,7 @@ from omnigraph.query.check.literals import compatible, fit_literal, literal
 from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.returning import NamedRows
 from omnigraph.query.check.scopes import BlockVariables, Scope
+from omnigraph.query.check.unify import check_unify
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.syntax import ast
@@ -77,6 +78,8 @@ class MutationChecker:
                 return self.update(statement, type_)
             case ast.UpsertStatement():
                 return self.upsert(statement, type_)
+            case ast.UnifyStatement():
+                return check_unify(self, statement, type_, no_row_scope(type_))
             case ast.DeleteStatement():
                 where = self.where(statement.where, type_)
                 return (ir.DeleteNodes if isinstance(type_, NodeType) else ir.DeleteEdges)(type_.name, where)

@@ -185,6 +185,12 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
             case ir.UpsertNode():
                 branches = f"new {_assignments(op.new)} existing {_assignments(op.existing)}{name}"
                 lines.append(_line(1, "upsert", f"{op.type_name} {_assignments(op.key)} {branches}"))
+            case ir.UnifyNodes():
+                rules = [f"{name}: {rule if isinstance(rule, str) else _expr(rule)}" for name, rule in op.rules]
+                rules += [f"{edge}: {rule}" for edge, rule in op.edges]
+                given = f" {{ {', '.join(rules)} }}" if rules else ""
+                pair = f"{_expr(op.drop)} into {_expr(op.keep)}"
+                lines.append(_line(1, "unify", f"{op.type_name} {pair}{given}{name}, and every edge at them"))
             case ir.DeleteEdges():
                 lines.append(_line(1, "delete", f"{op.type_name} where {_expr(op.where)}{name}"))
             case _:

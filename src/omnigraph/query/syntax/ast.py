@@ -417,7 +417,31 @@ class UpsertStatement:
     name: Name | None = None
 
 
-Statement = InsertStatement | UpdateStatement | DeleteStatement | UpsertStatement
+@dataclass(frozen=True, slots=True)
+class EdgeRule:
+    """`EdgeType: rule` of `unify`."""
+
+    type: Name
+    rule: Name
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UnifyStatement:
+    """`unify Type drop into keep { p: rule, … } edges { EdgeType: rule, … } as $x`; omitted rules are None."""
+
+    type: Name
+    drop: Expr
+    keep: Expr
+    rules: tuple[Assign, ...] | None = None
+    edges: tuple[EdgeRule, ...] | None = None
+    rules_body: Span = field(default=NOWHERE, compare=False)
+    edges_body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
+
+
+Statement = InsertStatement | UpdateStatement | DeleteStatement | UpsertStatement | UnifyStatement
 
 
 @dataclass(frozen=True, slots=True)

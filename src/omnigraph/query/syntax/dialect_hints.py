@@ -19,8 +19,9 @@ _WRITES = {
     "delete": "delete {type} where condition",
     "detach": "delete {type} where condition",
     "remove": "delete {type} where condition",
+    "unify": 'unify {type} "dropped id" into "kept id" {{ property: rule }}',
 }
-_NO_QUERY = "a query begins with 'match', 'insert', 'update', 'upsert', 'delete' or 'query name(…)'"
+_NO_QUERY = "a query begins with 'match', 'insert', 'update', 'upsert', 'delete', 'unify' or 'query name(…)'"
 _PARTS = "the parts come in this order: match { … } return { … } having { … } order { … } skip n limit n"
 _PART_WORDS = ("match", "with", "return", "having", "order", "skip", "limit")
 _PART_HINTS = {
@@ -38,6 +39,7 @@ _OPENINGS = {
     "set": "write set { property: value }",
     "insert": "write insert Type { property: value }",
     "upsert": "write upsert Type { key: value }",
+    "edges": "write edges { EdgeType: rule }",
 }
 _FUNCTIONS = {
     "size": "length($x.list)",

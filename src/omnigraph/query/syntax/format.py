@@ -49,6 +49,7 @@ from omnigraph.query.syntax.ast import (
     SortItem,
     Statement,
     StepClause,
+    UnifyStatement,
     UpdateStatement,
     UpsertStatement,
     VarExpr,
@@ -304,6 +305,29 @@ class _QueryFormatter:
             end = statement.span.end if last else body.end
             self.assigns(word, assigns, name if last else "", body, Span(start, end))
 
+    def unify(self, statement: UnifyStatement, name: str) -> None:
+        """Write the statement on one line if it fits, else one block of rules after the other."""
+        head = f"unify {statement.type} {self.expr(statement.drop)} into {self.expr(statement.keep)}"
+        rules = [(f"{rule.property}: {self.expr(rule.value)}", rule.span) for rule in statement.rules or ()]
+        edges = [(f"{rule.type}: {rule.rule}", rule.span) for rule in statement.edges or ()]
+        blocks = [(head, rules, statement.rules_body)] if statement.rules is not None else []
+        if statement.edges is not None:
+            word = "edges" if blocks else f"{head} edges"
+            blocks.append((word, edges, statement.edges_body))
+        line = " ".join(_block(word, [text for text, _ in some]) for word, some, _ in blocks) or head
+        end = blocks[-1][2].end if blocks else statement.span.end
+        if not blocks or self.printer.fits(line + name, Span(statement.span.start, end)):
+            self.printer.item(line + name, statement.span)
+            return
+        for number, (word, some, body) in enumerate(blocks):
+            start = body.start if number else statement.span.start
+            is_last = number == len(blocks) - 1
+            tail, last = (name, statement.span.end) if is_last else ("", body.end)
+            self.printer.open(f"{word} {{", start, body.start)
+            for text, span in some:
+                self.printer.item(text, span)
+            self.printer.close(body.end, f"}}{tail}", last=last)
+
     def assigned(self, head: str, assigns: Sequence[Assign]) -> str:
         texts = [f"{assign.property}: {self.expr(assign.value)}" for assign in assigns]
         return f"{head} {{ {', '.join(texts)} }}" if texts else f"{head} {{}}"
@@ -321,6 +345,8 @@ class _QueryFormatter:
                 self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
             case UpsertStatement():
                 self.upsert(statement, name)
+            case UnifyStatement():
+                self.unify(statement, name)
             case _:
                 assert_never(statement)
 
@@ -474,3 +500,7 @@ def _level(expr: Expr) -> int:
 
 def _is_number(expr: Expr) -> bool:
     return isinstance(expr, LiteralExpr) and expr.kind in ("int", "decimal")
+
+
+def _block(word: str, texts: Sequence[str]) -> str:
+    return f"{word} {{ {', '.join(texts)} }}" if texts else f"{word} {{}}"

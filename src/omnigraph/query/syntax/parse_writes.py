@@ -23,9 +23,10 @@ from omnigraph.query.syntax.ast import (
 )
 from omnigraph.query.syntax.dialect_hints import about_opening, about_start, about_statement
 from omnigraph.query.syntax.parse_expressions import ExpressionParser
+from omnigraph.query.syntax.parse_unify import unify_statement
 from omnigraph.suggestions import did_you_mean
 
-_STATEMENTS = ("insert", "update", "delete", "upsert")
+_STATEMENTS = ("insert", "update", "delete", "upsert", "unify")
 BARE = ("match", "atomic", *_STATEMENTS)
 """The words that begin the body of a query, and so a query without a head."""
 _READ_PARTS = ("having", "order", "skip", "limit")
@@ -111,6 +112,8 @@ class WriteParser(ExpressionParser):
             return UpdateStatement(type_, assigns, where, body, cursor.since(mark), name)
         if word == "upsert":
             return self.upsert(type_, mark)
+        if word == "unify":
+            return unify_statement(self, type_, mark)
         where, name = self.where(word), self.row_name()
         return DeleteStatement(type_, where, cursor.since(mark), name)
 

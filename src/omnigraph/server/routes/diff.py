@@ -30,6 +30,7 @@ def diff(caller: Caller, body: DiffQuery) -> Answer | Chunks:
         from_=body.from_,
         to=body.to,
         schema_steps=list(found.schema_steps),
+        aliases=list(found.aliases) or UNSET,
         changes=documents,
         truncated=UNSET if body.limit is None else found.next is not None,
         next=UNSET if found.next is None else found.next,

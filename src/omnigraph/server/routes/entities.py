@@ -23,6 +23,7 @@ def get_entity(caller: Caller, body: GetQuery, type: str, id: str) -> Answer:
     if row is None:
         raise _not_found(type, id, commit)
     data = {name: caller.row_value(value) for name, value in row.items() if name != "id"}
+    id = row["id"]  # The requested id can be an alias.
     document = EntityDocument(type, id, data, commit)
     included = (body.include or "").split(",")
     if "blame" in included:

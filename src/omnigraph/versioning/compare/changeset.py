@@ -39,6 +39,7 @@ class ChangeSet:
         *,
         commits: tuple[str, str],
         as_graph: Callable[[int], Any] | None = None,
+        aliases: tuple[str, ...] = (),
     ) -> None:
         self._changes = changes
         self._as_graph = as_graph
@@ -46,6 +47,8 @@ class ChangeSet:
         """What is compared, in words."""
         self.schema_steps = schema_steps
         """The differences of the schemas, one line per change."""
+        self.aliases = aliases
+        """The differences of the aliases of unified nodes, one line per alias."""
         self.next = next
         """The cursor of the next page; None if there is none or no page was requested."""
         self.commits = commits

@@ -38,6 +38,7 @@ ConflictKind = Literal[
     "value_constraint_violation",
     "schema_conflict",
     "query_conflict",
+    "alias_conflict",
 ]
 Row = dict[str, Any]
 

@@ -156,6 +156,8 @@ class Commit:
     """The commit from which its branch was forked."""
     queries_hash: str = ""
     """The stored queries at the commit; empty if there are none."""
+    aliases_hash: str = ""
+    """The aliases of nodes at the commit; empty if there are none."""
 
     def _repr_html_(self) -> str:
         return html_of(self)
@@ -209,11 +211,13 @@ class Head:
     """The time after which a cleanup deletes the branch, in microseconds since 1970; None if it does not expire."""
     queries_hash: str = ""
     """The stored queries; empty if there are none."""
+    aliases_hash: str = ""
+    """The aliases of nodes; empty if there are none."""
 
     def __repr__(self) -> str:
         hidden = (
             "incarnation", "parent_commit_id", "manifest_version", "schema_hash", "created_us", "since", "pins",
-            "queries_hash",
+            "queries_hash", "aliases_hash",
         )  # fmt: skip
         unset = tuple(name for name in ("description", "expires_us") if getattr(self, name) is None)
         return brief_repr(self, (*hidden, *unset))

@@ -12,6 +12,7 @@ import msgspec
 from omnigraph.errors import Damaged, Hint
 from omnigraph.storage.files.layout import is_table_folder
 from omnigraph.storage.manifest.manifest_schema import Row, to_row
+from omnigraph.versioning.model.aliases import AliasRecord
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
     RECLAIM_PREFIX,
@@ -63,6 +64,11 @@ def schema_object_id(hash_: str) -> str:
 def queries_object_id(hash_: str) -> str:
     """Return the row id of a set of stored queries."""
     return f"queries:{hash_}"
+
+
+def alias_object_id(hash_: str) -> str:
+    """Return the row id of a document of an alias set."""
+    return f"aliases:{hash_}"
 
 
 def idempotency_object_id(key: str, actor: str | None) -> str:
@@ -129,7 +135,7 @@ def commit_to_row(commit: Commit, pins: Iterable[Pin]) -> Row:
         "schema_hash": commit.schema_hash,
         "since": commit.since,
         "fork_commit_id": commit.fork_commit_id,
-        **_queries_to_json(commit.queries_hash),
+        **_sets_to_json(commit),
         **pins_to_json(pins),
     }
     return to_row(
@@ -180,7 +186,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "since": head.since,
         "owner": head.owner,
         **{name: value for name, value in attributes.items() if value is not None},
-        **_queries_to_json(head.queries_hash),
+        **_sets_to_json(head),
         **pins_to_json(head.pins),
     }
 
@@ -216,9 +222,16 @@ def queries_to_row(queries: QueriesRecord) -> Row:
     return to_row(queries_object_id(queries.hash), "queries", metadata=metadata)
 
 
-def _queries_to_json(hash_: str) -> dict[str, str]:
-    # Formats before 1004 have no such key.
-    return {"queries_hash": hash_} if hash_ else {}
+def alias_to_row(record: AliasRecord) -> Row:
+    """Return the `aliases` row of one document of an alias set."""
+    metadata = _json({"hash": record.hash, "document": record.document})
+    return to_row(alias_object_id(record.hash), "aliases", metadata=metadata)
+
+
+def _sets_to_json(point: Commit | Head) -> dict[str, str]:
+    # Formats before 1004 and 1006 have no such keys.
+    hashes = {"queries_hash": point.queries_hash, "aliases_hash": point.aliases_hash}
+    return {name: hash_ for name, hash_ in hashes.items() if hash_}
 
 
 IDENTITY_OBJECT_ID = "graph_identity"
@@ -368,6 +381,7 @@ def head_from_json(branch: str, data: Mapping[str, Any]) -> Head:
         description=_text_or_none(data.get("description")),
         expires_us=int(data["expires_at"]) if data.get("expires_at") is not None else None,
         queries_hash=_text(data.get("queries_hash", "")),
+        aliases_hash=_text(data.get("aliases_hash", "")),
     )
 
 
@@ -439,6 +453,7 @@ def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
             since=int(data["since"]),
             fork_commit_id=_text_or_none(data["fork_commit_id"]),
             queries_hash=_text(data.get("queries_hash", "")),
+            aliases_hash=_text(data.get("aliases_hash", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error
@@ -449,6 +464,15 @@ def row_to_queries(row: Row) -> QueriesRecord:
     data = read_metadata(row)
     try:
         return QueriesRecord(_text(data["hash"]), _text(data["document"]))
+    except (KeyError, TypeError) as error:
+        raise damaged_row(row, str(error)) from error
+
+
+def row_to_alias(row: Row) -> AliasRecord:
+    """Read an `aliases` row."""
+    data = read_metadata(row)
+    try:
+        return AliasRecord(_text(data["hash"]), _text(data["document"]))
     except (KeyError, TypeError) as error:
         raise damaged_row(row, str(error)) from error
 

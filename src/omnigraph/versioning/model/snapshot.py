@@ -10,6 +10,7 @@ from omnigraph.errors import Damaged, TypeNotFound
 from omnigraph.storage.lance.tables import Table
 from omnigraph.suggestions import did_you_mean
 from omnigraph.versioning.compare.rows import to_dicts
+from omnigraph.versioning.model.aliases import AliasSet
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Pin, QueriesRecord, SchemaRecord
 from omnigraph.versioning.model.snapshot_view import PinnedTable, SnapshotView
 
@@ -29,8 +30,9 @@ class Snapshot(SnapshotView):
         schema_hash: str,
         tables: Mapping[str, PinnedTable],
         queries_hash: str = "",
+        aliases_hash: str = "",
     ) -> None:
-        super().__init__(branch, commit_id, version, schema_hash, tables, queries_hash)
+        super().__init__(branch, commit_id, version, schema_hash, tables, queries_hash, aliases_hash)
         self._repository = repository
 
     @cached_property
@@ -47,6 +49,17 @@ class Snapshot(SnapshotView):
     def queries(self) -> QueriesRecord | None:
         """The stored queries at the commit; None if there are none."""
         return self._repository.queries(self.queries_hash) if self.queries_hash else None
+
+    @cached_property
+    def aliases(self) -> AliasSet:
+        """The aliases of nodes at the commit."""
+        return self._repository.aliases(self.aliases_hash)
+
+    def find_alias(self, key: str, id_: str) -> str | None:
+        """Return the id of the node that an alias of a node table denotes; None if the text is not an alias."""
+        if not self.aliases_hash or (pinned := self.tables.get(key)) is None:
+            return None
+        return self.aliases.find(pinned.pin.table_id, id_)
 
     def table(self, key: str) -> Table:
         """Open a table by its key, `node:Name` or `edge:Name`."""
@@ -111,5 +124,5 @@ def on_branch(snapshot: Snapshot, branch: str) -> Snapshot:
     """Return a snapshot as a point of a branch that contains its commit."""
     if branch == snapshot.branch:
         return snapshot
-    tables, schema, queries = snapshot.tables, snapshot.schema_hash, snapshot.queries_hash
-    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, schema, tables, queries)
+    tables, schema, sets = snapshot.tables, snapshot.schema_hash, (snapshot.queries_hash, snapshot.aliases_hash)
+    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, schema, tables, *sets)

@@ -35,6 +35,7 @@ class SnapshotView(ABC):
         schema_hash: str,
         tables: Mapping[str, PinnedTable],
         queries_hash: str = "",
+        aliases_hash: str = "",
     ) -> None:
         self.branch = branch
         self.commit_id = commit_id
@@ -43,6 +44,8 @@ class SnapshotView(ABC):
         self.schema_hash = schema_hash
         self.queries_hash = queries_hash
         """The stored queries; empty if there are none."""
+        self.aliases_hash = aliases_hash
+        """The aliases of nodes; empty if there are none."""
         self.tables = dict(sorted(tables.items()))
 
     def __repr__(self) -> str:

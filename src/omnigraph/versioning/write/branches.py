@@ -120,6 +120,7 @@ class _NewBranch:
                 fork_branch=start.branch,
                 pins=tuple(table.pin for table in start.tables.values()),
                 queries_hash=start.queries_hash,
+                aliases_hash=start.aliases_hash,
             )
         if self.if_commit not in (None, head.commit_id):
             raise PreconditionFailed(self.name, expected=self.if_commit, actual=head.commit_id)

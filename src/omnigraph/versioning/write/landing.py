@@ -120,6 +120,7 @@ def land(repository: Repository, trial: TrialPoint, options: WriteOptions) -> Co
         rows, changed = _pin_rows(head, tried, version)
         commit = new_commit(commit_id, now, options, head, version, changed)
         made = replace(commit, schema_hash=tried.schema_hash, queries_hash=tried.queries_hash)
+        made = replace(made, aliases_hash=tried.aliases_hash)
         rows.append(commit_to_row(made, tried.pins))
         rows.append(idempotency_to_row(landing_key(trial.proposal), None, commit_id, None, {}))
         put = head_to_log_row(moved_head(head, made, tried.pins))

@@ -44,15 +44,18 @@ from omnigraph.storage.manifest.manifest_table import ManifestTable, PublishConf
 from omnigraph.storage.manifest.manifest_version import Change, ManifestVersion
 from omnigraph.storage.parallel import request
 from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_NEWEST, STORAGE_FORMAT_OLDEST
+from omnigraph.versioning.model.aliases import AliasSet
 from omnigraph.versioning.model.ancestry import newest_first
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, QueriesRecord, SchemaRecord
 from omnigraph.versioning.model.manifest_rows import (
+    alias_object_id,
     commit_of_pins,
     head_to_row,
     queries_object_id,
     read_metadata,
+    row_to_alias,
     row_to_commit,
     row_to_commit_and_pins,
     row_to_head,
@@ -77,6 +80,7 @@ _COMMITS_AT_ONCE = 256
 _COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
 _PINS_MAX = 1_024
 _QUERIES_MAX = 64
+_ALIASES_MAX = 8
 _PINS_AT_ONCE = 512
 _FREEZE_S = 5.0
 """The time for which a publish waits for a purge."""
@@ -111,6 +115,7 @@ class Repository:
         self._looked_at = float("-inf")
         self._schemas: dict[str, SchemaRecord] = {}
         self._queries: dict[str, QueriesRecord] = {}
+        self._aliases: dict[str, AliasSet] = {}
         self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
         self._pins: OrderedDict[str, tuple[Pin, ...]] = OrderedDict()
@@ -229,7 +234,7 @@ class Repository:
         """Drop everything that was derived from a replaced history."""
         self.tables.reset()
         self._commits = {}, 0
-        self._schemas, self._queries = {}, {}
+        self._schemas, self._queries, self._aliases = {}, {}, {}
         self._pins = OrderedDict()
         self._snapshots_of, self._snapshots = None, {}
         self.__dict__.pop("genesis_id", None)
@@ -483,6 +488,26 @@ class Repository:
             self._queries[hash_] = record
         return record
 
+    def aliases(self, hash_: str) -> AliasSet:
+        """Return the aliases with this hash; those of a hash that was read last are kept."""
+        with self._lock:
+            known = self._aliases.get(hash_)
+        if known is not None:
+            return known
+        found = AliasSet(hash_, self._alias_document)
+        with self._lock:
+            while len(self._aliases) >= _ALIASES_MAX:
+                del self._aliases[next(iter(self._aliases))]
+            self._aliases[hash_] = found
+        return found
+
+    def _alias_document(self, hash_: str) -> str:
+        state = self._state or self.state()
+        rows = self.manifest.find(state.manifest, alias_object_id(hash_))
+        if not rows:
+            raise Damaged(f"the manifest has no aliases {hash_}", code="damaged_manifest")
+        return row_to_alias(rows[0]).document
+
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
@@ -543,7 +568,14 @@ class Repository:
         head = state.get_head(branch)
         tables = self._pinned(state, head.commit_id, head.pins)
         made = Snapshot(
-            self, branch, head.commit_id, head.manifest_version, head.schema_hash, tables, head.queries_hash
+            self,
+            branch,
+            head.commit_id,
+            head.manifest_version,
+            head.schema_hash,
+            tables,
+            head.queries_hash,
+            head.aliases_hash,
         )
         if head.commit_id != head.fork_commit_id:
             made.made_on = branch
@@ -554,8 +586,8 @@ class Repository:
 
     def _snapshot_of(self, state: State, branch: str, commit: Commit, pins: Iterable[Pin]) -> Snapshot:
         tables = self._pinned(state, commit.id, pins)
-        version, schema, queries = commit.manifest_version, commit.schema_hash, commit.queries_hash
-        return Snapshot(self, branch, commit.id, version, schema, tables, queries)
+        version, schema, sets = commit.manifest_version, commit.schema_hash, (commit.queries_hash, commit.aliases_hash)
+        return Snapshot(self, branch, commit.id, version, schema, tables, *sets)
 
     def _pinned(self, state: State, commit_id: str, pins: Iterable[Pin]) -> dict[str, PinnedTable]:
         tables: dict[str, PinnedTable] = {}

@@ -44,7 +44,8 @@ from omnigraph.storage.lance.tables import Table
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.storage.parallel import each_request, each_table
-from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_QUERIES
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_ALIASES, STORAGE_FORMAT_QUERIES
+from omnigraph.versioning.model.aliases import AliasSet
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import (
     MAIN,
@@ -58,6 +59,8 @@ from omnigraph.versioning.model.manifest_objects import (
     TableSpec,
 )
 from omnigraph.versioning.model.manifest_rows import (
+    alias_object_id,
+    alias_to_row,
     commit_to_row,
     head_to_log_row,
     identity_to_row,
@@ -213,6 +216,7 @@ class Transaction:
         self._embeddings: dict[str, dict[str, EmbeddingSpace]] = {}
         self._schema: SchemaRecord | None = None
         self._queries: QueriesRecord | None = None
+        self._aliases: AliasSet | None = None
         self._identities: tuple[int, int] | None = None
         self._jobs: list[str] = []
         self.earlier: Earlier | None = None
@@ -241,7 +245,8 @@ class Transaction:
     def is_simple(self) -> bool:
         """True if the transaction has no changes other than those of `record`."""
         others = (self._versions, self._created, self._adopted, self._dropped, self._renamed, self._embeddings)
-        return self.recorded is not None and not (self._schema or self._queries or self._jobs or any(others))
+        more = self._schema or self._queries or self._aliases is not None or self._jobs
+        return self.recorded is not None and not (more or any(others))
 
     def set_version(self, key: str, table: Table) -> None:
         """Pin a table version that was made elsewhere: by compaction, by indexing or on another branch."""
@@ -308,6 +313,10 @@ class Transaction:
         """Set the stored queries of the branch."""
         self._queries = queries
 
+    def set_aliases(self, aliases: AliasSet) -> None:
+        """Set the aliases of the branch, made from those of the snapshot."""
+        self._aliases = aliases
+
     # -- commit ----------------------------------------------------------------------------------
 
     def commit(self) -> Commit | None:
@@ -327,7 +336,8 @@ class Transaction:
             staged = self._staged(commit_id)
             _report_phase("stage", started)
             others = (self._adopted, self._created, self._dropped, self._renamed, self._versions)
-            structural = any(others) or self._schema is not None or self._queries is not None
+            sets = self._schema, self._queries, self._aliases
+            structural = any(others) or any(one is not None for one in sets)
             if not staged and not structural and not options.always_commit and options.merged_parent is None:
                 return None
             started = time.perf_counter()
@@ -449,6 +459,8 @@ class Transaction:
                 commit = replace(commit, schema_hash=self._schema.hash)
             if self._queries is not None:
                 commit = replace(commit, queries_hash=self._queries.hash)
+            if self._aliases is not None:
+                commit = replace(commit, aliases_hash=self._aliases.hash)
             new_head = moved_head(head, commit, pins)
             rows.append(commit_to_row(commit, pins))
             if request is not None:
@@ -466,15 +478,26 @@ class Transaction:
                 and not self.repository.manifest.find(state.manifest, queries_object_id(self._queries.hash))
             ):
                 rows.append(queries_to_row(self._queries))
+            rows += self._new_aliases(state)
             tables += [table_to_row(row) for row in self._renamed_rows(state)]
             made = commit
             return Change(put=(head_to_log_row(new_head), *tables), add=tuple(rows))
 
         storage_format = STORAGE_FORMAT if self._queries is None else STORAGE_FORMAT_QUERIES
+        if self._aliases is not None:
+            storage_format = STORAGE_FORMAT_ALIASES
         self.repository.publish(decide, commit_id=commit_id, known=self.state, storage_format=storage_format)
         ignore_cancellation()
         assert made is not None
         return made
+
+    def _new_aliases(self, state: State) -> list[Row]:
+        """Return the rows of the documents of the alias set that the manifest does not have."""
+        records = {alias_object_id(record.hash): record for record in self._aliases.records} if self._aliases else {}
+        if not records:
+            return []
+        known = {row["object_id"] for row in self.repository.manifest.find(state.manifest, *records)}
+        return [alias_to_row(record) for object_id, record in records.items() if object_id not in known]
 
     def _check_files(self) -> None:
         """Check that the files of a bulk load still exist: Lance removes unreferenced files after a week."""
@@ -623,7 +646,7 @@ def new_commit(
     manifest_version: int,
     changed: Sequence[str],
 ) -> Commit:
-    """Return the commit that a write of rows makes on a head; it keeps the schema and the stored queries."""
+    """Return the commit that a write of rows makes on a head; it keeps the schema, stored queries and aliases."""
     return Commit(
         id=commit_id,
         branch=options.branch,
@@ -640,6 +663,7 @@ def new_commit(
         since=head.since,
         fork_commit_id=head.fork_commit_id,
         queries_hash=head.queries_hash,
+        aliases_hash=head.aliases_hash,
     )
 
 
@@ -652,6 +676,7 @@ def moved_head(head: Head, commit: Commit, pins: tuple[Pin, ...]) -> Head:
         manifest_version=commit.manifest_version,
         schema_hash=commit.schema_hash,
         queries_hash=commit.queries_hash,
+        aliases_hash=commit.aliases_hash,
         pins=pins,
     )
 

@@ -116,5 +116,5 @@ def test_a_handle_does_not_write_a_graph_that_a_later_release_upgraded(previous)
 @pytest.mark.parametrize("found", [STORAGE_FORMAT_OLDEST - 1, STORAGE_FORMAT_NEWEST + 1])
 def test_other_formats_are_refused(previous, found):
     lance.dataset(previous / "__manifest").update_schema_metadata({STAMP_KEY: str(found)})
-    with pytest.raises(IncompatibleFormat, match=f"has storage format {found}; this release reads 1001 to 1005"):
+    with pytest.raises(IncompatibleFormat, match=f"has storage format {found}; this release reads 1001 to 1006"):
         og.open(previous)

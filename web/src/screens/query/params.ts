@@ -33,7 +33,7 @@ export function headsOf(text: string): QueryHead[] {
 }
 
 /** True if a text changes the graph, as far as its words tell; the server decides. */
-export const looksLikeChange = (text: string): boolean => /(^|[\s{])(insert|upsert|update|delete)\s+[A-Z]/.test(bare(text));
+export const looksLikeChange = (text: string): boolean => /(^|[\s{])(insert|upsert|update|delete|unify)\s+[A-Z]/.test(bare(text));
 
 /**
  * Returns the text of one query with a limit of its rows; null if it has an order or a limit, or is written in a way that only the

@@ -89,6 +89,7 @@ def print_diff(found: ChangeSet, points: dict[str, Any], limit: int | None, *, a
 
 def _diff_lines(found: ChangeSet, limit: int | None, paint: Colours) -> Iterator[str]:
     yield from (f"schema: {step}" for step in found.schema_steps)
+    yield from (f"alias: {line}" for line in found.aliases)
     changes = iter(found)
     count = 0
     for change in islice(changes, limit):
@@ -102,7 +103,8 @@ def _print_changes(found: ChangeSet, points: dict[str, Any], limit: int | None) 
     from omnigraph.wire.changes import DiffDocument
 
     changes = [json_value(change.to_json()) for change in islice(found, None if limit is None else limit + 1)]
-    document = {**points, "schema_steps": found.schema_steps, "changes": changes[:limit]}
+    aliases = {"aliases": list(found.aliases)} if found.aliases else {}
+    document = {**points, "schema_steps": found.schema_steps, **aliases, "changes": changes[:limit]}
     print_json(DiffDocument.of({**document, "truncated": len(changes) > limit} if limit is not None else document))
 
 

@@ -81,7 +81,26 @@ class UpsertNode:
     name: str | None = None
 
 
-MutationOp = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges | UpsertNode
+UnifyRule = str
+UNIFY_RULES: tuple[UnifyRule, ...] = ("ours", "theirs", "newest", "longest", "union")
+"""Rules of a property of unified nodes: `ours` is the value of the kept node."""
+EDGE_RULES = ("ours", "theirs", "newest", "keep")
+"""Rules of edges of one type that get equal endpoints; `keep` keeps all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnifyNodes:
+    """Unify each node `drop` with the node `keep`: ids, or two lists of ids. An expression as a rule is a value."""
+
+    type_name: str
+    drop: Expr
+    keep: Expr
+    rules: tuple[tuple[str, UnifyRule | Expr], ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
+    name: str | None = None
+
+
+MutationOp = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges | UpsertNode | UnifyNodes
 
 
 @dataclass(frozen=True, slots=True)

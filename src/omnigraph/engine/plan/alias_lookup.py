@@ -1,0 +1,124 @@
+"""Replaces aliases of nodes in the conditions of a plan that give the id of a node.
+
+A condition such as `$p.name = $name` on the key, or one on the id, selects the node that an alias denotes. Conditions
+in statements and on the endpoints of edges are treated alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
+
+from omnigraph.engine.cache.id_index import id_of_key
+from omnigraph.query.plan import ir
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.table_key import TableKey
+
+if TYPE_CHECKING:
+    from omnigraph.versioning.model.snapshot import Snapshot
+
+T = TypeVar("T")
+_ID = "id"
+_Columns = Mapping[str, str]
+"""Column → the table of the nodes whose ids it contains."""
+
+
+class AliasLookup:
+    """The aliases of a snapshot, applied to plans with some parameters."""
+
+    def __init__(self, snapshot: Snapshot, catalog: Catalog, params: Mapping[str, Any]) -> None:
+        self._snapshot = snapshot
+        self._catalog = catalog
+        self._params = params
+
+    def read(self, plan: ir.QueryIR) -> ir.QueryIR:
+        """Return a plan with the ids of nodes in place of aliases; the same plan if there is no alias in it."""
+        pipeline = self._pipeline(plan.pipeline)
+        return plan if pipeline is plan.pipeline else replace(plan, pipeline=pipeline)
+
+    def mutation(self, plan: ir.MutationIR) -> ir.MutationIR:
+        """Return a mutation with the ids of nodes in place of aliases in its conditions."""
+        ops = _mapped(plan.ops, self._statement)
+        return plan if ops is plan.ops else replace(plan, ops=ops)
+
+    def _statement(self, op: ir.MutationOp) -> ir.MutationOp:
+        match op:
+            case ir.UpdateNodes() | ir.DeleteNodes():
+                where = self._conjunction(op.where, _columns(self._catalog.nodes[op.type_name]))
+            case ir.UpdateEdges() | ir.DeleteEdges():
+                where = self._conjunction(op.where, _columns(self._catalog.edges[op.type_name]))
+            case _:
+                return op
+        return op if where is op.where else replace(op, where=where)
+
+    def _conjunction(self, where: ir.Condition, columns: _Columns) -> ir.Condition:
+        if isinstance(where, ir.Logic) and where.op == "and":
+            parts = _mapped(where.parts, lambda part: self._conjunction(part, columns))
+            return where if parts is where.parts else replace(where, parts=parts)
+        return self._test(where, columns)
+
+    def _pipeline(self, pipeline: ir.Pipeline) -> ir.Pipeline:
+        return _mapped(pipeline, self._op)
+
+    def _op(self, op: ir.Op) -> ir.Op:
+        match op:
+            case ir.NodeScan():
+                filters = self._filters(op.filters, op.type_name)
+                return op if filters is op.filters else replace(op, filters=filters)
+            case ir.Expand():
+                filters = self._filters(op.dst_filters, op.dst_type)
+                return op if filters is op.dst_filters else replace(op, dst_filters=filters)
+            case ir.FindPaths():
+                ahead, back = (_mapped(steps, self._path_step) for steps in (op.ahead, op.back))
+                return op if ahead is op.ahead and back is op.back else replace(op, ahead=ahead, back=back)
+            case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
+                inner = self._pipeline(op.inner)
+                return op if inner is op.inner else replace(op, inner=inner)
+            case ir.Stage():
+                query = self.read(op.query)
+                return op if query is op.query else replace(op, query=query)
+            case ir.Filter() | ir.PathSteps():
+                return op
+            case _:
+                assert_never(op)
+
+    def _path_step(self, step: ir.PathStep) -> ir.PathStep:
+        filters = self._filters(step.filters, step.dst_type)
+        return step if filters is step.filters else replace(step, filters=filters)
+
+    def _filters(self, filters: tuple[ir.Condition, ...], type_name: str) -> tuple[ir.Condition, ...]:
+        node = self._catalog.nodes.get(type_name)
+        if node is None or not filters:
+            return filters
+        columns = _columns(node)
+        return _mapped(filters, lambda test: self._test(test, columns))
+
+    def _test(self, test: ir.Condition, columns: _Columns) -> ir.Condition:
+        """Return a test of equality with an alias as a test of the id."""
+        if not isinstance(test, ir.Compare) or test.op != "=":
+            return test
+        left, right = test.left, test.right
+        if not isinstance(left, ir.Prop) or left.name not in columns or not isinstance(right, ir.Const | ir.ParamRef):
+            return test
+        value = right.value if isinstance(right, ir.Const) else self._params.get(right.name)
+        id_ = id_of_key(value, left.type)
+        kept = None if id_ is None else self._snapshot.find_alias(columns[left.name], id_)
+        if kept is None:
+            return test
+        name = left.name if left.name in ("src", "dst") else _ID
+        return replace(test, left=ir.Prop(left.var, name, ir.STRING), right=ir.Const(kept, ir.STRING))
+
+
+def _columns(type_: NodeType | EdgeType) -> dict[str, str]:
+    """Return the columns of a type that contain ids of nodes, or the only column of its key."""
+    if isinstance(type_, EdgeType):
+        return {"src": TableKey.node(type_.from_type), "dst": TableKey.node(type_.to_type)}
+    names = (_ID, *type_.key) if len(type_.key) == 1 else (_ID,)
+    return dict.fromkeys(names, type_.table_key)
+
+
+def _mapped(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
+    """Return the items after a change; the same tuple if none changes."""
+    after = tuple(map(change, items))
+    return items if all(new is old for new, old in zip(after, items, strict=True)) else after

@@ -1,0 +1,1 @@
+"""Entity resolution: `unify` as a mutation, candidates, their scores and clusters."""
