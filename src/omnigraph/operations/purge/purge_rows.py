@@ -39,7 +39,7 @@ def purge_request(
         raise InputError(
             f"a purge needs a reason of 1 to {_REASON_MAX:,} characters",
             code="bad_purge",
-            hint="give reason='…' (--reason); it is recorded, so it must not contain purged values",
+            hint="give reason='…'; it is recorded, so it must not contain purged values",
         )
     kind, targets = _targets(context, type_name)
     return PurgeRequest(kind, type_name, tuple(dict.fromkeys(ids)), edges, reason, actor, targets)

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.checkpoints import checkpoint
-from omnigraph.errors import Conflict, InputError, NotFound
+from omnigraph.errors import Conflict, Hint, InputError, NotFound
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_files
@@ -124,7 +124,7 @@ def _check(found: PurgePreview, request: PurgeRequest, state: State) -> None:
         raise InputError(
             f"the nodes have edges in the history: {listed}; nothing was removed",
             code="purge_has_edges",
-            hint="remove the edges too: edges=True, or --edges on the command line",
+            hint=Hint("remove the edges too: edges=True", cli="remove the edges too: --edges"),
         )
 
 
