@@ -176,7 +176,18 @@ def networks(graph: Any) -> Any:
         [sorted(index.items()), list(rust.nodes()), list(rust.weighted_edge_list())],
         [matrix.toarray().tolist(), rows.to_pylist(), columns.to_pylist()],
         failure(lambda: graph.to_sparse("Know")),
+        failure(lambda: tensors(graph.to_pyg(["Person", "Knows"], labels={"Person": "name"}, branch="draft"))),
+        failure(lambda: graph.to_pyg(["Persn"])),
+        failure(lambda: graph.to_pyg(features={"Knows": ["since"]})),
     ]
+
+
+def tensors(data: Any) -> Any:
+    """Return the stores of a `HeteroData` as lists."""
+    return {
+        str(store._key): {name: getattr(value, "tolist", lambda value=value: value)() for name, value in store.items()}
+        for store in data.stores[1:]
+    }
 
 
 def blobs(graph: Any) -> Any:
