@@ -690,6 +690,23 @@ rules:
     assert one["rows"] == []
 
 
+def test_explain_calls_of_stored_queries(folder, cli):
+    (folder / "policy.yaml").write_text("""version: 2
+groups: { staff: [ana] }
+rules:
+  - { id: reads, allow: { actors: { group: staff }, actions: [invoke_query], when: '!resource.changes' } }
+""")
+    graph = og.init(folder / "g.omni", "node Note { name: String @key }", sync=False)
+    graph.store_query('query add() { insert Note { name: "a" } }', "query all() { match { $n: Note } return { $n } }")
+    ask = ("policy", "explain", "--file", "policy.yaml", "--actor", "ana", "--action", "invoke-query", "--query")
+    assert "decision: allow\n" in cli(*ask, "add")[1], "without a graph it counts as a read"
+    code, out, _ = cli(*ask, "add", "--graph", "./g.omni")
+    assert (code, out.splitlines()[0], out.splitlines()[-2]) == (0, "decision: deny", "query: add")
+    assert document(cli(*ask, "all", "--graph", "./g.omni", "--json"))["decision"] == "allow"
+    assert "stored query" in cli(*ask, "missing", "--graph", "./g.omni")[2]
+    assert cli(*ask[:-3], "--action", "read", "--query", "all")[0] == 2
+
+
 def test_diff_of_version_1_with_version_2(policy, team, cli):
     code, out, _ = cli("policy", "diff", "policy.yaml", "rules")
     assert code == 0

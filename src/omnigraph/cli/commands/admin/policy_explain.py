@@ -15,6 +15,7 @@ from omnigraph.cli.commands.admin.policy_sources import (
     load,
     policy_path,
     row_policies,
+    stored_query,
     stored_row,
 )
 from omnigraph.cli.errors import UsageFault
@@ -37,6 +38,9 @@ def explain_command(
     branch: Annotated[str | None, typer.Option("--branch", "-b", metavar="NAME", help="The branch.")] = None,
     target_branch: Annotated[
         str | None, typer.Option("--target-branch", metavar="NAME", help="The branch that the action changes.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="NAME", help="The stored query of the action invoke_query.")
     ] = None,
     type_name: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Explain the decision on a row of this type.")
@@ -69,7 +73,8 @@ def explain_command(
 
     The row is given as values, or as the id of a row of a branch of the graph, which is read without the policy. The
     decision on a stored edge includes the right to read its ends, and that on an update or a delete the right to read
-    the row. --group and --attribute add those that a token brings. The exit code is 0 for both decisions.
+    the row. With --graph, --query is a stored query of the branch; else it counts as a read with the rights of its
+    caller. --group and --attribute add those that a token brings. The exit code is 0 for both decisions.
 
     omnigraph policy explain --actor act-editor --action change --branch main
 
@@ -83,6 +88,8 @@ def explain_command(
 
     if type_name is None and (data is not None or id_ is not None or action is None):
         raise UsageFault("give --action, or --type and --data or --id")
+    if query is not None and (type_name is not None or (action or "").replace("-", "_") != "invoke_query"):
+        raise UsageFault("--query is for --action invoke_query")
     if id_ is not None and (data is not None or schema is not None):
         raise UsageFault(f"--id reads the row from the graph; omit {'--data' if data is not None else '--schema'}")
     try:
@@ -110,13 +117,22 @@ def explain_command(
         else:
             print("\n".join(explained.lines()))
         return
+    facts = stored_query(run, graph, query, branch or "main") if query is not None and graph is not None else None
     decision = policy.decide(
-        actor, action, branch, target_branch, groups=tuple(groups or ()), attributes=attributes_key(held)
+        actor,
+        action,
+        branch,
+        target_branch,
+        groups=tuple(groups or ()),
+        attributes=attributes_key(held),
+        name=query,
+        query=facts,
     )
+    named = {} if query is None else {"query": query}
     if as_json:
-        print_json(policy.explain(decision))
+        print_json({**policy.explain(decision), **named})
         return
-    for name, value in decision.to_json().items():
+    for name, value in {**decision.to_json(), **named}.items():
         if value is not None:
             print(f"{name}: {value}")
     for reason in decision.reasons:

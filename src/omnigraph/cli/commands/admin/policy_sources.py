@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.policy.decide import Policy
     from omnigraph.policy.rows.row_explanation import StoredRow
     from omnigraph.policy.rows.row_policies import RowPolicies
-    from omnigraph.policy.statements import PolicyStatements
+    from omnigraph.policy.statements import PolicyStatements, QueryFacts
     from omnigraph.schema.catalog import Catalog
 
 POLICY_FILE, TESTS_FILE = "policy.yaml", "policy.tests.yaml"
@@ -125,6 +125,23 @@ def stored_row(
         return opened.get(name, row_id, branch=branch, kind=kind)
 
     return rows, read_stored_row(rows, read, type_name, id_, branch)
+
+
+def stored_query(run: Invocation, graph: str, name: str, branch: str) -> QueryFacts:
+    """Return what a policy can read of a stored query of a branch. The graph is read without a policy."""
+    from omnigraph.operations.stored_queries import facts_of
+    from omnigraph.query.stored_queries import unknown_query
+
+    address = _address(run, graph)
+    if address.is_server:
+        raise UsageFault(
+            "--query reads the query from storage, and a server shows only what its policy allows",
+            hint="give the address of the storage as --graph, or leave it out",
+        )
+    found = next((query for query in _open_storage(run, address).queries(branch) if query.name == name), None)
+    if found is None:
+        raise unknown_query(name)
+    return facts_of(found)
 
 
 def _statements(policy: Policy) -> PolicyStatements:
