@@ -357,6 +357,7 @@ class AsyncGraph:
     profile = _read(Graph.profile)
     lint = _read(Graph.lint)
     show = _read(Graph.show)
+    resolve = _read(Graph.resolve)
     sql = _read(Graph.sql)
     duckdb = _read(Graph.duckdb)
     complete = _read(Graph.complete)

@@ -12,6 +12,7 @@ from omnigraph.operations.stoppable import stoppable
 if TYPE_CHECKING:
     from omnigraph.engine.exec.cancellation import Cancellation
     from omnigraph.operations.mutate import MutationResult
+    from omnigraph.operations.resolution.resolve import Resolution
     from omnigraph.operations.resolution.unify_request import Pair, UnifyRule
 
 
@@ -53,3 +54,51 @@ class GraphEntities(GraphExploration):
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         with stoppable("mutation", cancel, timeout, writes=True):
             return mutate(self._context, MutationRequest(query, options, dry_run))
+
+    def resolve(
+        self,
+        type_name: str,
+        by: Sequence[str],
+        *,
+        similar: float = 0.9,
+        weights: Mapping[str, float] | None = None,
+        block: int = 50,
+        into: str | None = None,
+        rules: Mapping[str, UnifyRule] | None = None,
+        edges: Mapping[str, str] | None = None,
+        branch: str | None = None,
+        message: str | None = None,
+        cancel: Cancellation | None = None,
+        timeout: float | None = None,
+    ) -> Resolution:
+        """Find nodes of a type that may denote one entity; with `into`, unify them on a new branch of this name.
+
+        Candidates share a value, a rare token or a neighbouring vector of a property in `by`; `block` is the most nodes
+        that share one. The score of a pair is the mean of the scores of its properties, weighted by `weights`: the
+        Jaccard similarity of tokens weighted by their inverse document frequency, or the cosine of vectors. Pairs with
+        at least the score `similar` form clusters, of which the node with most values is kept. `rules`, `edges` and
+        `message` are those of `unify`.
+        """
+        from dataclasses import replace
+
+        from omnigraph.graph_tables import table_key_of
+        from omnigraph.operations.resolution.resolve import ResolveRequest, find_duplicates
+
+        request = ResolveRequest(type_name, tuple(by), similar, dict(weights or {}), block)
+        with stoppable("resolve", cancel, timeout):
+            snapshot = self._point("read", branch)
+            key = table_key_of(snapshot, type_name, "node")
+            node = self._context.catalog(snapshot).nodes[key.type_name]
+            request.check(node)
+            rows = self._tables.to_arrow(snapshot, type_name, list(dict.fromkeys(["id", *by])), "node")
+            found = find_duplicates(node, request, rows)
+        if into is None:
+            return found
+        self.branch_create(into, at=snapshot.point)
+        if not found.clusters:
+            return replace(found, branch=into)
+        given = message or f"resolve {type_name} by {', '.join(by)}"
+        written = self.unify(
+            type_name, pairs=found.unify_pairs, rules=rules, edges=edges, branch=into, message=given, cancel=cancel
+        )
+        return replace(found, branch=into, written=written)

@@ -458,6 +458,7 @@ ELSEWHERE = {
     "to_spark": "tests/spark/test_row_rules.py",
     **dict.fromkeys(("proposals", "proposal", "proposal_events"), "tests/unit/operations/test_proposals.py"),
     "blob": "tests/unit/test_graph_visibility.py",
+    "resolve": "the rows of 'to_arrow'",
     "entity_at": "the same read as 'get'",
     "merge_preview": "tests/unit/test_visible_previews.py",
     "revert_preview": "tests/unit/test_visible_previews.py",

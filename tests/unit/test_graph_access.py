@@ -68,6 +68,7 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "lint": ({"read"}, lambda g, _: g.lint(f"query q() {{ {ALL} }}")),
     "analyze": ({"read"}, lambda g, _: g.analyze("degrees")),
     "mutate": ({"change"}, lambda g, _: g.mutate('delete Shelf where code = "none"')),
+    "resolve": ({"read"}, lambda g, _: g.resolve("Shelf", ["code"])),
     "unify": ({"change"}, lambda g, _: g.unify("Shelf", pairs=[])),
     "queries": ({"read"}, lambda g, _: g.queries()),
     "validate_queries": ({"read"}, lambda g, _: g.validate_queries()),

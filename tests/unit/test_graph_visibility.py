@@ -255,7 +255,7 @@ def test_plans_show_no_figures_of_hidden_rows(graph):
 APPLIES = {
     "query", "pages", "explain", "profile", "lint", "catalog", "on", "with_access", "with_metadata",
     "get", "entity_at", "blob", "to_arrow", "to_batches", "to_networkx", "to_rustworkx", "to_sparse", "to_spark",
-    "to_pyg", "export", "mutate", "unify", "sql",
+    "to_pyg", "export", "mutate", "unify", "resolve", "sql",
     "duckdb",
     "load", "ingest", "merge", "revert", "embed", "queries", "validate_queries", "store_query", "delete_query",
     "invoke",

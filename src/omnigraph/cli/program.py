@@ -51,6 +51,7 @@ COMMANDS = (
     Command("sql", QUERY, "data.sql", "sql_command"),
     Command("analyze", QUERY, "data.analyze", "analyze_command"),
     Command("unify", QUERY, "data.unify", "unify_command"),
+    Command("resolve", QUERY, "data.resolve", "resolve_command"),
     Command("search", QUERY, "data.search", "search_command"),
     Command("neighbors", QUERY, "data.neighbors", "neighbors_command"),
     Command("explain", QUERY, "model.explain", "explain_command"),

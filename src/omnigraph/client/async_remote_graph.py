@@ -344,6 +344,7 @@ class AsyncRemoteGraph:
 
     to_spark = _local(Graph.to_spark)
     show = _local(Graph.show)
+    resolve = _local(Graph.resolve)
     purge = _local(Graph.purge)
     purge_allow = _local(Graph.purge_allow)
     purge_preview = _local(Graph.purge_preview)

@@ -12,6 +12,7 @@ _PURGE = "open the graph in its storage: a purge removes files, and its search r
 LOCAL_METHODS: Mapping[str, str] = {
     "Snapshot.table": "read the type with to_arrow or to_batches, at the commit of the snapshot",
     "Snapshot.entity": "read the row with get, at the commit of the snapshot",
+    "resolve": "open the graph in its storage to find candidates; unify the pairs here",
     "purge": _PURGE,
     "purge_allow": _PURGE,
     "purge_preview": _PURGE,

@@ -339,6 +339,7 @@ class RemoteGraph:
 
     to_spark = _local(Graph.to_spark)
     show = _local(Graph.show)
+    resolve = _local(Graph.resolve)
     purge = _local(Graph.purge)
     purge_allow = _local(Graph.purge_allow)
     purge_preview = _local(Graph.purge_preview)

@@ -153,6 +153,28 @@ class UnifyDocument(Document):
     loops: list[SelfLoopDocument]
 
 
+class ResolvedPairDocument(Document):
+    """Two nodes that may be one, with the scores and values of their properties."""
+
+    keep: str
+    drop: str
+    score: float
+    scores: dict[str, float | None]
+    values: dict[str, list[Any]]
+
+
+class ResolutionDocument(Document):
+    """The first pairs of a resolution, the number of all, and the branch that was written."""
+
+    type: str
+    compared: int
+    pairs: list[ResolvedPairDocument]
+    clusters: dict[str, list[str]]
+    branch: str | None
+    commit_id: str | None
+    found: int
+
+
 class ChangeDocument(Document, kw_only=True):
     """The result of a change query; `columns` and `rows` are present if it returns rows."""
 

@@ -78,6 +78,7 @@ def test_local_methods_are_refused(variants: Variants, form: str, name: str) -> 
         "purge_resume": (),
         "purge_verify": (),
         "purges": (),
+        "resolve": ("Person", ["name"]),
         "sql": ("select 1",),
         "duckdb": (),
         "to_spark": ("Person",),

@@ -30,6 +30,7 @@ STORAGE_ONLY = {
     "purge resume": "it removes files",
     "purge run": "it removes files",
     "purge verify": "it reads every file",
+    "resolve": "it compares the nodes of a whole table",
     "sql": "DuckDB reads the tables of the graph",
     "ui": "it serves the graph itself",
 }

@@ -96,6 +96,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "ingest": IngestDocument,
     "read": QueryDocument,
     "change": ChangeDocument,
+    "unify": ChangeDocument,
     "embed": EmbedDocument,
     "analyze": AnalysisDocument,
     "branch create": BranchCreatedDocument,
