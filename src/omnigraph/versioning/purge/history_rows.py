@@ -23,7 +23,7 @@ from omnigraph.versioning.model.manifest_rows import (
     row_to_commit_and_pins,
     tag_to_row,
 )
-from omnigraph.versioning.model.purges import TableId
+from omnigraph.versioning.model.purges import PurgeRecord, TableId
 from omnigraph.versioning.model.state import State
 from omnigraph.versioning.write.repository import Repository
 
@@ -77,7 +77,7 @@ def _new_version(removal: Removal, version: int, transaction: str) -> NewVersion
 
 
 def rewritten_history(
-    repository: Repository, state: State, removals: Removals, affected: Collection[str]
+    repository: Repository, state: State, record: PurgeRecord, removals: Removals, affected: Collection[str]
 ) -> tuple[list[Row], list[Row]]:
     """Return the history rows that a purge rewrites, and the state rows that it replaces.
 
@@ -128,11 +128,24 @@ def rewritten_history(
             return row
         return _with_metadata(row, {**data, "request_hash": None})
 
+    segments = _alias_segments(repository, state, record)
+
+    def alias_row(row: Row) -> Row:
+        data = read_metadata(row)
+        if data["hash"] not in segments:
+            return row
+        aliases = json.loads(data["document"])["aliases"]
+        kept = {old: node for old, node in aliases.items() if not record.names(old) and not record.names(node)}
+        if kept == aliases:
+            return row
+        return _with_metadata(row, {**data, "document": json.dumps({"aliases": kept}, ensure_ascii=False)})
+
     rewritten: list[Row] = []
     kinds: tuple[tuple[str, Callable[[Row], Row]], ...] = (
         ("graph_commit", commit_row),
         ("table_version", version_row),
         ("idempotency", request_row),
+        ("aliases", alias_row),
     )
     for kind, convert in kinds:
         for row in checked(repository.manifest.scan(state.manifest, HistoryFilter(kind))):
@@ -142,6 +155,16 @@ def rewritten_history(
     tags = [replace(tag, pins=tuple(map(moves.moved, tag.pins))) for tag in state.tags()]
     heads = [head_to_log_row(head) for head in state.heads()]
     return rewritten, [*heads, *map(tag_to_row, tags)]
+
+
+def _alias_segments(repository: Repository, state: State, record: PurgeRecord) -> set[str]:
+    """Return the hashes of the documents with aliases of nodes of the purged type, of all commits."""
+    tables = {str(target.table[0]) for target in record.targets if "id" in target.columns}
+    found: set[str] = set()
+    for row in repository.manifest.scan(state.manifest, HistoryFilter("aliases")):
+        root = json.loads(read_metadata(row)["document"]).get("tables", {})
+        found.update(hash_ for table in tables & root.keys() for hash_ in root[table] if hash_)
+    return found
 
 
 def _with_metadata(row: Row, data: Mapping[str, Any]) -> Row:

@@ -235,7 +235,7 @@ def switch(repository: Repository, record: PurgeRecord, ids: Collection[str] | N
 
 def _publish(repository: Repository, search: PurgeSearch, planned: State) -> PurgeRecord | None:
     """Publish the rewritten history if the manifest is still at a version; None if it is not."""
-    rows, state_rows = rewritten_history(repository, planned, search.removals, search.affected)
+    rows, state_rows = rewritten_history(repository, planned, search.record, search.removals, search.affected)
     switched = search.record.moved("switched")
     write_plan(repository.objects, switched.id, _plan(repository, search, len(rows)))
     change = Change(

@@ -109,3 +109,17 @@ def test_manifest_of_a_purged_graph_is_upgraded(tmp_path):
     assert repository_of(graph).format == 1003
     graph.purge("Person", ["a"], reason="test")
     assert repository_of(graph).format == 1005
+
+
+def test_aliases_of_a_purged_node_are_removed(tmp_path):
+    graph = og.init(tmp_path / "graph", SCHEMA, sync=False)
+    graph.load([person("former-canary"), person(SUBJECT), person("old-name"), person("other")], mode="append")
+    graph.unify("Person", keep=SUBJECT, drop="former-canary")
+    graph.unify("Person", keep="other", drop="old-name")
+    assert graph.purge_verify(["former-canary"]).findings
+    graph.purge("Person", [SUBJECT, "former-canary"], reason="test")
+    assert graph.purge_verify([SUBJECT, "former-canary"]).findings == ()
+    again = og.open(tmp_path / "graph")
+    assert again.get("Person", "old-name")["name"] == "other", "other aliases stay"
+    assert again.get("Person", "former-canary") is None
+    assert again.verify(deep=True) == []
