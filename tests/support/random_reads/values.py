@@ -93,7 +93,7 @@ class Values:
         """A JSON value, occasionally null if allowed."""
         if type_.nullable and random.random() < 0.15:
             return None
-        if name in reads_paths.WEIGHTS:
+        if reads_paths.WEIGHTS.get(name, "").removesuffix("?") == f"{name}: {type_.scalar}" and not type_.is_list:
             return reads_paths.worth(random, name)
         if type_.scalar == "Vector":
             return self.vector(random, type_.dim)
