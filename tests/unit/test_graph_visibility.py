@@ -271,7 +271,8 @@ APPLIES = {
 FREE = {"uri", "branch", "actor", "newest_version"}
 """Attributes that hold no rows."""
 MAINTAINS = {"optimize", "ensure_indices", "cleanup", "recover", "verify"}
-"""Methods that treat the whole graph and need the action `maintain`."""
+MAINTAINS |= {"purge", "purge_allow", "purge_preview", "purge_resume", "purge_verify", "purges"}
+"""Methods that treat the whole graph and need the action `maintain` or `purge`."""
 
 
 def test_all_other_methods_refuse(graph):
