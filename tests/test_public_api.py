@@ -45,6 +45,7 @@ def test_public_names():
         "SchemaDraft",
         "Snapshot",
         "Unique",
+        "Valid",
         "Vector",
         "__version__",
         "aconnect",

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Range,
         Renamed,
         Unique,
+        Valid,
         Vector,
     )
     from omnigraph.models.schema_text import schema_of
@@ -88,6 +89,7 @@ __all__ = [
     "SchemaDraft",
     "Snapshot",
     "Unique",
+    "Valid",
     "Vector",
     "__version__",
     "aconnect",
@@ -151,6 +153,7 @@ _HOMES = {
             "U32",
             "U64",
             "Unique",
+            "Valid",
             "Vector",
         ),
         "omnigraph.models.marks",

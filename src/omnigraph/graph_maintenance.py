@@ -20,7 +20,6 @@ from omnigraph.operations.store_statistics import store_statistics
 from omnigraph.pipeline.orphan_jobs import sweep
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.lance.indexes import PendingIndex
-from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep import maintenance, verify
 from omnigraph.versioning.upkeep.claim import claimed, is_claimed
@@ -121,7 +120,8 @@ class GraphMaintenance:
         catalog = self._context.catalogs.of(snapshot)
         columns: dict[str, Any] = {type_.table_key: table_schema(type_) for type_ in catalog.tables()}
         edges = [
-            EdgeEnds(edge.table_key, TableKey.node(edge.from_type), TableKey.node(edge.to_type))
+            EdgeEnds(edge.table_key, source.table_key, target.table_key, source.end_column, target.end_column)
             for edge in catalog.edges.values()
+            for source, target in [(catalog.nodes[edge.from_type], catalog.nodes[edge.to_type])]
         ]
         return Expected(columns, edges)

@@ -66,6 +66,8 @@ _PLAIN_VALUES = (
 )
 _NAME_VALUES = lowers(but=("true", "false")).map(lambda text: s.AnnotationValue("name", text))
 _RULE_WORDS = ("key", "unique", "index", "range", "check")
+_TYPE_WORDS = (*_RULE_WORDS, "embed", "valid")
+"""Annotations that a declaration cannot have in the general form."""
 
 
 @st.composite
@@ -94,7 +96,7 @@ def type_exprs(draw: st.DrawFn) -> s.TypeExpr:
     return s.TypeExpr(PropertyType(scalar, nullable, is_list))
 
 
-PROPERTIES = st.builds(s.PropertyDecl, LOWER, type_exprs(), _tuples(annotations(bare=_RULE_WORDS)))
+PROPERTIES = st.builds(s.PropertyDecl, LOWER, type_exprs(), _tuples(annotations(bare=(*_RULE_WORDS, "valid"))))
 _SIGNED = st.builds("{}{}".format, st.sampled_from(("", "-")), DIGITS | DECIMALS).map(Name)
 RULES = (
     st.builds(s.ColumnRule, st.sampled_from(("key", "unique", "index")), _tuples(LOWER, 1))
@@ -110,22 +112,27 @@ def cardinalities(draw: st.DrawFn) -> s.CardinalityExpr:
     return s.CardinalityExpr(low, draw(st.none() | st.integers(low, U32_MAX)))
 
 
+VALIDS = st.none() | st.builds(s.ValidExpr, LOWER, LOWER)
+
+
 @st.composite
 def edges(draw: st.DrawFn) -> s.EdgeDecl:
     card = draw(st.none() | cardinalities())
-    notes = draw(_tuples(annotations(but=(*_RULE_WORDS, "embed"))))
+    notes = draw(_tuples(annotations(but=_TYPE_WORDS)))
     if card is None and notes and notes[0].name.text == "card":
         notes = notes[1:] if len(notes) > 1 and notes[1].name.text != "card" else ()
-    return s.EdgeDecl(draw(UPPER), draw(UPPER), draw(UPPER), card, notes, draw(_tuples(PROPERTIES | RULES)))
+    members, valid = draw(_tuples(PROPERTIES | RULES)), draw(VALIDS)
+    return s.EdgeDecl(draw(UPPER), draw(UPPER), draw(UPPER), card, notes, members, valid=valid)
 
 
 INTERFACES = st.builds(s.InterfaceDecl, UPPER, _tuples(PROPERTIES))
 NODES = st.builds(
     s.NodeDecl,
     UPPER,
-    _tuples(annotations(but=(*_RULE_WORDS, "embed"))),
+    _tuples(annotations(but=_TYPE_WORDS)),
     _tuples(UPPER),
     _tuples(PROPERTIES | RULES),
+    valid=VALIDS,
 )
 SCHEMA_FILES = _tuples(INTERFACES | NODES | edges(), 0, 4).map(s.SchemaFile)
 
@@ -309,7 +316,12 @@ STAGED = st.builds(
     _tuples(parts(_tuples(CLAUSES), CARRIED), 0, 2),
     parts(_tuples(CLAUSES), ITEMS),
 )
-READS = parts(_tuples(CLAUSES, 1), ITEMS) | STAGED
+INSTANTS = VARS | ATOMS
+READS = st.builds(
+    lambda read, valid: replace(read, valid=valid),
+    parts(_tuples(CLAUSES, 1), ITEMS) | STAGED,
+    st.none() | st.builds(q.ValidClause, INSTANTS, st.none() | INSTANTS),
+)
 ASSIGNS = _tuples(st.builds(q.Assign, LOWER, ATOMS | OPERANDS))
 WHERES = st.builds(q.CompareExpr, st.sampled_from(COMPARISONS), lowers().map(q.WordExpr), ATOMS) | filters().map(
     lambda condition: q.NotExpr(condition.expr)
@@ -319,7 +331,8 @@ IDS = VARS | TEXTS.map(lambda text: q.LiteralExpr("string", text))
 EDGE_RULES = _tuples(st.builds(q.EdgeRule, UPPER, LOWER))
 WRITES = _tuples(
     st.builds(q.InsertStatement, UPPER, ASSIGNS, name=ROW_NAMES)
-    | st.builds(q.UpdateStatement, UPPER, ASSIGNS, WHERES, name=ROW_NAMES)
+    | st.builds(q.UpdateStatement, UPPER, ASSIGNS, WHERES, name=ROW_NAMES, valid_from=st.none() | INSTANTS)
+    | st.builds(q.EndStatement, UPPER, WHERES, INSTANTS, name=ROW_NAMES)
     | st.builds(q.DeleteStatement, UPPER, WHERES, name=ROW_NAMES)
     | st.builds(q.UnifyStatement, UPPER, IDS, IDS, st.none() | ASSIGNS, st.none() | EDGE_RULES, name=ROW_NAMES)
     | st.builds(q.UpsertStatement, UPPER, ASSIGNS, st.none() | ASSIGNS, st.none() | ASSIGNS, name=ROW_NAMES),

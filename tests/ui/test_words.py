@@ -16,7 +16,7 @@ from omnigraph.types import SCALARS
 WORDS = Path(__file__).parents[2] / "web" / "src" / "editor" / "words.json"
 OTHER = (
     *("not", "optional", "upsert", "set", "where", "case", "when", "then", "else", "end"),
-    *("implements", "enum", "new", "existing"),
+    *("implements", "enum", "new", "existing", "at", "during"),
 )
 """Words that the parsers compare one by one."""
 

@@ -25,7 +25,7 @@ from omnigraph.schema.catalog import (
     Property,
 )
 from omnigraph.schema.check import compile_schema
-from omnigraph.schema.constraints import Check, Constraint, Range, constraint_columns
+from omnigraph.schema.constraints import Check, Constraint, Range, Valid, constraint_columns
 from omnigraph.schema.unparse import given_constraints, is_mark
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.version import __version__
@@ -173,6 +173,8 @@ class _Module:
                 yield f"og.Ends({self.nodes[type_.from_type]}, {self.nodes[type_.to_type]})"
             if type_.cardinality != Cardinality():
                 yield f"og.Card({type_.cardinality.min}, {type_.cardinality.max})"
+        if type_.valid is not None:
+            yield f"og.Valid({literal(type_.valid.start)}, {literal(type_.valid.end)})"
         if type_.rename_from is not None:
             yield f"og.Renamed({literal(type_.rename_from)})"
         yield from _notes(type_.notes[1:] if doc is not None else type_.notes)
@@ -238,6 +240,8 @@ def _of(column: str, constraints: list[Constraint]) -> list[Constraint]:
 def _rules(type_: AnyType, constraints: list[Constraint]) -> Iterator[str]:
     """Yield the constraints that are no marks of a field of the class."""
     for constraint in constraints:
+        if isinstance(constraint, Valid):
+            continue
         property_ = type_.properties.get(constraint_columns(constraint)[0])
         declared = property_ is not None and not property_.injected_from
         if isinstance(constraint, Range | Check):

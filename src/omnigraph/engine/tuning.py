@@ -84,6 +84,10 @@ class Tuning:
     # Adjacency
     adjacency_disk_edges_min: int = 50_000
     """Adjacency of fewer edges is rebuilt faster than it is read from disk."""
+    timeline_rows_min: int = 65_536
+    """In tables of fewer rows, the rows that hold at an instant are found by a scan of all periods."""
+    scans_before_timeline: int = 8
+    """Scans of the periods of a table version before a timeline is built."""
     scans_before_compaction: int = 4
     """Scans of an adjacency with an overlay before the overlay is merged in."""
     joined_hop_edges: int = 1_000

@@ -23,7 +23,7 @@ KEYWORDS: Mapping[Language, tuple[str, ...]] = {
     "gq": (
         *dict.fromkeys(
             (*CLAUSES, *OPERATORS, "as", "asc", "desc", "distinct", "set", "where", "shortest", "path", "by", "case",
-             "when", "then", "else", "end", "new", "existing")
+             "when", "then", "else", "end", "new", "existing", "at", "during")
         ),
     ),
 }  # fmt: skip

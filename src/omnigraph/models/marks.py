@@ -159,6 +159,14 @@ class Card(Mark):
 
 
 @dataclass(frozen=True)
+class Valid(Mark):
+    """`@valid`: the properties that hold the period of a row."""
+
+    start: str
+    end: str
+
+
+@dataclass(frozen=True)
 class Renamed(Mark):
     """`@rename_from`: the former name of the type or property."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.errors import CompileError, InputError
 from omnigraph.lang.spans import Name
 from omnigraph.models.described import DescribedField, DescribedType, describe, is_model
-from omnigraph.models.marks import Card, Check, Index, Key, Mark, Note, Range, Renamed, Unique, Vector, _Columns
+from omnigraph.models.marks import Card, Check, Index, Key, Mark, Note, Range, Renamed, Unique, Valid, Vector, _Columns
 from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema import ast
 from omnigraph.schema.check import compile_schema
@@ -72,11 +72,16 @@ def _declaration(type_: DescribedType, described: dict[type, DescribedType]) -> 
         interfaces = tuple(
             Name(described[each].name) if each in described else Name(describe(each).name) for each in type_.interfaces
         )
-        return ast.NodeDecl(name, notes, tuple(dict.fromkeys(interfaces)), members)
+        return ast.NodeDecl(name, notes, tuple(dict.fromkeys(interfaces)), members, valid=_valid(type_))
     card: Card | None = type_.mark(Card)
     bounds = None if card is None else ast.CardinalityExpr(card.least, card.most)
     source, target = (Name(described[end].name) for end in (type_.ends.source, type_.ends.target))
-    return ast.EdgeDecl(name, source, target, bounds, notes, members)
+    return ast.EdgeDecl(name, source, target, bounds, notes, members, valid=_valid(type_))
+
+
+def _valid(type_: DescribedType) -> ast.ValidExpr | None:
+    mark: Valid | None = type_.mark(Valid)
+    return None if mark is None else ast.ValidExpr(Name(mark.start), Name(mark.end))
 
 
 def _description(type_: DescribedType) -> tuple[ast.Annotation, ...]:

@@ -142,6 +142,9 @@ def _adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType, share
     keys = (type_.table_key, TableKey.node(type_.from_type), TableKey.node(type_.to_type))
     if any(key not in snapshot.tables for key in keys):
         return
+    catalog = context.catalogs.of(snapshot)
+    if catalog.joins_periods(type_):
+        return  # kept in memory only
     edges, sources, targets = (context.cache.table(snapshot.table(key)) for key in keys)
     adjacency = EdgeAdjacency.of(edges, sources, targets, context.cache)
     directions: tuple[tuple[str, Direction], ...] = (("src", "out"), ("dst", "in"))

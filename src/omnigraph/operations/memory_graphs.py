@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InputError
+from omnigraph.operations.period_graphs import refuse_periods
 from omnigraph.optional_packages import get_package
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.suggestions import did_you_mean
@@ -41,6 +42,7 @@ def sparse_edge(catalog: Catalog, edge_name: str, weight: str | None) -> EdgeTyp
     edge = catalog.edges.get(edge_name)
     if edge is None:
         raise InputError(f"there is no edge type '{edge_name}'", hint=did_you_mean(edge_name, catalog.edges))
+    refuse_periods(catalog, [edge])
     if weight is not None:
         found = edge.properties.get(weight)
         if found is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from omnigraph.engine.exec.view import View
 from omnigraph.operations.export import export_records
+from omnigraph.operations.period_graphs import refuse_periods
 from omnigraph.optional_packages import get_package
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -30,6 +31,7 @@ class NetworkTypes:
             for edge in catalog.edges.values()
             if edge.from_type in nodes and edge.to_type in nodes and (not named or edge.name in named)
         ]
+        refuse_periods(catalog, (catalog.edges[name] for name in edges))
         return cls([*(types or nodes)] if nodes or types else [], edges)
 
 

@@ -26,6 +26,7 @@ from omnigraph.operations.read import embedding_at, report_plan, result_of
 from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.valid_time import visibility_at
 from omnigraph.query.visibility import Visibility
 from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -110,7 +111,8 @@ def read_page(context: GraphContext, request: ReadRequest) -> Result:
     watch = request.limits.watch()
     opened = open_page(context, request, watch)
     compiled = time.perf_counter()
-    visibility = context.visibility_of(opened.snapshot)
+    seen = context.visibility_of(opened.snapshot)
+    visibility = visibility_at(opened.prepared.plan, opened.prepared.catalog, opened.params, opened.now_ms, seen)
     execution_context = ExecutionContext(
         opened.prepared.catalog, opened.snapshot, context.cache, request.limits, watch, visibility
     )

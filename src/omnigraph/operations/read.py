@@ -24,6 +24,7 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.valid_time import visibility_at
 from omnigraph.schema.catalog import Catalog, UnionType
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import EmbeddingSpace
@@ -59,6 +60,8 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
         plan = prepared.plan
         bound = bind_params(plan.params, query.params)
+        now_ms = context.repository.clock() // 1000
+        visibility = visibility_at(plan, prepared.catalog, bound.values, now_ms, visibility)
         execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch, visibility)
         audited = visibility is not None and visibility.audit is not None
         if prepared.chain is not None and not profile and not audited and _permits_fast_path(request):
@@ -75,7 +78,7 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         prepared,
         execution_context,
         bound.values,
-        now_ms=context.repository.clock() // 1000,
+        now_ms=now_ms,
         embed=embedding_at(context, snapshot),
     )
     rows = execution.run(profiling=profile)

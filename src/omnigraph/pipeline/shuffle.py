@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrays import one_array
-from omnigraph.engine.write.constraints import tuples_of
+from omnigraph.engine.write.key_tuples import tuples_of
 from omnigraph.hashing import hash_texts
 from omnigraph.pipeline.job import Job
 

@@ -99,11 +99,19 @@ def shuffles_of(type_: AnyType, *, fresh: bool) -> Iterator[tuple[Shuffle, list[
     if not fresh:
         yield Shuffle(WRITTEN, key, ("id",)), ["id"]
     named = ["src", "dst"] if isinstance(type_, EdgeType) else []
+    named += period_columns(type_)
     for columns in type_.unique:
         yield Shuffle(WRITTEN, key, columns), list(dict.fromkeys(["id", *columns, *named]))
+    if isinstance(type_, NodeType) and type_.has_periods and type_.key not in type_.unique:
+        yield Shuffle(WRITTEN, key, type_.key), list(dict.fromkeys(["id", *type_.key, *named]))
     if isinstance(type_, EdgeType):
         yield Shuffle(WRITTEN, key, ("src",)), ["src"]
         yield Shuffle(WRITTEN, key, ("dst",)), ["dst"]
+
+
+def period_columns(type_: AnyType) -> list[str]:
+    """Return the columns that accompany rows that meet by other columns than the id: the period of the row."""
+    return [] if type_.valid is None else [type_.valid.start, type_.valid.end]
 
 
 def stage(job: Job, split: Split) -> StagedSplit:

@@ -23,7 +23,7 @@ from omnigraph.engine.write.upsert import Positions
 from omnigraph.operations.load.load_rules import RejectReason, refused_ids, repeated_records
 from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.shuffle import IdFilter, Shuffle, read_bucket, write_buckets, write_shuffle
-from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles
+from omnigraph.pipeline.stage_task import POSITION, WRITTEN, add_shuffles, period_columns
 from omnigraph.pipeline.violations import COMMITTED, LocatedViolation, position_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -127,7 +127,8 @@ def _stored_rows(job: Job, work: ScanWork, fragment_id: int, among: IdFilter | N
     """The columns of a fragment that are shuffled, with the address of each row."""
     table = job.table(work.table_key)
     extra = [ROW_ID] if work.kind == MATCHES else []
-    columns = [*dict.fromkeys(["id", *(column for by in work.by for column in by)]), ADDRESS, *extra]
+    compared = [column for by in work.by for column in (*by, *_period(job, work.table_key, by))]
+    columns = [*dict.fromkeys(["id", *compared]), ADDRESS, *extra]
     batches = read_fragment(table, fragment_id, columns)
     if among is None:
         return _as_table(batches, columns)
@@ -187,13 +188,24 @@ def _shuffle_stored(job: Job, work: ScanWork, found: list[pa.Table], made: dict[
     for by in work.by:
         identity = [ROW_ID, ADDRESS] if work.kind == MATCHES else []
         values = [f"{VALUE}{name}" for name in work.values]
-        taken = rows.select([*dict.fromkeys(["id", *by]), POSITION, *identity, *values])
+        compared = dict.fromkeys(["id", *by, *_period(job, work.table_key, by)])
+        taken = rows.select([*compared, POSITION, *identity, *values])
         shuffle = Shuffle(work.kind, work.table_key, by)
         remaining = taken.filter(pc.invert(is_replaced)) if any_replaced else taken
         add_shuffles(made, [(shuffle, write_shuffle(job, shuffle, remaining))])
         if any_replaced:
             replaced = Shuffle(REPLACED, work.table_key, by)
             add_shuffles(made, [(replaced, write_shuffle(job, replaced, taken.filter(is_replaced)))])
+
+
+def _type_of(job: Job, key: str) -> NodeType | EdgeType:
+    kind, name = TableKey.parse(key).parts
+    return job.catalog.nodes[name] if kind == "node" else job.catalog.edges[name]
+
+
+def _period(job: Job, key: str, by: Sequence[str]) -> list[str]:
+    """The columns of the period that accompany rows that meet by other columns than the id."""
+    return [] if tuple(by) == ("id",) else period_columns(_type_of(job, key))
 
 
 def write_replaced(job: Job, addresses: pa.ChunkedArray, positions: pa.ChunkedArray) -> str | None:
@@ -289,13 +301,12 @@ class _BucketValidation:
 
     def _empty(self, key: str, by: tuple[str, ...]) -> pa.Table:
         columns = table_schema(self._type(key))
-        fields = [columns.field(name) for name in dict.fromkeys(["id", *by])]
+        fields = [columns.field(name) for name in dict.fromkeys(["id", *by, *_period(self.job, key, by)])]
         numbers = [pa.field(POSITION, pa.int64()), pa.field(ROW_ID, pa.uint64()), pa.field(ADDRESS, pa.uint64())]
         return pa.schema([*fields, *numbers]).empty_table()
 
     def _type(self, key: str) -> NodeType | EdgeType:
-        kind, name = TableKey.parse(key).parts
-        return self.job.catalog.nodes[name] if kind == "node" else self.job.catalog.edges[name]
+        return _type_of(self.job, key)
 
     def _admit(self, order: int, key: str) -> None:
         """Find written ids that cannot be admitted."""

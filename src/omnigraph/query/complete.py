@@ -24,6 +24,7 @@ from omnigraph.schema.describe_words import (
 )
 
 CLAUSES = (
+    "valid",
     "match",
     "with",
     "return",
@@ -37,8 +38,9 @@ CLAUSES = (
     "update",
     "delete",
     "unify",
+    "end",
 )
-STATEMENTS = ("insert", "upsert", "update", "delete", "unify")
+STATEMENTS = ("insert", "upsert", "update", "delete", "unify", "end")
 OPERATORS = ("not", "optional", "or", "and", "in", "is", "contains", "starts_with", "ends_with", "matches")
 
 
@@ -111,7 +113,9 @@ def _proposals(tokens: Sequence[Token], catalog: Catalog) -> Iterable[Candidate]
         return (
             scalar_words() if block == "query" else type_words([*catalog.nodes.values(), *catalog.interfaces.values()])
         )
-    if last in STATEMENTS:
+    if last == "valid":
+        return keywords("at", "during")
+    if last in STATEMENTS and not (last == "end" and block in ("match", "with", "return", "having", "order", "where")):
         edges = () if last in ("update", "unify") else catalog.edges.values()
         return type_words([*catalog.nodes.values(), *edges])
     if type_name is not None and (last in ("{", ",", "where") or block == "where"):

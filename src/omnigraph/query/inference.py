@@ -70,6 +70,12 @@ class _Walk:
         found = type_.properties.get(property_) if type_ is not None else None
         return found.type.scalar if found is not None else None
 
+    def of_period(self, names: tuple[str, ...] = ()) -> str | None:
+        """Return the scalar type of instants that periods of some types, or of all types, are compared with."""
+        types = [self._types[name] for name in names if name in self._types] if names else self._types.values()
+        starts = {type_.properties[type_.valid.start].type.scalar for type_ in types if type_.valid is not None}
+        return "Date" if starts == {"Date"} else "DateTime" if starts else None
+
     def of_expr(self, expr: ast.Expr, row: str | None) -> str | None:
         """Return the scalar type of `$x.p`, of a bare property name, or of `id($x)`; None if it is not unique."""
         if isinstance(expr, ast.PropertyExpr):
@@ -90,8 +96,22 @@ def _uses(walk: _Walk, node: object, row: str | None = None) -> Iterator[tuple[s
             for match_ in node.matches:
                 yield from _pair(match_.value, walk.of_type(node.type.text, match_.property.text))
             return
-        case ast.InsertStatement() | ast.UpdateStatement() | ast.DeleteStatement() | ast.UpsertStatement():
+        case (
+            ast.InsertStatement()
+            | ast.UpdateStatement()
+            | ast.EndStatement()
+            | ast.DeleteStatement()
+            | ast.UpsertStatement()
+        ):
             row = node.type.text
+            if isinstance(node, ast.UpdateStatement | ast.EndStatement):
+                instant = node.valid_from if isinstance(node, ast.UpdateStatement) else node.at
+                if instant is not None:
+                    yield from _pair(instant, walk.of_period((row,)))
+        case ast.ValidClause():
+            for instant in (node.start, node.end):
+                if instant is not None:
+                    yield from _pair(instant, walk.of_period())
         case ast.UnifyStatement():
             row = node.type.text
             for id_ in (node.drop, node.keep):

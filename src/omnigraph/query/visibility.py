@@ -42,6 +42,19 @@ class RowAuditor(Protocol):
 
 
 @dataclass(frozen=True)
+class PeriodTest:
+    """The test of a valid clause on the rows of a table: they hold at `instant`, or in [instant, until).
+
+    `start` and `end` are the properties of the period. Instants are in the stored form of the properties.
+    """
+
+    start: str
+    end: str
+    instant: int
+    until: int | None = None
+
+
+@dataclass(frozen=True)
 class Visibility:
     """The visible part of a graph. Tables and properties that are not named are visible."""
 
@@ -51,6 +64,15 @@ class Visibility:
     """Table key and property → the condition of a visible value, which is else null; None hides the property."""
     audit: RowAuditor | None = field(default=None, compare=False, repr=False)
     """Judges a sample of returned rows again; None in normal operation."""
+    periods: Mapping[str, PeriodTest] = field(default_factory=dict, compare=False, repr=False)
+    """Table key → the test of a valid clause, whose condition is in `rows`."""
+    policy: Visibility | None = field(default=None, compare=False, repr=False)
+    """What the actor may see, if this is the visibility of a read with a valid clause."""
+
+    @property
+    def of_policy(self) -> Visibility | None:
+        """What a policy shows, without the valid clause of a read; None if there is no policy."""
+        return self.policy if self.periods else self
 
     @cached_property
     def digest(self) -> str:
@@ -97,9 +119,12 @@ def _projected(type_: TableType, visibility: Visibility) -> TableType:
     """Return a type without its hidden properties; masked ones are nullable."""
     guarded = {name: condition for (key, name), condition in visibility.properties.items() if key == type_.table_key}
     identity = {*SYSTEM_FIELDS[type_.kind], *(type_.key if isinstance(type_, NodeType) else ())}
+    period = () if type_.valid is None else (type_.valid.start, type_.valid.end)
     for name in guarded:
         if name in identity:
             raise InputError(f"'{type_.name}.{name}' identifies the row: it can be neither hidden nor masked")
+        if name in period:
+            raise InputError(f"'{type_.name}.{name}' bounds the period of a row: it can be neither hidden nor masked")
     hidden = {name for name, condition in guarded.items() if condition is None}
     properties: dict[str, Property] = {}
     for name, property_ in type_.properties.items():

@@ -12,7 +12,7 @@ from omnigraph.suggestions import within_edits
 
 TEXTS = frozenset({"description", "instruction"})
 """Descriptive annotations for readers and language models; the only metadata that the language defines."""
-DEFINED = TEXTS | {"card", "check", "embed", "index", "key", "range", "rename_from", "unique"}
+DEFINED = TEXTS | {"card", "check", "embed", "index", "key", "range", "rename_from", "unique", "valid"}
 _EDITS = 2
 
 

@@ -92,6 +92,15 @@ class CardinalityExpr:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidExpr:
+    """`@valid(from: start, to: end)` behind a declaration."""
+
+    start: Name
+    end: Name
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class InterfaceDecl:
     """`interface Name { properties }`."""
 
@@ -103,7 +112,7 @@ class InterfaceDecl:
 
 @dataclass(frozen=True, slots=True)
 class NodeDecl:
-    """`node Name @annotation … implements A, B { members }`."""
+    """`node Name @valid(…) @annotation … implements A, B { members }`."""
 
     name: Name
     annotations: tuple[Annotation, ...]
@@ -111,11 +120,12 @@ class NodeDecl:
     members: tuple[Member, ...]
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    valid: ValidExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeDecl:
-    """`edge Name: Source -> Target @card(…) @annotation … { members }`."""
+    """`edge Name: Source -> Target @card(…) @valid(…) @annotation … { members }`."""
 
     name: Name
     source: Name
@@ -125,6 +135,7 @@ class EdgeDecl:
     members: tuple[Member, ...]
     body: Span = field(default=NOWHERE, compare=False)
     span: Span = field(default=NOWHERE, compare=False)
+    valid: ValidExpr | None = None
 
 
 Declaration = InterfaceDecl | NodeDecl | EdgeDecl

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from omnigraph.fast_dataclass import dataclass
-from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid
 from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
@@ -101,6 +101,11 @@ class _DeclaredType:
         return tuple(c for c in self.constraints if isinstance(c, Check))
 
     @cached_property
+    def valid(self) -> Valid | None:
+        """The properties that hold the period of a row; None if the type has no valid time."""
+        return next((c for c in self.constraints if isinstance(c, Valid)), None)
+
+    @cached_property
     def blobs(self) -> tuple[str, ...]:
         """Names of the Blob properties, which queries cannot read as values."""
         return tuple(p.name for p in self.properties.values() if p.type.scalar == "Blob")
@@ -124,6 +129,26 @@ class NodeType(_DeclaredType):
     def key(self) -> tuple[str, ...]:
         """Key columns in the order in which the id lists them; empty if ids are generated."""
         return next((c.columns for c in self.constraints if isinstance(c, Key)), ())
+
+    @cached_property
+    def has_periods(self) -> bool:
+        """True if several rows can have one key, each for another period of valid time."""
+        return bool(self.key) and self.valid is not None
+
+    @cached_property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that give the id of a row: the key, and the start of its period if a key has several rows."""
+        return (*self.key, self.valid.start) if self.key and self.valid is not None else self.key
+
+    @cached_property
+    def id_column(self) -> str | None:
+        """The only property whose text is the id of a row; None if there is none."""
+        return self.identity[0] if len(self.identity) == 1 else None
+
+    @cached_property
+    def end_column(self) -> str:
+        """The column whose value edges have as an end: the id, or the key if a key has several rows."""
+        return self.key[0] if self.has_periods else "id"
 
     @cached_property
     def embeds(self) -> Mapping[str, Embed]:
@@ -201,6 +226,10 @@ class Catalog:
             for end in {edge.from_type, edge.to_type}:
                 touching[end].append(edge)
         return {name: tuple(edges) for name, edges in touching.items()}
+
+    def joins_periods(self, edge: EdgeType) -> bool:
+        """True if an end of an edge type is a node type whose keys have several rows."""
+        return self.nodes[edge.from_type].has_periods or self.nodes[edge.to_type].has_periods
 
     @cached_property
     def implementers(self) -> Mapping[str, tuple[str, ...]]:

@@ -35,6 +35,7 @@ from omnigraph.schema.constraints import (
     Key,
     Range,
     Unique,
+    Valid,
     constraint_columns,
     constraint_order,
 )
@@ -167,6 +168,7 @@ class _Checker:
         constraints += self.rules(decl.members, "node", properties)
         self.one_key(decl, constraints)
         self.key_columns(constraints, properties, places, decl)
+        constraints += self.valid(decl, properties, next((c for c in constraints if isinstance(c, Key)), None))
         for property_ in properties.values():
             if property_.embed:
                 self.embed_source(property_, property_.embed, properties, places[property_.name])
@@ -192,6 +194,7 @@ class _Checker:
                 )
         properties, constraints = self.properties(decl.members, "edge")
         constraints += self.rules(decl.members, "edge", properties)
+        constraints += self.valid(decl, properties, None)
         card = decl.cardinality
         return EdgeType(
             decl.name.text,
@@ -372,6 +375,10 @@ class _Checker:
             word = annotation.name.text
             if word in _TYPED:
                 continue
+            if word == "valid":
+                hint = "write @valid(from: …, to: …) behind the name of the type"
+                self.say("S25", "'@valid' stands on a declaration, not on a property", annotation.span, hint)
+                continue
             if (meant := misspelled(word)) is not None:
                 self.say("S24", f"there is no annotation '@{word}'", annotation.span, f"did you mean '@{meant}'?")
                 continue
@@ -493,6 +500,52 @@ class _Checker:
         code = "S23" if type_.is_list or type_.scalar == "Vector" else "S19"
         self.say(code, f"'@{word}' needs {needed}, but '{rule.column}' is {type_}", rule.column.span)
         return False
+
+    def valid(
+        self, decl: ast.NodeDecl | ast.EdgeDecl, properties: dict[str, Property], key: Key | None
+    ) -> list[Constraint]:
+        """Check `@valid`: two properties of one type, Date or DateTime, and a key of one String."""
+        valid = decl.valid
+        if valid is None:
+            return []
+        found = [self.column(name, "valid", properties, "S25") for name in (valid.start, valid.end)]
+        if found[0] is None or found[1] is None:
+            return []
+        for property_, name in zip(found, (valid.start, valid.end), strict=True):
+            if property_ is not None and (property_.type.is_list or property_.type.scalar not in ("Date", "DateTime")):
+                message = f"'@valid' needs a Date or a DateTime, but '{name}' is {property_.type}"
+                self.say("S25", message, name.span)
+                return []
+        start, end = found[0].type, found[1].type
+        if start.scalar != end.scalar:
+            message = f"'{valid.start}' is {start.scalar}, but '{valid.end}' is {end.scalar}"
+            self.say("S25", message, valid.span, "both ends of '@valid' have the same type")
+            return []
+        if valid.start.text == valid.end.text:
+            self.say("S25", f"'@valid' names '{valid.start}' twice", valid.span, "a period has a start and an end")
+            return []
+        if not end.nullable:
+            message = f"the end '{valid.end}' of '@valid' is not nullable"
+            self.say(
+                "S25", message, valid.end.span, "a period that has not ended has no end: write '?' behind the type"
+            )
+            return []
+        if key is not None:
+            self.periods_key(decl, key, valid, properties)
+        return [Valid(valid.start.text, valid.end.text)]
+
+    def periods_key(
+        self, decl: ast.NodeDecl | ast.EdgeDecl, key: Key, valid: ast.ValidExpr, properties: dict[str, Property]
+    ) -> None:
+        """Check the key of a type with periods: edges have it as an end."""
+        types = [properties[column].type for column in key.columns]
+        if len(types) > 1 or not types[0].is_text:
+            self.say(
+                "S25",
+                f"the key of '{decl.name}' is ({', '.join(key.columns)}), but with '@valid' it must be one String",
+                valid.span,
+                "edges name a node with periods by its key: add a String property as the key",
+            )
 
     def column(self, column: Name, word: str, properties: dict[str, Property], code: str) -> Property | None:
         property_ = properties.get(column.text)

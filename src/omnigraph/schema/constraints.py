@@ -45,7 +45,15 @@ class Check:
     pattern: str
 
 
-Constraint = Key | Unique | Index | Range | Check
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """Valid time: a row holds from the value of `start`, inclusive, to that of `end`, exclusive; null is open."""
+
+    start: str
+    end: str
+
+
+Constraint = Key | Unique | Index | Range | Check | Valid
 
 
 def constraint_to_json(constraint: Constraint) -> dict[str, Any]:
@@ -55,6 +63,8 @@ def constraint_to_json(constraint: Constraint) -> dict[str, Any]:
             return {"Range": {"property": column, "min": low, "max": high}}
         case Check(column, pattern):
             return {"Check": {"property": column, "pattern": pattern}}
+        case Valid(start, end):
+            return {"Valid": {"from": start, "to": end}}
         case _:
             return {type(constraint).__name__: list(constraint.columns)}
 
@@ -64,11 +74,15 @@ def constraint_columns(constraint: Constraint) -> tuple[str, ...]:
     match constraint:
         case Range() | Check():
             return (constraint.column,)
+        case Valid(start, end):
+            return (start, end)
         case _:
             return constraint.columns
 
 
 def constraint_order(constraint: Constraint) -> tuple[Any, ...]:
-    """Return the sort key of the canonical order of constraints: key, unique, index, range, check, then columns."""
-    rank = (Key, Unique, Index, Range, Check).index(type(constraint))
+    """Return the sort key of the canonical order of constraints: key, unique, index, range, check, valid, then
+    columns.
+    """
+    rank = (Key, Unique, Index, Range, Check, Valid).index(type(constraint))
     return rank, constraint_columns(constraint), repr(constraint)

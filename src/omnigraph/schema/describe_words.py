@@ -16,6 +16,7 @@ ANNOTATIONS: Mapping[str, tuple[str, str]] = {
     "range": ("@range(p, low..high)", "The number is within the inclusive bounds, either of which may be absent."),
     "check": ('@check(p, "regex")', "The text contains a match of the regular expression."),
     "card": ("@card(min..max)", "The number of edges of this type per source node."),
+    "valid": ("@valid(from: p, to: q)", "A row holds from the one date to the other; an absent date is open."),
     "embed": ('@embed("text")', "Stores a vector of a text property, computed whenever the text is written."),
     "description": ('@description("…")', "A description for readers and language models."),
     "instruction": ('@instruction("…")', "An instruction for language models."),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.schema.catalog import Cardinality, Metadata, TypeKind
-from omnigraph.schema.constraints import Check, Constraint, Range
+from omnigraph.schema.constraints import Check, Constraint, Range, Valid
 from omnigraph.types import PropertyType
 
 IDENTITY_MAX = 2**63 - 1
@@ -120,6 +120,8 @@ class IRConstraint:
                 return "Range", columns, low, high
             case Check(_, pattern):
                 return "Check", columns, pattern
+            case Valid():
+                return "Valid", *(column.id if isinstance(column, Ref) else column.name for column in self.fields)
             case _:
                 return type(self.constraint).__name__, columns
 
@@ -135,6 +137,8 @@ class IRConstraint:
                 return {"Range": {"property": self.fields[0].to_json(), "min": low, "max": high}}
             case Check(_, pattern):
                 return {"Check": {"property": self.fields[0].to_json(), "pattern": pattern}}
+            case Valid():
+                return {"Valid": {"from": self.fields[0].to_json(), "to": self.fields[1].to_json()}}
             case _:
                 return {type(self.constraint).__name__: [column.to_json() for column in self.fields]}
 

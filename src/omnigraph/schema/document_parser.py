@@ -16,7 +16,7 @@ from omnigraph.errors import SchemaChangeError
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema import document
 from omnigraph.schema.catalog import Cardinality, Metadata
-from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 
 Part = TypeVar("Part")
@@ -278,6 +278,10 @@ def _parse_constraint(at: At) -> document.IRConstraint:
         columns = body.array(_parse_column)
         return document.IRConstraint(_COLUMN_CONSTRAINTS[kind](tuple(column.name for column in columns)), columns)
     constraint: Constraint
+    if kind == "Valid":
+        members = body.object("from", "to")
+        start, end = _parse_property_ref(members["from"]), _parse_property_ref(members["to"])
+        return document.IRConstraint(Valid(start.name, end.name), (start, end))
     if kind == "Range":
         members = body.object("property", "min", "max")
         ref = _parse_property_ref(members["property"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from omnigraph.schema import document
 from omnigraph.schema.catalog import RESERVED_COLUMNS, SYSTEM_FIELDS, Metadata
-from omnigraph.schema.constraints import Check, Index, Key, Range, Unique, constraint_order
+from omnigraph.schema.constraints import Check, Index, Key, Range, Unique, Valid, constraint_order
 from omnigraph.schema.document_parser import bad_document
 from omnigraph.schema.patterns import why_bad_pattern
 
@@ -141,7 +141,7 @@ def _check_constraint(
             raise bad_document(f"{what} cannot name '{column.name}'")
     if isinstance(constraint.constraint, Key):
         _ascending(f"the columns of {what}", [c.id for c in constraint.fields if isinstance(c, document.Ref)])
-    else:
+    elif not isinstance(constraint.constraint, Valid):
         _ascending(f"the columns of {what}", [column.name for column in constraint.fields])
     _check_eligible(type_, constraint, by_id, what)
 
@@ -167,8 +167,19 @@ def _check_eligible(
             sound = sound and bounds == sorted(bounds)
         case Check(_, pattern):
             sound = type_.kind == "node" and covered[0].is_text and why_bad_pattern(pattern) is None
+        case Valid():
+            start, end = covered
+            sound = type_.kind != "interface" and start.scalar == end.scalar and start.scalar in ("Date", "DateTime")
+            sound = sound and end.nullable and not start.is_list and not end.is_list and _has_one_text_key(type_)
     if not sound:
         raise bad_document(f"{what} cannot stand on {', '.join(repr(c.name) for c in constraint.fields)}")
+
+
+def _has_one_text_key(type_: document.IRType) -> bool:
+    """Return True if a type has no key, or a key of one String."""
+    keys = [c.fields for c in type_.constraints if isinstance(c.constraint, Key)]
+    types = {p.name: p.type for p in type_.properties}
+    return all(len(fields) == 1 and types[fields[0].name].is_text for fields in keys)
 
 
 # -- interfaces --------------------------------------------------------------------------------------

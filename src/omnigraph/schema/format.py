@@ -52,12 +52,13 @@ class _SchemaFormatter:
                 return f"interface {decl.name}"
             case ast.NodeDecl():
                 implements = ", ".join(name.text for name in decl.implements)
-                head = f"node {decl.name}{self.annotations(decl.annotations)}"
+                head = f"node {decl.name}{_valid(decl.valid)}{self.annotations(decl.annotations)}"
                 return f"{head} implements {implements}" if implements else head
             case ast.EdgeDecl():
                 card = decl.cardinality
                 bounds = f" @card({card.min}..{'' if card.max is None else card.max})" if card else ""
-                return f"edge {decl.name}: {decl.source} -> {decl.target}{bounds}{self.annotations(decl.annotations)}"
+                rules = f"{bounds}{_valid(decl.valid)}{self.annotations(decl.annotations)}"
+                return f"edge {decl.name}: {decl.source} -> {decl.target}{rules}"
 
     def member(self, member: ast.Member) -> str:
         match member:
@@ -86,3 +87,7 @@ class _SchemaFormatter:
 
     def value(self, value: ast.AnnotationValue) -> str:
         return self.printer.literal(value.span, quote(value.text)) if value.kind == "string" else value.text
+
+
+def _valid(valid: ast.ValidExpr | None) -> str:
+    return "" if valid is None else f" @valid(from: {valid.start}, to: {valid.end})"

@@ -26,7 +26,7 @@ from omnigraph.schema.catalog import (
     TypeKind,
 )
 from omnigraph.schema.check import compile_schema
-from omnigraph.schema.constraints import Check, Constraint, Key, Range, constraint_order
+from omnigraph.schema.constraints import Check, Constraint, Key, Range, Valid, constraint_order
 from omnigraph.schema.document import (
     KINDS,
     IRConstraint,
@@ -322,6 +322,8 @@ class _Merge:
                     yield Check(names[0], pattern)
                 case Key():
                     yield Key(names)
+                case Valid():
+                    yield Valid(*names)
                 case other:
                     yield type(other)(tuple(sorted(names)))
 

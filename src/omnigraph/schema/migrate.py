@@ -16,7 +16,7 @@ from typing import Any
 
 from omnigraph.schema.annotations import TEXTS, misspelled
 from omnigraph.schema.catalog import Catalog, Metadata
-from omnigraph.schema.constraints import Constraint, Index, Key
+from omnigraph.schema.constraints import Constraint, Index, Key, Valid
 from omnigraph.schema.document import KINDS, IRConstraint, IREdge, IREmbed, IRNode, IRProperty, IRType, Ref
 from omnigraph.schema.identity import HintDiagnostic, SchemaIR, new_identity, resolve_identity
 from omnigraph.schema.migration_steps import (
@@ -284,6 +284,7 @@ class _ConstraintChanges:
     def __init__(self, old: IRType, new: IRType) -> None:
         self.owner = new
         self.present = frozenset(property_.id for property_ in new.properties)
+        self.before = frozenset(property_.id for property_ in old.properties)
         before = {constraint.meaning for constraint in old.constraints}
         after = {constraint.meaning for constraint in new.constraints}
         self.removed = [c for c in old.constraints if c.meaning not in after and not self.goes_with_drop(c)]
@@ -312,11 +313,26 @@ class _ConstraintChanges:
                 yield self.addition(entity, constraint.constraint)
 
     def addition(self, entity: str, constraint: Constraint) -> Step:
-        if isinstance(constraint, Index):
+        if isinstance(constraint, Index) or self.adds_periods(constraint):
             return AddConstraint(self.owner.kind, self.owner.name, constraint)
-        why = "the ids of existing rows" if isinstance(constraint, Key) else "the constraints on existing rows"
+        why = (
+            "the ids of existing rows"
+            if isinstance(constraint, Key) or self.moves_ids(constraint)
+            else "the constraints on existing rows"
+        )
         reason = f"{spell_constraint(constraint)} cannot be added, because it changes {why}"
         return UnsupportedChange(entity, reason)
+
+    def adds_periods(self, constraint: Constraint) -> bool:
+        """Return True if valid time is added with new properties, so that every existing row is open on both sides."""
+        if not isinstance(constraint, Valid) or self.moves_ids(constraint):
+            return False
+        names = {property_.name: property_.id for property_ in self.owner.properties}
+        return self.before.isdisjoint({names[constraint.start], names[constraint.end]})
+
+    def moves_ids(self, constraint: Constraint) -> bool:
+        """Return True if the start of a period becomes part of the ids."""
+        return isinstance(constraint, Valid) and any(isinstance(c.constraint, Key) for c in self.owner.constraints)
 
 
 # -- descriptions ------------------------------------------------------------------------------------

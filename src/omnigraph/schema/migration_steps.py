@@ -13,7 +13,7 @@ from typing import Any, Literal
 from omnigraph.lang.comment_printer import quote
 from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.catalog import Metadata, TypeKind
-from omnigraph.schema.constraints import Check, Constraint, Range, constraint_to_json
+from omnigraph.schema.constraints import Check, Constraint, Range, Valid, constraint_to_json
 from omnigraph.types import PropertyType
 
 DropMode = Literal["soft", "hard"]
@@ -300,6 +300,8 @@ def spell_constraint(constraint: Constraint) -> str:
             return f"@range({column}, {'..'.join(bounds)})"
         case Check(column, pattern):
             return f"@check({column}, {quote(pattern)})"
+        case Valid(start, end):
+            return f"@valid(from: {start}, to: {end})"
         case _:
             return f"@{type(constraint).__name__.lower()}({', '.join(constraint.columns)})"
 

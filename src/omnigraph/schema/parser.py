@@ -27,6 +27,9 @@ _KEYWORDS = ("interface", "node", "edge")
 _FOREIGN_DECLARATIONS = ("create", "table", "type", "class", "struct", "entity", "label", "relationship")
 _COLUMN_RULES = {"key", "unique", "index"}
 _RULES = _COLUMN_RULES | {"range", "check"}
+_BODY_RULES = _RULES | {"valid"}
+"""Words that begin a rule, if a parenthesis follows."""
+_VALID_FORM = "write @valid(from: started, to: ended)"
 _ENUM_VALUE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -85,7 +88,7 @@ class _SchemaParser(FileParser[ast.Declaration]):
         mark = cursor.mark
         cursor.take()
         name = name_of(cursor.expect_upper("a node type name"))
-        annotations = self.declaration_annotations()
+        annotations, valid = self.declaration_annotations()
         implements: list[Name] = []
         if cursor.accept("implements"):
             implements.append(name_of(cursor.expect_upper("an interface name")))
@@ -93,7 +96,9 @@ class _SchemaParser(FileParser[ast.Declaration]):
                 implements.append(name_of(cursor.expect_upper("an interface name")))
         opened = cursor.expect("{", " to open the node's body").start
         members = self.body()
-        return ast.NodeDecl(name, annotations, tuple(implements), members, cursor.since(opened), cursor.since(mark))
+        return ast.NodeDecl(
+            name, annotations, tuple(implements), members, cursor.since(opened), cursor.since(mark), valid
+        )
 
     def edge(self) -> ast.EdgeDecl:
         cursor = self.cursor
@@ -107,18 +112,25 @@ class _SchemaParser(FileParser[ast.Declaration]):
         cardinality = None
         if cursor.at("@") and cursor.ahead().text == "card":
             cardinality = self.cardinality()
-        annotations = self.declaration_annotations()
+        annotations, valid = self.declaration_annotations()
         opened = cursor.mark
         members: tuple[ast.Member, ...] = ()
         body = NOWHERE
         if cursor.accept("{"):
             members = self.body()
             body = cursor.since(opened)
-        return ast.EdgeDecl(name, source, target, cardinality, annotations, members, body, cursor.since(mark))
+        return ast.EdgeDecl(name, source, target, cardinality, annotations, members, body, cursor.since(mark), valid)
 
-    def declaration_annotations(self) -> tuple[ast.Annotation, ...]:
+    def declaration_annotations(self) -> tuple[tuple[ast.Annotation, ...], ast.ValidExpr | None]:
         annotations = []
+        valid: ast.ValidExpr | None = None
         while self.cursor.at("@"):
+            if self.cursor.ahead().text == "valid":
+                found = self.valid()
+                if valid is not None:
+                    raise Fault("'@valid' is written twice", found.span, code="S25")
+                valid = found
+                continue
             if self.cursor.ahead().text in _RULES | {"embed"}:
                 word = self.cursor.ahead()
                 where = (
@@ -133,7 +145,25 @@ class _SchemaParser(FileParser[ast.Declaration]):
                     hint=where,
                 )
             annotations.append(self.annotation())
-        return tuple(annotations)
+        return tuple(annotations), valid
+
+    def valid(self) -> ast.ValidExpr:
+        """Parse `@valid(from: start, to: end)`."""
+        cursor = self.cursor
+        mark = cursor.mark
+        cursor.take()
+        cursor.take()
+        columns = []
+        for word, opening in (("from", "("), ("to", ",")):
+            for sign in (opening, word, ":"):
+                if not cursor.accept(sign):
+                    raise _coded(cursor.fault(f"'{sign}'", hint=_VALID_FORM), "S25")
+            if cursor.token.kind != LOWER:
+                raise _coded(cursor.fault("a property name", hint=_VALID_FORM), "S25")
+            columns.append(name_of(cursor.take()))
+        if not cursor.accept(")"):
+            raise _coded(cursor.fault("')'", hint=_VALID_FORM), "S25")
+        return ast.ValidExpr(columns[0], columns[1], cursor.since(mark))
 
     def cardinality(self) -> ast.CardinalityExpr:
         cursor = self.cursor
@@ -188,7 +218,7 @@ class _SchemaParser(FileParser[ast.Declaration]):
         cursor.expect(":", " and the property's type")
         type_ = self.type()
         annotations: list[ast.Annotation] = []
-        while cursor.at("@") and not (cursor.ahead().text in _RULES and cursor.ahead(2).text == "("):
+        while cursor.at("@") and not (cursor.ahead().text in _BODY_RULES and cursor.ahead(2).text == "("):
             annotations.append(self.annotation())
         return ast.PropertyDecl(name, type_, tuple(annotations), cursor.since(mark))
 
@@ -284,6 +314,13 @@ class _SchemaParser(FileParser[ast.Declaration]):
         mark = cursor.mark
         cursor.take()
         word = cursor.expect_lower("a constraint name")
+        if word.text == "valid":
+            raise Fault(
+                "'@valid' stands on the declaration, not in its body",
+                cursor.since(mark),
+                code="S25",
+                hint="write it behind the name: node Type @valid(from: started, to: ended) { … }",
+            )
         if word.text not in _RULES:
             raise Fault(
                 f"'@{word.text}' stands alone in a body",

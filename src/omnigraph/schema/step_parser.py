@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from omnigraph.schema.catalog import Metadata
-from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid
 from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
@@ -36,6 +36,8 @@ def _parse_constraint(data: _Members) -> Constraint:
     ((kind, body),) = data.items()
     if kind == "Range":
         return Range(body["property"], body["min"], body["max"])
+    if kind == "Valid":
+        return Valid(body["from"], body["to"])
     if kind == "Check":
         return Check(body["property"], body["pattern"])
     return _COLUMN_CONSTRAINTS[kind](tuple(body))

@@ -17,7 +17,7 @@ from omnigraph.schema.catalog import (
     NodeType,
     Property,
 )
-from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, constraint_columns
+from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid, constraint_columns
 from omnigraph.schema.format import print_schema
 
 _WORDS: dict[type[Constraint], ast.ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
@@ -62,15 +62,30 @@ def _declaration(type_: AnyType, catalog: Catalog) -> ast.Declaration:
         case NodeType():
             implements = tuple(Name(name) for name in type_.implements)
             return ast.NodeDecl(
-                Name(type_.name), _notes(type_.notes), implements, (*members, *_rules(type_, constraints))
+                Name(type_.name),
+                _notes(type_.notes),
+                implements,
+                (*members, *_rules(type_, constraints)),
+                valid=_valid(type_),
             )
         case EdgeType():
             card = type_.cardinality
             bounds = None if card == Cardinality() else ast.CardinalityExpr(card.min, card.max)
             rules: tuple[ast.Member, ...] = (*members, *_rules(type_, constraints))
             return ast.EdgeDecl(
-                Name(type_.name), Name(type_.from_type), Name(type_.to_type), bounds, _notes(type_.notes), rules
+                Name(type_.name),
+                Name(type_.from_type),
+                Name(type_.to_type),
+                bounds,
+                _notes(type_.notes),
+                rules,
+                valid=_valid(type_),
             )
+
+
+def _valid(type_: NodeType | EdgeType) -> ast.ValidExpr | None:
+    valid = type_.valid
+    return None if valid is None else ast.ValidExpr(Name(valid.start), Name(valid.end))
 
 
 def given_constraints(node: NodeType, catalog: Catalog) -> frozenset[Constraint]:
@@ -113,6 +128,8 @@ def _rules(type_: AnyType, constraints: list[Constraint]) -> tuple[ast.Rule, ...
                 rules.append(ast.RangeRule(Name(column), _number(low), _number(high)))
             case Check(column, pattern):
                 rules.append(ast.CheckRule(Name(column), _string(pattern)))
+            case Valid():
+                pass  # written behind the declaration
             case _:
                 columns = constraint_columns(constraint)
                 property_ = type_.properties.get(columns[0])

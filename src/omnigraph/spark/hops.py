@@ -49,7 +49,7 @@ def edge_pairs(context: LoweringContext, edge_types: Sequence[str], direction: i
     for name in edge_types:
         edge = context.catalog.edges[name]
         from_, to = (far, near) if direction == "in" else (near, far)
-        frame = Scan(context.job, TableKey.edge(name), {"src": from_[0], "dst": to[0]}).frame(context.spark)
+        frame = Scan(context.job, TableKey.edge(name), {"src": from_[0], "dst": to[0]}).joined_frame(context.spark)
         if typed:
             frame = frame.withColumn(from_[1], lit(edge.from_type)).withColumn(to[1], lit(edge.to_type))
         frames.append(frame.select(*near, *far))

@@ -64,7 +64,7 @@ def entity_table(
     types = scan.schema
     named = {**wanted, **ranks}
     columns = {(var, prop): FrameColumn(name, types.field(name).type) for prop, name in named.items()}
-    return scan.frame(context.spark), columns
+    return scan.joined_frame(context.spark), columns
 
 
 def _named(context: LoweringContext, props: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

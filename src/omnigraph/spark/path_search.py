@@ -100,7 +100,7 @@ class PathSearch:
             type_ = context.catalog.edges[name]
             stored = dict.fromkeys([ID, "src", "dst", *([by] if by is not None else [])])
             columns = {prop: context.new_name() for prop in stored}
-            scanned = Scan(context.job, TableKey.edge(name), columns).frame(context.spark)
+            scanned = Scan(context.job, TableKey.edge(name), columns).joined_frame(context.spark)
             if by is not None:
                 scanned = scanned.filter(f.col(columns[by]).isNotNull())
             id_, src, dst = (f.col(columns[prop]).alias("id") for prop in (ID, "src", "dst"))

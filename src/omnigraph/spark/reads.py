@@ -19,6 +19,7 @@ from omnigraph.operations.read import embedding_at, result_of
 from omnigraph.operations.requests import ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
+from omnigraph.query.valid_time import visibility_at
 from omnigraph.query.visibility import Visibility
 from omnigraph.spark.arrow_interop import quoted
 from omnigraph.spark.dataframe_lowering import run_on_spark
@@ -64,13 +65,15 @@ class _SparkRead:
 
     def table(self, context: GraphContext, request: ReadRequest, watch: Watch) -> tuple[pa.Table, bool]:
         """Return the rows, and whether there are rows after the requested page."""
-        visibility = context.visibility_of(self.snapshot)
+        seen = context.visibility_of(self.snapshot)
+        catalog = context.catalogs.of(self.snapshot, seen)
+        visibility = visibility_at(self.plan, catalog, self.params, self.now_ms, seen)
         job = job_of(context.repository, self.snapshot, visibility)
         with session_for(request.spark, context.environ) as session, watching(watch):
             return run_on_spark(
                 session,
                 self.plan,
-                context.catalogs.of(self.snapshot, visibility),
+                catalog,
                 job,
                 self.params,
                 now_ms=self.now_ms,

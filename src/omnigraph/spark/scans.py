@@ -18,11 +18,13 @@ import pyarrow as pa
 from omnigraph.errors import Denied
 from omnigraph.pipeline.job import Job
 from omnigraph.query.visibility import Visibility
+from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.arrow_interop import quoted, spark_ddl, to_wire
 from omnigraph.spark.runner import prepare_worker
 from omnigraph.spark.visible_batches import TableRules, guarded_ends, table_rules
 from omnigraph.storage.lance.fragments import read_fragment, stored_fragments
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 
@@ -91,18 +93,22 @@ class Scan:
         """Return the rows as a DataFrame, in no particular order."""
         ends = guarded_ends(self.job, self.key)
         if not ends:
-            return self._frame(spark)
+            return self.own_frame(spark)
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         # An edge is visible only if both its ends are.
         named = {column: self.columns.get(column, f"#{column}") for column in ends}
-        frame = replace(self, columns={**self.columns, **named})._frame(spark)
-        for column, key in ends.items():
-            visible = Scan(self.job, key, {"id": "#id"})._frame(spark)
-            frame = frame.join(visible, f.col(quoted(named[column])) == f.col(quoted("#id")), "left_semi")
+        frame = replace(self, columns={**self.columns, **named}).own_frame(spark)
+        for column, node in ends.items():
+            visible = Scan(self.job, node.table_key, {node.end_column: "#end"}).own_frame(spark)
+            frame = frame.join(visible, f.col(quoted(named[column])) == f.col(quoted("#end")), "left_semi")
         return frame.drop(*(name for column, name in named.items() if column not in self.columns))
 
-    def _frame(self, spark: SparkSession) -> DataFrame:
+    def joined_frame(self, spark: SparkSession) -> DataFrame:
+        """Return the edges of a hop: their ends are the ids of the rows that they join."""
+        return joined_periods(self, spark) if has_period_ends(self.job, self.key) else self.frame(spark)
+
+    def own_frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows that the conditions on the table itself show."""
         inputs = task_inputs(stored_fragments(self.job.table(self.key)), self.numbers[1] if self.numbers else 0)
         tasks = _ScanTasks(pickle.dumps(self), inputs)
@@ -138,6 +144,66 @@ class Scan:
         rules.check_columns(names)
         for batch in read_fragment(table, fragment, list(dict.fromkeys([*names, *rules.columns]))):
             yield rules.shown(batch)
+
+
+def has_period_ends(job: Job, key: str) -> bool:
+    """True if a table holds edges of which an end is a node type with periods."""
+    table = TableKey.parse(key)
+    return table.kind == "edge" and job.catalog.joins_periods(job.catalog.edges[table.type_name])
+
+
+def _end_types(job: Job, name: str) -> tuple[NodeType, NodeType]:
+    edge = job.catalog.edges[name]
+    return job.catalog.nodes[edge.from_type], job.catalog.nodes[edge.to_type]
+
+
+def joined_periods(scan: Scan, spark: SparkSession) -> DataFrame:
+    """Return the edges of a scan with the ids of the rows that they join in place of the keys at their ends.
+
+    An edge joins the visible rows of both ends that share an instant with it and with each other.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    name = TableKey.parse(scan.key).type_name
+    edge, nodes = scan.job.catalog.edges[name], _end_types(scan.job, name)
+    given = {column: scan.columns.get(column, f"#{column}") for column in ("src", "dst")}
+    period = {} if edge.valid is None else {edge.valid.start: "#from", edge.valid.end: "#to"}
+    stored = {column: scan.columns.get(column, new) for column, new in {**given, **period}.items()}
+    frame = replace(scan, columns={**scan.columns, **stored}).own_frame(spark)
+    periods = [_milliseconds(f, edge, [stored[column] for column in period])] if period else []
+    for column, node in zip(("src", "dst"), nodes, strict=True):
+        id_, end = f"#{column} id", f"#{column} end"
+        columns = {"id": id_} if node.end_column == "id" else {"id": id_, node.end_column: end}
+        bounds: list[Any] = []
+        if node.valid is not None:
+            named = [f"#{column} from", f"#{column} to"]
+            columns |= dict(zip((node.valid.start, node.valid.end), named, strict=True))
+            bounds = _milliseconds(f, node, named)
+        rows = Scan(scan.job, node.table_key, columns).own_frame(spark)
+        meets = f.col(quoted(given[column])) == f.col(quoted(columns[node.end_column]))
+        for other in periods if bounds else ():
+            meets = meets & _overlap(f, bounds, other)
+        if bounds:
+            periods.append(bounds)
+        frame = frame.join(rows, meets).withColumn(given[column], f.col(quoted(id_)))
+    return frame.select(*(quoted(new) for new in scan.schema.names))
+
+
+def _milliseconds(f: Any, type_: NodeType | EdgeType, columns: Sequence[str]) -> list[Any]:
+    """Return the start and the end of a period in milliseconds. The time zone of the session does not matter."""
+    assert type_.valid is not None
+    if type_.properties[type_.valid.start].type.scalar == "Date":
+        return [f.unix_date(f.col(quoted(name))).cast("long") * 86_400_000 for name in columns]
+    return [f.unix_millis(f.col(quoted(name))) for name in columns]
+
+
+def _overlap(f: Any, one: Sequence[Any], other: Sequence[Any]) -> Any:
+    """Return the condition that two periods share an instant; null is open."""
+
+    def before(start: Any, end: Any) -> Any:
+        return f.coalesce(start < end, f.lit(True))
+
+    return before(one[0], other[1]) & before(other[0], one[1])
 
 
 class _ScanTasks:

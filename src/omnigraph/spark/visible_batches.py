@@ -20,6 +20,7 @@ from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import NodeType
 from omnigraph.table_key import TableKey
 
 
@@ -84,11 +85,11 @@ def table_rules(visibility: Visibility | None, key: str, stored: pa.Schema) -> T
     return None if rows is None and not values else TableRules(rows, values)
 
 
-def guarded_ends(job: Job, key: str) -> dict[str, str]:
-    """Return the ends of the edges of a table at which nodes can be hidden: column → table of the nodes."""
+def guarded_ends(job: Job, key: str) -> dict[str, NodeType]:
+    """Return the ends of the edges of a table at which nodes can be hidden: column → type of the nodes."""
     table = TableKey.parse(key)
     if job.visibility is None or table.kind != "edge":
         return {}
     edge = job.catalog.edges[table.type_name]
-    ends = {"src": TableKey.node(edge.from_type), "dst": TableKey.node(edge.to_type)}
-    return {column: node for column, node in ends.items() if node in job.visibility.rows}
+    ends = {"src": job.catalog.nodes[edge.from_type], "dst": job.catalog.nodes[edge.to_type]}
+    return {column: node for column, node in ends.items() if node.table_key in job.visibility.rows}

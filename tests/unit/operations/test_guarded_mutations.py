@@ -328,7 +328,7 @@ def test_a_guard_sees_the_writes_that_are_published_with_it(graph):
     overlay = WriteOverlay(snapshot, below)
     catalog = graph._context.catalog(snapshot)
     guarded = GuardedWrite(READER, catalog, overlay)
-    assert guarded.visible_ids(overlay.delta(), "node:Note", pa.array(["a", "b", "x"])).to_pylist() == ["b"]
+    assert guarded.visible_ends(overlay.delta(), catalog.nodes["Note"], pa.array(["a", "b", "x"])).to_pylist() == ["b"]
     cites = overlay.table("edge:Cites")
     edges = cites.with_ids(cites.ids_with(["dst"], pa.array(["b"])), cites.schema.names)
     shown = dict(zip(edges["src"].to_pylist(), guarded.sees(catalog.edges["Cites"], edges).tolist(), strict=True))

@@ -59,7 +59,7 @@ def _ends(text: str, line: str) -> bool:
         return True
     if (is_complete(text.removesuffix("\n")) or is_word(text)) and not _continues(line):
         return True
-    if _first(line) == "match" and _is_in_stages(lex(text).tokens):
+    if _first(line) == "match" and (_awaits_match(lex(text).tokens) or _is_in_stages(lex(text).tokens)):
         return False
     return _starts_statement(line, _first(text))
 
@@ -94,7 +94,10 @@ def _step(token: Token) -> int:
 
 
 def _awaits_return(tokens: Sequence[Token]) -> bool:
-    """True if a bare `match` ends with its block, with a stage, or with the word `return`."""
+    """True if a bare `match` ends with its block, with a stage, or with the word `return`; or awaits its block."""
+    if _awaits_match(tokens):
+        return True
+    tokens = _match(tokens)
     if tokens[0].text != "match":
         return False
     if _is_in_stages(tokens):
@@ -107,8 +110,21 @@ def _awaits_return(tokens: Sequence[Token]) -> bool:
     return depth == 0
 
 
+def _match(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return a bare query from its `match` on, without a valid clause."""
+    if tokens[0].text != "valid":
+        return tokens
+    return next((tokens[at:] for at, token in enumerate(tokens) if token.text == "match"), tokens)
+
+
+def _awaits_match(tokens: Sequence[Token]) -> bool:
+    """True if a text is a valid clause alone."""
+    return tokens[0].text == "valid" and _match(tokens) is tokens
+
+
 def _is_in_stages(tokens: Sequence[Token]) -> bool:
     """True if a bare `match` has a stage, `with { … }`, and no `return` block yet."""
+    tokens = _match(tokens)
     if tokens[0].text != "match":
         return False
     depth = 0

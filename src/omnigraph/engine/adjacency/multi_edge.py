@@ -9,15 +9,19 @@ from functools import reduce
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.adjacency import REVERSED
+from omnigraph.engine.adjacency.adjacency import REVERSED, EdgeAdjacency
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Neighbours, build
 from omnigraph.engine.adjacency.joined_neighbours import JoinedNeighbours, NeighboursPart
-from omnigraph.engine.adjacency.visible_adjacency import TypedAdjacency
+from omnigraph.engine.adjacency.period_adjacency import PeriodAdjacency
+from omnigraph.engine.adjacency.visible_adjacency import VisibleAdjacency
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers, UseCounter
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir import Direction
+
+TypedAdjacency = EdgeAdjacency | VisibleAdjacency | PeriodAdjacency
+"""The adjacency of one edge type, in full or as a read sees it."""
 
 
 @dataclass(frozen=True)

@@ -155,14 +155,8 @@ class VisibleAdjacency:
     def _visible_ends(self) -> tuple[I32, I32, I32]:
         """Return the source, the target and the row of each visible edge."""
         src, dst = self.base.ends()
-        seen = self.edges.visible
-        assert seen is not None
-        rows = np.flatnonzero(seen)
+        rows = self.edges.shown_rows()
         return src[rows], dst[rows], rows.astype(np.int32)
-
-
-TypedAdjacency = EdgeAdjacency | VisibleAdjacency
-"""The adjacency of one edge type, in full or as an actor sees it."""
 
 
 class _VisibleEnds:

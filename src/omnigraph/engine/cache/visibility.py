@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,8 @@ Judge = Callable[[ir.Condition, TableData | MemoryTable, Numbers | None], Mask]
 Ends = Callable[[], tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.int32]]]]
 """Returns the row numbers of the source and of the target of each edge."""
 
+_SLICE_SHARE = 4
+"""At most one in so many rows of a table are read by their numbers in place of a mask."""
 _RANKS = ("ranks of rows", "ranks:")
 """Names of structures that contain the order of values alone."""
 
@@ -46,15 +48,20 @@ class JudgedRows:
 
     layout: FragmentLayout
     mask: Mask
+    rows: Numbers | None = None
+    """The rows of the mask, ascending, if they are known."""
 
     @property
     def nbytes(self) -> int:
         """The size in memory."""
-        return self.layout.nbytes + int(self.mask.nbytes)
+        return self.layout.nbytes + int(self.mask.nbytes) + (0 if self.rows is None else int(self.rows.nbytes))
 
 
 class RowCondition:
     """A condition on the rows of one table version."""
+
+    is_slice = False
+    """True if the condition shows the rows of an instant of a large table."""
 
     def __init__(self, condition: ir.Condition, data: TableData, judge: Judge) -> None:
         condition = with_absent_columns(condition, partial(_has, data))
@@ -73,6 +80,11 @@ class RowCondition:
     def mask(self) -> Mask:
         """Return a mask of all rows where the condition is true."""
         return self._data.cache.get(self._key, self._judged).mask
+
+    def numbers(self) -> Numbers:
+        """Return the rows where the condition is true, ascending."""
+        judged = self._data.cache.get(self._key, self._judged)
+        return np.flatnonzero(judged.mask) if judged.rows is None else judged.rows
 
     def holds(self, numbers: Numbers) -> Mask:
         """Return for some rows whether the condition is true."""
@@ -136,7 +148,7 @@ class VisibleTable:
         base: TableData,
         rows: RowCondition | None,
         properties: Mapping[str, RowCondition | None],
-        ends: tuple[Ends, StoredTable, StoredTable] | None = None,
+        ends: tuple[Ends, EndTable, EndTable] | None = None,
     ) -> None:
         self.base = base
         self.cache = base.cache
@@ -191,6 +203,22 @@ class VisibleTable:
                 masks.append(seen[numbers])
         return reduce(np.logical_and, masks)
 
+    @property
+    def slice_rows(self) -> Numbers | None:
+        """The visible rows if they are those of an instant of a large table, and few of its rows; else None."""
+        if self._ends is not None or self.own is None or not self.own.is_slice:
+            return None
+        rows = self.own.numbers()
+        return rows if len(rows) * _SLICE_SHARE < self.row_count else None
+
+    def shown_rows(self) -> Numbers:
+        """Return the visible rows, ascending."""
+        if self._ends is None:
+            return np.arange(self.row_count) if self.own is None else self.own.numbers()
+        seen = self.visible
+        assert seen is not None
+        return np.flatnonzero(seen)
+
     def sees(self, numbers: Numbers) -> Mask:
         """Return which of some rows are visible."""
         if self._ends is None:
@@ -203,7 +231,7 @@ class VisibleTable:
         seen = np.ones(len(numbers), bool) if self.own is None else self.own.holds(numbers)
         ends, *tables = self._ends
         for of_edge, table in zip(ends(), tables, strict=True):
-            if isinstance(table, VisibleTable):
+            if not isinstance(table, TableData):
                 seen &= table.sees(of_edge[numbers].astype(np.int64))
         return seen
 
@@ -214,7 +242,7 @@ class VisibleTable:
         return bool(self.sees(np.array([number]))[0])
 
     @property
-    def ends(self) -> tuple[Ends, StoredTable, StoredTable] | None:
+    def ends(self) -> tuple[Ends, EndTable, EndTable] | None:
         """The ends of each edge and the tables of both; None if they are not guarded, or for nodes."""
         return self._ends
 
@@ -305,7 +333,12 @@ class VisibleTable:
 
     def codes(self, name: str, rows: int | None = None) -> DictionaryCodes | None:
         """Return the dictionary codes of a text column; None for a masked property."""
-        return None if self.is_guarded(name) else self.base.codes(name, rows)
+        if self.is_guarded(name):
+            return None
+        if self.own is not None and self.own.is_slice and self.base.column_for(name, self.row_count) is not None:
+            # The rows of other instants need the codes of the same column.
+            return self.base.codes(name)
+        return self.base.codes(name, rows)
 
     def derived(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Return a structure computed from what is visible; it is computed once for each digest.
@@ -348,6 +381,31 @@ StoredTable = TableData | VisibleTable
 """A table version, in full or as an actor sees it."""
 
 
+class EntityRows(Protocol):
+    """The nodes at an end of edges whose rows are periods: the numbers of ends are those of entities."""
+
+    table: StoredTable
+    key: tuple[str, str]
+
+    @property
+    def visible(self) -> Mask | None:
+        """A mask of the visible entities; None if no row is hidden."""
+
+    @property
+    def row_count(self) -> int:
+        """The number of entities."""
+
+    def sees(self, numbers: Numbers) -> Mask:
+        """Return which of some entities are visible."""
+
+    def numbers_of(self, keys: pa.Array) -> Numbers:
+        """Return the entities of some keys that exist."""
+
+
+EndTable = TableData | VisibleTable | EntityRows
+"""The nodes at an end of edges."""
+
+
 def base_of(data: StoredTable) -> TableData:
     """Return the table version below what is visible of it."""
     return data.base if isinstance(data, VisibleTable) else data
@@ -372,9 +430,7 @@ class Guard:
         rows, properties = self._conditions(key, data)
         return data if rows is None and not properties else VisibleTable(data, rows, properties)
 
-    def edge_table(
-        self, key: str, data: TableData, ends: Ends, sources: StoredTable, targets: StoredTable
-    ) -> StoredTable:
+    def edge_table(self, key: str, data: TableData, ends: Ends, sources: EndTable, targets: EndTable) -> StoredTable:
         """Return what is visible of an edge table: an edge is visible only if both its ends are."""
         rows, properties = self._conditions(key, data)
         if not hides_rows(sources) and not hides_rows(targets):
@@ -386,21 +442,33 @@ class Guard:
         if key in self.visibility.rows:
             condition = self.visibility.rows[key]
             # A table without a visible row is not in the catalog; it is closed here as well.
-            rows = RowCondition(NOTHING if condition is None else condition, data, self._judge)
+            rows = self._row_condition(key, NOTHING if condition is None else condition, data)
         properties = {
             name: None if condition is None else RowCondition(condition, data, self._judge)
             for name, condition in self._properties.get(key, {}).items()
         }
         return rows, properties
 
+    def _row_condition(self, key: str, condition: ir.Condition, data: TableData) -> RowCondition:
+        """Return the condition of the rows of a table: that of a valid clause, of a policy, or of both."""
+        test, policy = self.visibility.periods.get(key), self.visibility.policy
+        if test is None or condition is NOTHING:
+            return RowCondition(condition, data, self._judge)
+        from omnigraph.engine.cache.timeline import PeriodCondition  # noqa: PLC0415 (only for a valid clause)
+
+        given = None if policy is None else policy.rows.get(key)
+        rest = None if given is None else RowCondition(given, data, self._judge)
+        return PeriodCondition(condition, data, self._judge, test, rest)
+
 
 NOTHING = ir.Const(False, ir.BOOL)
 """The condition that no row satisfies."""
 
 
-def hides_rows(data: StoredTable) -> bool:
+def hides_rows(data: EndTable) -> bool:
     """Return True if rows of a table can be hidden."""
-    return isinstance(data, VisibleTable) and data.hides_rows
+    table = data if isinstance(data, TableData | VisibleTable) else data.table
+    return isinstance(table, VisibleTable) and table.hides_rows
 
 
 def digest_of(*parts: str) -> str:

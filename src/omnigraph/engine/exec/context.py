@@ -7,9 +7,11 @@ from collections import OrderedDict
 from dataclasses import field
 
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
-from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency
-from omnigraph.engine.adjacency.visible_adjacency import TypedAdjacency, VisibleAdjacency
+from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, TypedAdjacency
+from omnigraph.engine.adjacency.period_adjacency import PeriodAdjacency, edge_codes
+from omnigraph.engine.adjacency.visible_adjacency import VisibleAdjacency
 from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.entities import EntityTable
 from omnigraph.engine.cache.table_cache import DataCache, TableData, numbered_rows
 from omnigraph.engine.cache.union_table import UnionTable
 from omnigraph.engine.cache.visibility import Guard, StoredTable, VisibleTable, base_of
@@ -18,7 +20,7 @@ from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
-from omnigraph.schema.catalog import Catalog, UnionType
+from omnigraph.schema.catalog import Catalog, NodeType, UnionType
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -145,7 +147,8 @@ class ExecutionContext:
             from omnigraph.engine.expr.judge import judge  # noqa: PLC0415 (only for a visibility)
 
             self.guard = Guard(visibility, judge)
-            self.watch.silent = True
+            # Notes would tell about rows that a policy hides.
+            self.watch.silent = visibility.of_policy is not None
             self._opened = self._opened.seen_by(visibility)
 
     # Compiled chains use neither of these. A `cached_property` takes a lock in Python 3.11.
@@ -202,8 +205,30 @@ class ExecutionContext:
         if kind == "node":
             return guard.node_table(TableKey.node(name), data)
         sources, targets = self._ends(name)
+        if self.catalog.joins_periods(self.catalog.edges[name]):
+            return self._guarded_by_entity(guard, name, data)
         every = EdgeAdjacency.of(data, base_of(sources), base_of(targets), self.cache)
         return guard.edge_table(TableKey.edge(name), data, every.ends, sources, targets)
+
+    def _guarded_by_entity(self, guard: Guard, name: str, data: TableData) -> StoredTable:
+        """Return what is visible of edges at nodes with periods: an end is visible if a row of its entity is."""
+        nodes, tables = self._end_types(name), self._ends(name)
+        ends = [
+            EntityTable(table, node.end_column) if node.has_periods else table
+            for node, table in zip(nodes, tables, strict=True)
+        ]
+        return guard.edge_table(TableKey.edge(name), data, lambda: edge_codes(data, tables, nodes), ends[0], ends[1])
+
+    def _end_types(self, edge_type: str) -> tuple[NodeType, NodeType]:
+        edge = self.catalog.edges[edge_type]
+        return self.catalog.nodes[edge.from_type], self.catalog.nodes[edge.to_type]
+
+    @property
+    def at_one_instant(self) -> bool:
+        """True if a valid clause shows the rows of one instant."""
+        if self.guard is None or not self.guard.visibility.periods:
+            return False
+        return all(test.until is None for test in self.guard.visibility.periods.values())
 
     def _ends(self, edge_type: str) -> tuple[StoredTable, StoredTable]:
         edge = self.catalog.edges[edge_type]
@@ -214,6 +239,15 @@ class ExecutionContext:
         found = self._opened.adjacencies.get(edge_type)
         if found is None:
             edges, (sources, targets) = self.type_table(TableKey.edge(edge_type)), self._ends(edge_type)
+            if self.catalog.joins_periods(self.catalog.edges[edge_type]):
+                found = self._opened.adjacencies[edge_type] = PeriodAdjacency(
+                    self.catalog.edges[edge_type],
+                    self._end_types(edge_type),
+                    edges,
+                    (sources, targets),
+                    instant=self.at_one_instant,
+                )
+                return found
             found = EdgeAdjacency.of(base_of(edges), base_of(sources), base_of(targets), self.cache)
             if isinstance(edges, VisibleTable) and edges.hides_rows:
                 found = VisibleAdjacency(found, edges, sources, targets)

@@ -16,8 +16,10 @@ from omnigraph.engine.adjacency.adjacency import Adjacency
 from omnigraph.engine.adjacency.bfs import bounded_hops
 from omnigraph.engine.adjacency.check_pairs import connected_rows
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
+from omnigraph.engine.adjacency.period_adjacency import PeriodAdjacency
 from omnigraph.engine.adjacency.union_expand import expand_union
 from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
+from omnigraph.engine.cache.entities import rows_of_key
 from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
@@ -241,7 +243,7 @@ class MatchPipeline:
     def _found(self, op: ir.NodeScan, data: ColumnSource) -> BindingTable:
         """Return the nodes of a type that satisfy all conditions."""
         keyed = self._by_key(op, data)
-        bound, filters = keyed if keyed is not None else (Binding(data), op.filters)
+        bound, filters = keyed if keyed is not None else (_every(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
         if bound.mask is not None and filters and not (isinstance(data, VisibleTable) and data.is_few(bound.count)):
             return self._of_visible(op.var, bound, filters)
@@ -288,6 +290,24 @@ class MatchPipeline:
                 row = find_visible(data, id_)
                 numbers = np.array([] if row is None else [row], np.int64)
                 return Binding(data, numbers), op.filters[:position] + op.filters[position + 1 :]
+        return self._by_entity(op, data)
+
+    def _by_entity(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
+        """Return the rows of a scan by the key of a type with periods, and the other conditions; None if there is no
+        such condition.
+        """
+        node = self._context.catalog.nodes.get(op.type_name)
+        if node is None or not node.has_periods or not isinstance(data, TableData | VisibleTable):
+            return None
+        for position, test in enumerate(op.filters):
+            if not isinstance(test, ir.Compare) or test.op != "=" or not isinstance(test.left, ir.Prop):
+                continue
+            if test.left.name == node.end_column and isinstance(test.right, ir.Const | ir.ParamRef):
+                key = self._evaluator.constant(test.right)
+                if isinstance(key, str):
+                    add_note("found by its key")
+                    numbers = rows_of_key(data, node.end_column, key)
+                    return Binding(data, numbers, unique=True), op.filters[:position] + op.filters[position + 1 :]
         return None
 
     def _expand(self, op: ir.Expand, bindings: BindingTable, room: Room) -> BindingTable:
@@ -352,11 +372,11 @@ class MatchPipeline:
         if op.dst_filters and isinstance(far, _STORED):
             keyed = self._by_key(ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters), far)
             if keyed is not None:
-                # A key gives one node at most, which is compared by its number.
+                # A key gives a few nodes at most, which are compared by their numbers.
                 found, others = keyed
                 passing = self._passing(op.dst_var, found, others)
                 numbers = found.numbers if passing is None else found.numbers[passing]
-                return targets == numbers[0] if len(numbers) else np.zeros(len(targets), bool)
+                return targets == numbers[0] if len(numbers) == 1 else np.isin(targets, numbers)
         return self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
 
     def _expand_edges(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, room: Room) -> BindingTable:
@@ -382,7 +402,7 @@ class MatchPipeline:
             or bindings.weight is not None
         ):
             return None
-        if op.src_type is not None:
+        if op.src_type is not None or isinstance(self._context.adjacency(op.edge_type), PeriodAdjacency):
             return None
         if len(bindings.bound) != 1 or not bindings.bound[op.src_var].whole or not live <= {op.edge_var}:
             return None
@@ -400,7 +420,8 @@ class MatchPipeline:
         adjacency, edges = self._context.adjacency(op.edge_type), self._edge_table(op)
         bound = bindings.bound[op.src_var]
         assert op.edge_var is not None
-        if op.direction != "both" and op.edge_filters and bound.whole:
+        one_each = not isinstance(adjacency, PeriodAdjacency)
+        if op.direction != "both" and op.edge_filters and bound.whole and one_each:
             # Every node is a source: select the edges first; each edge has its source.
             every = Binding(edges)
             mask = self._passing(op.edge_var, every, op.edge_filters)
@@ -539,6 +560,14 @@ class MatchPipeline:
 _ROW = "_#row"
 _FOLLOWING = (ir.Expand, ir.FindPaths, ir.PathSteps)
 """Operators that follow edges."""
+
+
+def _every(data: ColumnSource) -> Binding:
+    """Bind all visible rows; those of an instant of a large table by their numbers."""
+    rows = data.slice_rows if isinstance(data, VisibleTable) else None
+    return Binding(data) if rows is None else Binding(data, rows, unique=True)
+
+
 _STORED = (TableData, VisibleTable)
 _SKIPPED = (ir.NodeScan, ir.Expand, ir.Filter, ir.AntiJoin)
 """Operators that do not run without rows."""

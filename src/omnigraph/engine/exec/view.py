@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.cache.id_index import find_all, find_visible
-from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers
-from omnigraph.engine.cache.visibility import StoredTable, VisibleTable, base_of, hides_rows
+from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
+from omnigraph.engine.cache.visibility import EndTable, EntityRows, StoredTable, VisibleTable, base_of, hides_rows
 from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
 from omnigraph.engine.exec.row_audit import audit_images, audit_rows
 from omnigraph.query.visibility import Visibility
@@ -132,7 +132,7 @@ class View:
             return np.ones(rows.num_rows, bool)
         seen = np.ones(rows.num_rows, bool) if data.own is None else data.own.holds_in(rows)
         for column, table in zip(("src", "dst"), () if data.ends is None else data.ends[1:], strict=False):
-            if isinstance(table, VisibleTable):
+            if not isinstance(table, TableData):
                 visible = _visible_ids(table, one_array(pc.unique(rows[column])))
                 seen = seen & pc.is_in(one_array(rows[column]), value_set=visible).to_numpy(zero_copy_only=False)
         return seen
@@ -163,14 +163,16 @@ class View:
         return np.flatnonzero(at)
 
 
-def _numbers_of(data: StoredTable, ids: pa.Array) -> Numbers:
-    """Return the rows of ids that exist."""
+def _numbers_of(data: EndTable, ids: pa.Array) -> Numbers:
+    """Return the rows of ids that exist, or the entities of keys."""
+    if not isinstance(data, TableData | VisibleTable):
+        return data.numbers_of(ids)
     found = find_all(base_of(data), ids.to_pylist())
     assert found is not None, "an edge ends at nodes that exist"
     return found
 
 
-def _visible_ids(data: VisibleTable, ids: pa.Array) -> pa.Array:
+def _visible_ids(data: VisibleTable | EntityRows, ids: pa.Array) -> pa.Array:
     """Return the ids of some nodes that are visible."""
     return ids.filter(pa.array(data.sees(_numbers_of(data, ids))))
 

@@ -299,7 +299,7 @@ class Evaluator:
         if isinstance(expr, ir.Prop):
             bound = bindings.bound[expr.var]
             type_name = self.types.get(expr.var)
-            if type_name is not None and self.catalog.node(type_name).key == (expr.name,):
+            if type_name is not None and self.catalog.node(type_name).id_column == expr.name:
                 return bound.numbers  # keys are unique and not null
             if expr.type.is_text and not expr.type.is_list:
                 coded = bound.data.codes(expr.name, bound.count)

@@ -67,7 +67,7 @@ def build_rows(
     present = _presence(type_, typed)
     given = {name: mask for name, mask in present.items() if keep or name in kept}
     explicit = fields["id"]
-    key = type_.key if isinstance(type_, NodeType) else ()
+    key = type_.identity if isinstance(type_, NodeType) else ()
     is_keyed = bool(key)
     may_exist = pa.repeat(True, count) if is_keyed or match else pc.is_valid(explicit)
     stored = {name: pc.and_not(may_exist, mask) for name, mask in given.items() if name not in key}
@@ -213,28 +213,29 @@ def _ids(
 
 
 def _derived_ids(node: NodeType, fields: Mapping[str, pa.Array]) -> pa.Array:
-    if len(node.key) == 1:
+    if node.id_column is not None:
         type_, column = node.properties[node.key[0]].type, fields[node.key[0]]
         if pa.types.is_string(column.type):
             return column
         if type_.is_integer:
             return column.cast(pa.utf8())
-    key_texts: list[list[str | None]] = []
-    for name in node.key:
-        type_ = node.properties[name].type
-        key_texts.append([None if value is None else spell_key(value, type_) for value in stored_values(fields[name])])
+    required = len(node.key)
+    columns = [stored_values(fields[name]) for name in node.identity]
     return pa.array(
-        [
-            None if None in parts else derive_id([p for p in parts if p is not None])
-            for parts in zip(*key_texts, strict=True)
-        ],
+        [None if None in values[:required] else row_id(node, values) for values in zip(*columns, strict=True)],
         pa.utf8(),
     )
 
 
+def row_id(node: NodeType, values: Sequence[Any]) -> str:
+    """Return the id of a row, given the stored values of its identity. The start of a period can be null."""
+    types = [node.properties[name].type for name in node.identity]
+    return derive_id(["" if v is None else spell_key(v, type_) for v, type_ in zip(values, types, strict=True)])
+
+
 def _is_alternative_form(node: NodeType, id_: str, fields: Mapping[str, pa.Array], position: int) -> bool:
     """Return True if an id denotes the value of a key column in another form: `00042` for 42, a date as text."""
-    for name in node.key:
+    for name in () if node.has_periods else node.key:
         type_ = node.properties[name].type
         value = stored_values(fields[name].slice(position, 1))[0]
         read = type_.kind.from_id

@@ -29,7 +29,7 @@ class QueryReplanner:
         from omnigraph.engine.statistics.graph_statistics import GraphStatistics  # noqa: PLC0415
 
         context = self._context
-        visibility = None if context.guard is None else context.guard.visibility
+        visibility = None if context.guard is None else context.guard.visibility.of_policy
         statistics = GraphStatistics(context.catalog, context.snapshot, context.cache, visibility)
         return RestOptimizer(self._prepared.plan, statistics, self._values)
 

@@ -105,7 +105,7 @@ class Selectivity:
 
     def _names_key(self, prop: ir.Prop) -> bool:
         node = self._statistics.catalog.nodes.get(self._types.get(prop.var, ""))
-        return node is not None and (prop.name == "id" or node.key == (prop.name,))
+        return node is not None and (prop.name in ("id", node.id_column))
 
     def _column(self, expr: ir.Expr) -> ColumnStatistics | None:
         if not isinstance(expr, ir.Prop) or expr.type.is_list:

@@ -16,7 +16,7 @@ def id_tests(scan: ir.NodeScan, catalog: Catalog) -> Iterator[tuple[int, ir.Prop
     type_ = catalog.nodes.get(scan.type_name)
     if type_ is None:
         return
-    names = ("id", *type_.key) if len(type_.key) == 1 else ("id",)
+    names = ("id",) if type_.id_column is None else ("id", type_.id_column)
     for position, test in enumerate(scan.filters):
         if not isinstance(test, ir.Compare) or test.op != "=":
             continue

@@ -15,7 +15,7 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -35,12 +35,13 @@ from omnigraph.engine.write.delta import (
     Violation,
     without,
 )
+from omnigraph.engine.write.key_tuples import column_type, selective_column, tuples_of, wanted_values
+from omnigraph.engine.write.periods import empty_periods, overlap_rule
 from omnigraph.scalar_types.columns import as_numbers
 from omnigraph.scalar_types.floats import spell_float
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.constraints import Check, Range
 from omnigraph.suggestions import listing
-from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 from omnigraph.values import spell_key
 
@@ -56,13 +57,22 @@ def rules_of(catalog: Catalog) -> list[IntegrityRule]:
     for node in nodes:
         if node.key:
             rules.append(_key_rule(node))
-        rules += [_unique_rule(node, columns) for columns in node.unique]
+        if node.has_periods:
+            rules.append(overlap_rule(node, node.key, "key"))
+        rules += _unique_rules(node)
     for edge in edges:
-        rules += [_unique_rule(edge, columns) for columns in edge.unique]
-        rules.append(_endpoint_rule(edge))
+        rules += _unique_rules(edge)
+        rules.append(_endpoint_rule(edge, catalog))
         if edge.cardinality.min or edge.cardinality.max is not None:
-            rules.append(_cardinality_rule(edge))
+            rules.append(_cardinality_rule(edge, catalog))
     return rules
+
+
+def _unique_rules(type_: NodeType | EdgeType) -> list[IntegrityRule]:
+    """Return the rules of `@unique`: with valid time, a tuple is unique at every instant."""
+    if type_.valid is None:
+        return [_unique_rule(type_, columns) for columns in type_.unique]
+    return [overlap_rule(type_, columns, "unique") for columns in type_.unique]
 
 
 class RuleSet:
@@ -114,6 +124,7 @@ def _values_rule(type_: NodeType | EdgeType) -> IntegrityRule:
         tuple(_row_check(type_, partial(_range, type_, range_)) for range_ in type_.ranges),
         tuple(_row_check(type_, partial(_check, type_, check)) for check in type_.checks),
         tuple(_row_check(type_, partial(_enum, type_, p.name, p.type)) for p in enums),
+        (_row_check(type_, partial(empty_periods, type_)),) if type_.valid is not None else (),
     )
     return IntegrityRule(type_.table_key, tuple(step for step in steps if step))
 
@@ -226,7 +237,7 @@ def _repeats(values: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def _unique_rule(type_: NodeType | EdgeType, columns: tuple[str, ...]) -> IntegrityRule:
     """A tuple must be unique within the write and among the committed rows that remain."""
-    types = [_column_type(type_, column) for column in columns]
+    types = [column_type(type_, column) for column in columns]
 
     def repeated(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(type_.table_key)
@@ -276,54 +287,13 @@ def _committed_collisions(
     type_: NodeType | EdgeType, columns: tuple[str, ...], rows: pa.Table, delta: Delta
 ) -> Iterator[tuple[int, str]]:
     """Yield pairs (written row, committed id) with equal tuples, without rows that the write replaces or deletes."""
-    # A text column is usually more selective than a boolean or a date.
-    first = next((column for column in columns if _column_type(type_, column).is_text), columns[0])
-    stored = delta.surviving(type_.table_key, ["id", *columns], first, _wanted(rows[first]))
+    first = selective_column(type_, columns)
+    stored = delta.surviving(type_.table_key, ["id", *columns], first, wanted_values(rows[first]))
     new, old = tuples_of(rows, columns), tuples_of(stored, columns)
     place = pc.index_in(new["key"], value_set=one_array(old["key"]))
     hits = pc.indices_nonzero(pc.is_valid(place))
     for position, where in zip(new["position"].take(hits).to_pylist(), place.take(hits).to_pylist(), strict=True):
         yield position, old["id"][where].as_py()
-
-
-def _wanted(column: pa.ChunkedArray) -> pa.Array:
-    """Return the distinct values of a column, with both zeros if it contains one.
-
-    0.0 and -0.0 are equal but stored as given.
-    """
-    values = one_array(pc.unique(column.drop_null()))
-    if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
-        return values
-    return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
-
-
-def tuples_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return `id`, `position` and `key` of each row without nulls in the columns; equal tuples have equal keys."""
-    complete = None
-    for column in columns:
-        valid = pc.is_valid(rows[column])
-        complete = valid if complete is None else pc.and_(complete, valid)
-    positions = pc.indices_nonzero(complete)
-    rows = rows.filter(complete)
-    parts = [_key_texts(rows[column]) for column in columns]
-    if len(parts) == 1:
-        return pa.table({"id": rows["id"], "position": positions, "key": parts[0]})
-    # Each part is prefixed with its length, so that different tuples have different keys.
-    framed: list[Any] = []
-    for part in parts:
-        framed += [pc.cast(pc.binary_length(part), pa.utf8()), part]
-    key = pc.binary_join_element_wise(*framed, ":") if rows.num_rows else pa.array([], pa.utf8())
-    return pa.table({"id": rows["id"], "position": positions, "key": key})
-
-
-def _key_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    type_ = column.type
-    if pa.types.is_string(type_):
-        return column
-    if pa.types.is_floating(type_):
-        # Adding 0.0 maps -0.0 to 0.0.
-        return pc.cast(pc.add(column, pa.scalar(0.0, type_)), pa.utf8())
-    return pc.cast(as_numbers(column), pa.utf8())
 
 
 def _unique(
@@ -358,95 +328,93 @@ def _name(type_: NodeType | EdgeType, rows: pa.Table, position: int) -> str:
     return f"the edge '{_short(row['src'][0].as_py())}' → '{_short(row['dst'][0].as_py())}'"
 
 
-def _column_type(type_: NodeType | EdgeType, column: str) -> PropertyType:
-    return PropertyType("String") if column in ("src", "dst") else type_.properties[column].type
-
-
 # -- edges -------------------------------------------------------------------------------------------
 
 
-def _endpoint_rule(edge: EdgeType) -> IntegrityRule:
+def _endpoint_rule(edge: EdgeType, catalog: Catalog) -> IntegrityRule:
     """New edges must end at nodes that exist after the write, and committed edges that remain must keep their nodes."""
     key = edge.table_key
     missing: list[RuleCheck] = []
     orphans: list[tuple[RuleCheck]] = []
     for column, node_type in (("src", edge.from_type), ("dst", edge.to_type)):
-        nodes = TableKey.node(node_type)
-        by: dict[str, tuple[str, ...]] = {key: (column,), nodes: ("id",)}
-        end = (edge, column, node_type)
+        node = catalog.nodes[node_type]
+        nodes = node.table_key
+        by: dict[str, tuple[str, ...]] = {key: (column,), nodes: (node.end_column,)}
+        end = (edge, column, node)
         missing.append(RuleCheck(partial(_missing_nodes, *end), key, by, frozenset({nodes})))
         orphans.append((RuleCheck(partial(_orphans, *end), nodes, by, frozenset({key}), on_loss=True),))
     return IntegrityRule(key, (tuple(missing), *orphans), is_endpoint=True)
 
 
-def _missing_nodes(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
-    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
+def _missing_nodes(edge: EdgeType, column: str, node: NodeType, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(node.table_key)
     if table is None or not table.rows.num_rows:
         return
     few = table.rows.num_rows <= _FEW_ROWS and (nodes is None or nodes.rows.num_rows <= _FEW_ROWS)
-    wanted = (_few_absent if few else _absent)(table.rows[column], nodes, node_type, delta)
+    wanted = (_few_absent if few else _absent)(table.rows[column], nodes, node, delta)
     if not len(wanted):
         return
     for position, id_, lost in _bad_rows(table.rows, pc.is_in(table.rows[column], value_set=wanted), column):
-        message = f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}"
+        message = f"edge {edge.name}: {column} '{_short(lost)}' not found in {node.name}"
         yield Violation("endpoint", edge.table_key, id_, message, column, position=position)
 
 
-def _absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str, delta: Delta) -> pa.Array:
+def _absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node: NodeType, delta: Delta) -> pa.Array:
     """Return the ends of edges that do not exist after the write."""
     wanted = one_array(pc.unique(ends))
     if nodes is not None:
-        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows["id"]))))
+        wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(nodes.rows[node.end_column]))))
     if len(wanted) and not (nodes is not None and nodes.replaces):
-        found = delta.ends_among(TableKey.node(node_type), wanted)
+        found = delta.ends_among(node, wanted)
         wanted = wanted.filter(pc.invert(pc.is_in(wanted, value_set=one_array(found))))
     return wanted
 
 
-def _few_absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node_type: str, delta: Delta) -> pa.Array:
+def _few_absent(ends: pa.ChunkedArray, nodes: TableDelta | None, node: NodeType, delta: Delta) -> pa.Array:
     """Return what `_absent` returns. For a few rows, Python takes a fraction of the time of Arrow."""
     wanted = dict.fromkeys(ends.to_pylist())
-    for id_ in nodes.rows["id"].to_pylist() if nodes is not None else ():
+    for id_ in nodes.rows[node.end_column].to_pylist() if nodes is not None else ():
         wanted.pop(id_, None)
     if wanted and not (nodes is not None and nodes.replaces):
         values = pa.array(wanted, pa.utf8())
-        for id_ in delta.ends_among(TableKey.node(node_type), values).to_pylist():
+        for id_ in delta.ends_among(node, values).to_pylist():
             wanted.pop(id_, None)
     return pa.array(wanted, pa.utf8())
 
 
-def _orphans(edge: EdgeType, column: str, node_type: str, delta: Delta) -> Iterator[Violation]:
-    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(TableKey.node(node_type))
+def _orphans(edge: EdgeType, column: str, node: NodeType, delta: Delta) -> Iterator[Violation]:
+    table, nodes = delta.tables.get(edge.table_key), delta.tables.get(node.table_key)
     if nodes is None or delta.cascaded or (table is not None and table.replaces):
         return
     if nodes.replaces:
-        edges = without(delta.surviving(edge.table_key, ["id", column]), column, one_array(nodes.rows["id"]))
+        edges = without(delta.surviving(edge.table_key, ["id", column]), column, one_array(nodes.rows[node.end_column]))
     elif len(nodes.deleted):
-        edges = delta.surviving(edge.table_key, ["id", column], column, one_array(nodes.deleted))
+        edges = delta.surviving(edge.table_key, ["id", column], column, delta.lost_ends(node))
     else:
         return
     if delta.guard is not None:
         seen = pc.is_in(edges["id"], value_set=delta.guard.visible_edges(delta, edge, one_array(edges["id"])))
         if not pc.all(seen, min_count=0).as_py():
-            message = f"a node of {node_type} is removed, but edges that you cannot read still end at it"
+            message = f"a node of {node.name} is removed, but edges that you cannot read still end at it"
             yield Violation("orphan", edge.table_key, "", message)
         edges = edges.filter(seen)
     for id_, lost in zip(edges["id"].to_pylist(), edges[column].to_pylist(), strict=True):
         message = (
-            f"edge {edge.name}: {column} '{_short(lost)}' not found in {node_type}: "
+            f"edge {edge.name}: {column} '{_short(lost)}' not found in {node.name}: "
             f"it is removed, but edge '{id_}' still points at it"
         )
         yield Violation("orphan", edge.table_key, id_, message, column)
 
 
-def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
+def _cardinality_rule(edge: EdgeType, catalog: Catalog) -> IntegrityRule:
+    source_type = catalog.nodes[edge.from_type]
     low, high = edge.cardinality.min, edge.cardinality.max
 
     def check(delta: Delta) -> Iterator[Violation]:
         table = delta.tables.get(edge.table_key)
         if table is None:
             return
-        touched, counts = _edges_per_source(edge, table, delta)
+        touched, counts = _edges_per_source(edge, source_type, table, delta)
         wrong = pc.less(counts, low) if high is None else pc.or_(pc.less(counts, low), pc.greater(counts, high))
         sources = touched.filter(wrong)
         places = _positions_of(table.rows["src"], sources)
@@ -461,7 +429,7 @@ def _cardinality_rule(edge: EdgeType) -> IntegrityRule:
             yield Violation("cardinality", edge.table_key, source, message, surplus=tuple(surplus))
 
     key = edge.table_key
-    by: dict[str, tuple[str, ...]] = {key: ("src",), TableKey.node(edge.from_type): ("id",)}
+    by: dict[str, tuple[str, ...]] = {key: ("src",), source_type.table_key: (source_type.end_column,)}
     lost = frozenset({key}) if low else frozenset[str]()
     return IntegrityRule(key, ((RuleCheck(check, key, by, frozenset({key}), lost),),))
 
@@ -475,17 +443,17 @@ def _positions_of(column: pa.ChunkedArray, values: pa.Array) -> dict[str, list[i
     return found
 
 
-def _edges_per_source(edge: EdgeType, table: TableDelta, delta: Delta) -> tuple[pa.Array, pa.Array]:
+def _edges_per_source(edge: EdgeType, node: NodeType, table: TableDelta, delta: Delta) -> tuple[pa.Array, pa.Array]:
     """Return the sources that the write affects and that remain, and the number of edges of each after the write."""
     sources = table.rows["src"]
     # Losing edges can violate the minimum, never the maximum.
     lost = delta.replaced(edge.table_key, ["src"])["src"].chunks if edge.cardinality.min else []
     touched = one_array(pc.unique(pa.chunked_array([*sources.chunks, *lost], pa.utf8())))
-    nodes = delta.tables.get(TableKey.node(edge.from_type))
+    nodes = delta.tables.get(node.table_key)
     if nodes is not None and nodes.replaces:
-        touched = touched.filter(pc.is_in(touched, value_set=one_array(nodes.rows["id"])))
+        touched = touched.filter(pc.is_in(touched, value_set=one_array(nodes.rows[node.end_column])))
     elif nodes is not None and len(nodes.deleted):
-        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=one_array(nodes.deleted))))
+        touched = touched.filter(pc.invert(pc.is_in(touched, value_set=delta.lost_ends(node))))
     kept = [] if table.replaces else delta.surviving(edge.table_key, ["src"], "src", touched)["src"].chunks
     tally = pc.value_counts(pa.chunked_array([*sources.chunks, *kept], pa.utf8()))
     counts = tally.field("counts").take(pc.index_in(touched, value_set=tally.field("values")))

@@ -21,7 +21,7 @@ from omnigraph.arrays import concatenate, one_array
 from omnigraph.errors import ConstraintViolation
 from omnigraph.schema.catalog import EdgeType, NodeType
 
-RuleKind = Literal["range", "check", "enum", "unique", "endpoint", "orphan", "cardinality"]
+RuleKind = Literal["range", "check", "enum", "unique", "valid", "endpoint", "orphan", "cardinality"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class DeltaGuard(Protocol):
     def taken(self, delta: Delta) -> Iterator[Violation]:
         """Yield the written rows whose ids hidden rows have."""
 
-    def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
-        """Return the ids of committed nodes that are visible."""
+    def visible_ends(self, delta: Delta, node: NodeType, ends: pa.Array) -> pa.Array:
+        """Return the ids or keys of committed nodes that are visible."""
 
     def hides(self, type_: NodeType | EdgeType, name: str) -> bool:
         """Return True if a property does not exist for the actor."""
@@ -142,10 +142,21 @@ class Delta:
             rows = rows.slice(0, 0) if table.replaces else without(rows, "id", table.written_ids())
         return rows.select([*columns])
 
-    def ends_among(self, table_key: str, ids: pa.Array) -> pa.ChunkedArray | pa.Array:
-        """Return the ids of unchanged nodes at which a written edge may end."""
-        found = self.surviving(table_key, ["id"], "id", ids)["id"]
-        return found if self.guard is None else self.guard.visible_ids(self, table_key, one_array(found))
+    def ends_among(self, node: NodeType, ends: pa.Array) -> pa.ChunkedArray | pa.Array:
+        """Return the ids or keys of unchanged nodes at which a written edge may end."""
+        found = self.surviving(node.table_key, [node.end_column], node.end_column, ends)[node.end_column]
+        return found if self.guard is None else self.guard.visible_ends(self, node, one_array(pc.unique(found)))
+
+    def lost_ends(self, node: NodeType) -> pa.Array:
+        """Return the ids or keys of nodes that the write removes. A key is lost with the last row that has it."""
+        table, column = self.tables[node.table_key], node.end_column
+        gone = one_array(table.deleted)
+        if column == "id" or not len(gone):
+            return gone
+        keys = one_array(pc.unique(self.committed.rows_among(node.table_key, "id", gone, [column])[column]))
+        kept = self.surviving(node.table_key, [column], column, keys)[column]
+        held = pa.concat_arrays([one_array(kept), one_array(table.rows[column])])
+        return keys.filter(pc.invert(pc.is_in(keys, value_set=held)))
 
     def replaced(self, table_key: str, columns: Sequence[str]) -> pa.Table:
         """Read committed rows that the write replaces or deletes."""

@@ -32,8 +32,8 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.compare.equality import same_column
 
-ReadRows = Callable[[str, pa.Array, Sequence[str]], pa.Table]
-"""(table key, ids, columns) → the rows with these ids."""
+ReadRows = Callable[[str, pa.Array, Sequence[str], str], pa.Table]
+"""(table key, values, columns, column) → the rows with these values in a column, which is usually the id."""
 
 _evaluator = row_evaluator(Catalog({}, {}, {}), {})
 
@@ -93,7 +93,7 @@ class GuardedWrite:
         rest: list[ir.Condition] = []
         for part in ir.conjuncts_of(where):
             (pushed if guarded.keys().isdisjoint(_columns_of(part)) else rest).append(part)
-        selections = [select(part, evaluator, type_.key if isinstance(type_, NodeType) else ()) for part in pushed]
+        selections = [select(part, evaluator, type_.identity if isinstance(type_, NodeType) else ()) for part in pushed]
         rest += [part for selection in selections for part in selection.rest]
         tests = tuple(test for selection in selections for test in selection.tests)
         read = [*wanted, *self._columns(type_), *(name for part in rest for name in _columns_of(part))]
@@ -111,10 +111,10 @@ class GuardedWrite:
         seen = self._holds(self._seen[key], rows) if key in self._seen else np.ones(rows.num_rows, bool)
         if isinstance(type_, EdgeType) and rows.num_rows:
             for column, node_type in (("src", type_.from_type), ("dst", type_.to_type)):
-                node_key = TableKey.node(node_type)
-                if node_key in self._seen:
-                    ids = one_array(pc.unique(rows[column]))
-                    visible = self._visible_nodes(node_key, ids, read or self._read_pending)
+                node = self._catalog.nodes[node_type]
+                if node.table_key in self._seen:
+                    ends = one_array(pc.unique(rows[column]))
+                    visible = self._visible_nodes(node, ends, read or self._read_pending)
                     seen = seen & np.asarray(pc.is_in(one_array(rows[column]), value_set=visible))
         return seen
 
@@ -328,17 +328,17 @@ class GuardedWrite:
             if table is None or table.replaces or not table.rows.num_rows:
                 continue
             removed = pa.array(self._removed.get(type_.table_key, ()), pa.utf8())
-            old = without_ids(read(type_.table_key, one_array(table.rows["id"]), self._columns(type_)), removed)
+            old = without_ids(read(type_.table_key, one_array(table.rows["id"]), self._columns(type_), "id"), removed)
             hidden = one_array(old.filter(pa.array(~self.sees(type_, old, read)))["id"])
             if len(hidden):
                 places = pc.indices_nonzero(pc.is_in(table.rows["id"], value_set=hidden))
                 yield from (replace(_taken(type_), position=place) for place in places.to_pylist())
 
-    def visible_ids(self, delta: Delta, table_key: str, ids: pa.Array) -> pa.Array:
-        """Return the ids of committed nodes that are visible; all of them if the changes are trusted."""
+    def visible_ends(self, delta: Delta, node: NodeType, ends: pa.Array) -> pa.Array:
+        """Return the ids or keys of committed nodes that are visible; all of them if the changes are trusted."""
         if self._trusted:
-            return ids
-        return self._visible_nodes(table_key, ids, _reader(delta))
+            return ends
+        return self._visible_nodes(node, ends, _reader(delta))
 
     def conceals(
         self,
@@ -357,7 +357,7 @@ class GuardedWrite:
             return True
         images = [rows]
         if other is not None:
-            images.append(read(type_.table_key, pa.array([other], pa.utf8()), self._columns(type_)))
+            images.append(read(type_.table_key, pa.array([other], pa.utf8()), self._columns(type_), "id"))
             if not self.sees(type_, images[1], read).all():
                 return True
         shown = self._shown.get(type_.table_key, {})
@@ -365,8 +365,8 @@ class GuardedWrite:
 
     def hides_edges(self, delta: Delta, edge: EdgeType, source: str) -> bool:
         """Return True if a node has unchanged outgoing edges of a type that are not visible."""
-        node_key, sources = TableKey.node(edge.from_type), pa.array([source], pa.utf8())
-        if self._lands and not len(self._visible_nodes(node_key, sources, _reader(delta))):
+        node, sources = self._catalog.nodes[edge.from_type], pa.array([source], pa.utf8())
+        if self._lands and not len(self._visible_nodes(node, sources, _reader(delta))):
             return True
         rows = delta.surviving(edge.table_key, self._columns(edge), "src", sources)
         return not self.sees(edge, rows, _reader(delta)).all()
@@ -374,7 +374,7 @@ class GuardedWrite:
     def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
         """Return the ids of committed edges that are visible."""
         read = _reader(delta)
-        rows = read(edge.table_key, ids, self._columns(edge))
+        rows = read(edge.table_key, ids, self._columns(edge), "id")
         return one_array(rows.filter(pa.array(self.sees(edge, rows, read)))["id"])
 
     # -- conditions ------------------------------------------------------------------------------
@@ -384,15 +384,18 @@ class GuardedWrite:
             return np.zeros(rows.num_rows, bool)
         return _evaluator.mask(condition, bindings_of(rows))
 
-    def _visible_nodes(self, key: str, ids: pa.Array, read: ReadRows) -> pa.Array:
+    def _visible_nodes(self, node: NodeType, ends: pa.Array, read: ReadRows) -> pa.Array:
+        """Return the ends at which a visible node is; one visible period shows a key."""
+        key, column = node.table_key, node.end_column
         if key not in self._seen:
-            return ids
+            return ends
         condition = self._seen[key]
-        rows = read(key, ids, list(dict.fromkeys(["id", *_columns_of(condition)])))
-        return one_array(rows.filter(pa.array(self._holds(condition, rows)))["id"])
+        rows = read(key, ends, list(dict.fromkeys(["id", column, *_columns_of(condition)])), column)
+        return one_array(pc.unique(rows.filter(pa.array(self._holds(condition, rows)))[column]))
 
-    def _read_pending(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        return self._overlay.table(key).with_ids(ids, columns)
+    def _read_pending(self, key: str, values: pa.Array, columns: Sequence[str], column: str) -> pa.Table:
+        table = self._overlay.table(key)
+        return table.with_ids(values if column == "id" else table.ids_with([column], values), columns)
 
     def checked_columns(self, type_: NodeType | EdgeType) -> list[str]:
         """Return the columns of written rows that the check reads."""
@@ -415,7 +418,7 @@ def without_ids(rows: pa.Table, ids: pa.Array) -> pa.Table:
 
 
 def _reader(delta: Delta) -> ReadRows:
-    return lambda key, ids, columns: delta.committed.rows_among(key, "id", ids, columns)
+    return lambda key, values, columns, column: delta.committed.rows_among(key, column, values, columns)
 
 
 def _columns_of(condition: ir.Condition | None) -> list[str]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrays import one_array
 from omnigraph.engine.exec.binding_table import BindingTable
+from omnigraph.engine.ingest.row_builder import row_id
 from omnigraph.engine.write.fill_vectors import Embedder, fill_vectors
 from omnigraph.engine.write.node_aliases import NodeAliases, alias_conflict
 from omnigraph.engine.write.overlay import WriteOverlay
@@ -28,7 +30,7 @@ from omnigraph.scalar_types.readers import read_blob
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.types import PropertyType
-from omnigraph.values import Fetch, derive_id, managed_blob, read_json, spell_key
+from omnigraph.values import Fetch, managed_blob, read_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.write.row_guard import GuardedWrite
@@ -165,7 +167,7 @@ class MutationRun:
         for column in node.key:
             if row[column] is None:
                 raise InputError(f"the key '{node.name}.{column}' cannot be null", code="null_key")
-        return derive_id([spell_key(row[column], node.properties[column].type) for column in node.key])
+        return row_id(node, [row[column] for column in node.identity])
 
     def _insert_edge(self, op: ir.InsertEdge) -> pa.Table:
         edge = self.catalog.edges[op.type_name]
@@ -219,7 +221,32 @@ class MutationRun:
         types = self.catalog.nodes if isinstance(op, ir.UpdateNodes) else self.catalog.edges
         type_ = types[op.type_name]
         rows = self._matching(type_, op.where)
-        return self._set(type_, rows, op.values) if rows.num_rows else rows
+        if not rows.num_rows:
+            return rows
+        return self._set(type_, rows, op.values) if op.valid_from is None else self._begin(type_, rows, op)
+
+    def _begin(self, type_: NodeType | EdgeType, rows: pa.Table, op: ir.UpdateNodes | ir.UpdateEdges) -> pa.Table:
+        """End the periods of rows at an instant and begin new ones, with the assigned values; return the new rows.
+
+        A row that begins at the instant keeps its period: it would be empty.
+        """
+        valid = type_.valid
+        assert valid is not None
+        assert op.valid_from is not None
+        kind = type_.properties[valid.start].type.with_nullable(False)
+        at = self._value(op.valid_from, kind, f"the instant of '{type_.name}'")
+        begins = pc.fill_null(pc.equal(rows[valid.start], pa.scalar(at, arrow_type(kind))), False)
+        kept, ended = rows.filter(begins), rows.filter(pc.invert(begins))
+        new = _with_constant(ended, valid.start, at, kind)
+        if isinstance(type_, NodeType):
+            keys = zip(*(stored_values(new[name]) for name in type_.identity), strict=True)
+            ids = [row_id(type_, values) for values in keys]
+        else:
+            ids = [self._new_id() for _ in range(new.num_rows)]
+        new = _with_column(new, "id", pa.array(ids, pa.utf8()))
+        if ended.num_rows:
+            self._set(type_, ended, ((valid.end, ir.Const(at, kind)),))
+        return self._set(type_, pa.concat_tables([kept, new], promote_options="permissive"), op.values)
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
@@ -275,7 +302,7 @@ class MutationRun:
         """Return the rows that satisfy the condition of a statement, with all or some columns."""
         if self._guard is not None:
             return self._guard.matching(type_, where, self._evaluator, columns)
-        selection = select(where, self._evaluator, type_.key if isinstance(type_, NodeType) else ())
+        selection = select(where, self._evaluator, type_.identity if isinstance(type_, NodeType) else ())
         return self.overlay.table(type_.table_key).matching(selection, columns)
 
     def _record_removed(self, type_: NodeType | EdgeType, ids: pa.Array) -> None:
@@ -287,13 +314,18 @@ class MutationRun:
         table = self.overlay.table(node.table_key)
         rows = self._deleted(node, op)
         ids = _ids(rows)
+        keys = pc.unique(table.with_ids(ids, [node.end_column])[node.end_column]) if node.has_periods else ids
         self.counts.nodes += table.delete(ids)
         self.aliases.deleted(node, ids)
         self._record_removed(node, ids)
+        lost_ends = one_array(keys)
+        if node.has_periods:
+            left = table.with_ids(table.ids_with([node.end_column], lost_ends), [node.end_column])[node.end_column]
+            lost_ends = lost_ends.filter(pc.invert(pc.is_in(lost_ends, value_set=one_array(left))))
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.overlay.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
-            lost = edges.ids_with(ends, ids)
+            lost = edges.ids_with(ends, lost_ends)
             self.counts.edges += edges.delete(lost)
             self._record_removed(edge, lost)
         return rows
@@ -375,7 +407,7 @@ class MutationRun:
 
 
 def _key_conflict(node: NodeType, id_: str) -> KeyConflict:
-    key = ", ".join(f"{column}: …" for column in node.key)
+    key = ", ".join(f"{column}: …" for column in node.identity)
     return KeyConflict(
         node.table_key,
         id_,

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import concatenate, one_array, with_wide_text
-from omnigraph.engine.write.constraints import tuples_of
 from omnigraph.engine.write.fill_vectors import has_text
+from omnigraph.engine.write.key_tuples import tuples_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]

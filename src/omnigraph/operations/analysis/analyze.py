@@ -16,6 +16,7 @@ from omnigraph.errors import Denied, InputError
 from omnigraph.operations.analysis.input_graph import AnalysisTables, chosen_types, edge_list
 from omnigraph.operations.analysis.request import Analysis, AnalysisRequest
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.period_graphs import refuse_periods
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -48,6 +49,7 @@ def analyze(
     """Run an algorithm on a snapshot; nothing is written."""
     parameters = request.check()
     nodes, edges = chosen_types(context.catalog(snapshot), request)
+    refuse_periods(context.catalog(snapshot), edges)
     tables = AnalysisTables(context, snapshot)
     try:
         if solve is not None:

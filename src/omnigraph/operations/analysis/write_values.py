@@ -169,7 +169,7 @@ def _check_target(of_type: NodeType | EdgeType, name: str, found: pa.DataType) -
             or f"add '{name}: {kind}?' to '{of_type.name}' and apply the schema",
         )
     problem = ""
-    if isinstance(of_type, NodeType) and name in of_type.key:
+    if isinstance(of_type, NodeType) and name in of_type.identity:
         problem = "a key"
     elif isinstance(of_type, NodeType) and name in of_type.embeds:
         problem = "computed from a text"

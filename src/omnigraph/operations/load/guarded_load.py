@@ -114,5 +114,5 @@ class GuardedLoad:
     def _visible(self, type_: AnyType, rows: pa.Table) -> pa.Table:
         return rows.filter(pa.array(self.write.sees(type_, rows, self._read)))
 
-    def _read(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        return self.committed.rows_among(key, "id", ids, columns)
+    def _read(self, key: str, values: pa.Array, columns: Sequence[str], column: str) -> pa.Table:
+        return self.committed.rows_among(key, column, values, columns)

@@ -158,7 +158,7 @@ def _check_property(type_: NodeType | EdgeType, name: str) -> None:
 
 def _value(type_: NodeType | EdgeType, name: str, value: Any) -> Any:
     """Check a value and convert it to its form in rows."""
-    if isinstance(type_, NodeType) and name in type_.key:
+    if isinstance(type_, NodeType) and name in type_.identity:
         raise InputError(f"'{type_.name}.{name}' is a key and cannot be changed")
     property_type = type_.properties[name].type
     if value is None:

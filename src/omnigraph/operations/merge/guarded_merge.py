@@ -148,7 +148,7 @@ class GuardedMerge:
         for id_, choice in rule.rows.items():
             if isinstance(choice, str):
                 continue
-            rows = self._read(table.key, pa.array([id_], pa.utf8()), self.write.checked_columns(type_))
+            rows = self._read(table.key, pa.array([id_], pa.utf8()), self.write.checked_columns(type_), "id")
             if self._sees_rows(type_, rows):
                 self.write.require_chosen(type_, rows, choice)
 
@@ -198,14 +198,14 @@ class GuardedMerge:
         shown = self.write.masked(type_, rows.filter(pa.array(self.write.sees(type_, rows, read))))
         return shown.select([name for name in shown.schema.names if not self.write.hides(type_, name)])
 
-    def _read_planned(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Return the rows with these ids as the merge leaves them."""
-        rows = self.target.rows_among(key, "id", ids, columns)
+    def _read_planned(self, key: str, values: pa.Array, columns: Sequence[str], column: str) -> pa.Table:
+        """Return the rows with these values in a column as the merge leaves them."""
+        rows = self.target.rows_among(key, column, values, columns)
         delta = self.deltas.get(key)
         if delta is None:
             return rows
         gone = pa.concat_arrays([one_array(delta.rows["id"]), one_array(delta.deleted)])
-        put = delta.rows.filter(pc.is_in(delta.rows["id"], value_set=ids)).select([*columns])
+        put = delta.rows.filter(pc.is_in(delta.rows[column], value_set=values)).select([*columns])
         kept = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=gone)))
         return pa.concat_tables([kept, put], promote_options="permissive")
 
@@ -267,8 +267,8 @@ class GuardedMerge:
     def _sees_rows(self, type_: NodeType | EdgeType, rows: pa.Table) -> bool:
         return bool(self.write.sees(type_, rows, self._read).all())
 
-    def _read(self, key: str, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        return self.target.rows_among(key, "id", ids, columns)
+    def _read(self, key: str, values: pa.Array, columns: Sequence[str], column: str) -> pa.Table:
+        return self.target.rows_among(key, column, values, columns)
 
     def _table(self, table: MergedTable, rows: Sequence[Row]) -> pa.Table:
         wanted = {*self.checked_columns(table)}

@@ -32,6 +32,7 @@ KINDS: dict[str, ConflictKind] = {
     "check": "value_constraint_violation",
     "enum": "value_constraint_violation",
     "unique": "unique_violation",
+    "valid": "value_constraint_violation",
     "endpoint": "orphan_edge",
     "orphan": "orphan_edge",
     "cardinality": "cardinality_violation",

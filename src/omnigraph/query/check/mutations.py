@@ -20,9 +20,11 @@ from omnigraph.query.check.operators import check_condition
 from omnigraph.query.check.returning import NamedRows
 from omnigraph.query.check.scopes import BlockVariables, Scope
 from omnigraph.query.check.unify import check_unify
+from omnigraph.query.check.valid_time import check_valid_from, period_of
 from omnigraph.query.plan import ir
 from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.syntax import ast
+from omnigraph.query.valid_time import holds_in
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import PropertyType
@@ -76,6 +78,8 @@ class MutationChecker:
                 return self.insert(statement, type_)
             case ast.UpdateStatement():
                 return self.update(statement, type_)
+            case ast.EndStatement():
+                return self.end(statement, type_)
             case ast.UpsertStatement():
                 return self.upsert(statement, type_)
             case ast.UnifyStatement():
@@ -131,14 +135,37 @@ class MutationChecker:
             type_,
             ends=False,
             scope=row_scope(type_),
-            fixed=tuple(_ENDS) if isinstance(type_, EdgeType) else type_.key,
+            fixed=tuple(_ENDS) if isinstance(type_, EdgeType) else type_.identity,
         )
         where = self.where(statement.where, type_)
+        since = None
+        if statement.valid_from is not None:
+            check_valid_from(type_, statement)
+            since, where = self.period(statement, statement.valid_from, where, type_)
         if given is None:
             raise Silenced
-        return (ir.UpdateNodes if isinstance(type_, NodeType) else ir.UpdateEdges)(
-            type_.name, tuple(given.items()), where
-        )
+        op = ir.UpdateNodes if isinstance(type_, NodeType) else ir.UpdateEdges
+        return op(type_.name, tuple(given.items()), where, valid_from=since)
+
+    def end(self, statement: ast.EndStatement, type_: NodeType | EdgeType) -> ir.UpdateNodes | ir.UpdateEdges:
+        """Return the update that ends the periods of the rows that hold at the instant."""
+        valid = period_of(type_, statement)
+        at, where = self.period(statement, statement.at, self.where(statement.where, type_), type_)
+        op = ir.UpdateNodes if isinstance(type_, NodeType) else ir.UpdateEdges
+        return op(type_.name, ((valid.end, at),), where)
+
+    def period(
+        self,
+        statement: ast.UpdateStatement | ast.EndStatement,
+        instant: ast.Expr,
+        where: ir.Condition,
+        type_: NodeType | EdgeType,
+    ) -> tuple[ir.Expr, ir.Condition]:
+        """Return an instant, and the condition of the rows that also hold at it."""
+        valid = period_of(type_, statement)
+        kind = type_.properties[valid.end].type.with_nullable(False)
+        at = self.value(instant, kind, f"the instant of '{type_.name}'", no_row_scope(type_))
+        return at, ir.Logic("and", (where, holds_in(type_, at, None)))
 
     def upsert(self, statement: ast.UpsertStatement, type_: NodeType | EdgeType) -> ir.UpsertNode:
         """T32: the first braces give the whole key. Other assignments in them apply to new and existing rows."""
@@ -146,7 +173,7 @@ class MutationChecker:
             what = "an edge type" if isinstance(type_, EdgeType) else "a node type without @key"
             message = f"'{type_.name}' is {what}, so no row of it can be found by its key"
             raise type_fault("T32", message, statement.type.span, "insert it, or update it by a condition")
-        scope, fixed = no_row_scope(type_), type_.key
+        scope, fixed = no_row_scope(type_), type_.identity
         attempt, name = self.expressions.attempt, statement.type
         both = attempt(self.assigns, statement.key, name, type_, ends=False, scope=scope)
         new: dict[str, ir.Expr] | None = {}
@@ -158,12 +185,15 @@ class MutationChecker:
             existing = attempt(self.assigns, statement.existing, name, type_, ends=False, scope=rows, fixed=fixed)
         if both is None or new is None or existing is None:
             raise Silenced
-        if not set(both) >= set(type_.key):
-            hint = f"write upsert {type_.name} {{ {', '.join(f'{column}: …' for column in type_.key)}, … }}"
-            message = f"the key of '{type_.name}' is {listing(type_.key)}, and {listing(both)} does not contain it"
+        if not set(both) >= set(type_.identity):
+            hint = f"write upsert {type_.name} {{ {', '.join(f'{column}: …' for column in type_.identity)}, … }}"
+            what = "key and period" if type_.has_periods else "key"
+            message = (
+                f"the {what} of '{type_.name}' is {listing(type_.identity)}, and {listing(both)} does not contain it"
+            )
             raise type_fault("T32", message, statement.type.span, hint)
         self.once(statement)
-        key = {column: both.pop(column) for column in type_.key}
+        key = {column: both.pop(column) for column in type_.identity}
         new, existing = both | new, both | existing
         missing = self.missing(type_, {**key, **new})
         # Without 'new', the statement may be meant only for existing rows; a missing value is then an error at run
@@ -230,7 +260,8 @@ class MutationChecker:
     def assigned(self, assign: ast.Assign, type_: NodeType | EdgeType, scope: Scope, *, ends: bool) -> ir.Expr:
         key = assign.property.text
         if isinstance(type_, EdgeType) and key in _ENDS:
-            named = self.named.find_end(assign.value, type_.from_type if key == "from" else type_.to_type)
+            ends_at = type_.from_type if key == "from" else type_.to_type
+            named = self.named.find_end(assign.value, self.catalog.nodes[ends_at])
             if named is not None:
                 return named
         property_type = _ID if ends and key in _ENDS else self.property_type(assign.property, type_, ends=ends)
@@ -296,6 +327,9 @@ def _fixed(type_: NodeType | EdgeType, name: Name) -> Fault:
     if isinstance(type_, EdgeType):
         message = f"'{type_.name}.{name}' is an endpoint of the edge and cannot be updated"
         return type_fault("T16", message, name.span, "delete the edge and insert it between the other nodes")
+    if name.text not in type_.key:
+        message = f"'{type_.name}.{name}' begins the period of the row and cannot be updated"
+        return type_fault("T43", message, name.span, "delete the row and insert it with its new period")
     message = f"'{type_.name}.{name}' is part of the @key and cannot be updated"
     return type_fault(None, message, name.span, "delete the node and insert it under its new key")
 

@@ -6,7 +6,7 @@ The type checker passes it to `lower`. Mutations have no such stage: checking on
 from __future__ import annotations
 
 from omnigraph.fast_dataclass import dataclass
-from omnigraph.query.plan.ir import Condition, Expr, ParamDecl, ParamRef, PathKind, ReturnColumn, SortKey
+from omnigraph.query.plan.ir import Condition, Expr, ParamDecl, ParamRef, PathKind, ReturnColumn, SortKey, ValidTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ class ResolvedRead:
     """Keys and aggregates, if a column is computed from them."""
     stages: tuple[ResolvedStage, ...] = ()
     """The parts before this one."""
+    valid: ValidTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ class NamedRows:
             self._single.add(name.text)
         return name.text
 
-    def find_end(self, value: ast.Expr, wanted: str) -> ir.Prop | None:
-        """Return a variable as an endpoint of an edge at a `wanted` node; T41 if it is not allowed, None if it is no
+    def find_end(self, value: ast.Expr, node: NodeType) -> ir.Prop | None:
+        """Return a variable as an endpoint of an edge at a node; T41 if it is not allowed, None if it is no
         variable.
         """
         if not isinstance(value, ast.VarExpr) or value.name in self._params or value.name not in self._every:
@@ -70,10 +70,10 @@ class NamedRows:
         if value.name not in self._single or variable.kind != "node":
             message = f"an edge ends at one node, and '${value.name}' is not the node of an insert or upsert"
             raise type_fault("T41", message, value.span, "give the id of the node")
-        if variable.type_name != wanted:
-            message = f"the edge ends at a {wanted}, and '${value.name}' is a {variable.type_name}"
+        if variable.type_name != node.name:
+            message = f"the edge ends at a {node.name}, and '${value.name}' is a {variable.type_name}"
             raise type_fault("T41", message, value.span)
-        return ir.Prop(value.name, "id", ir.STRING)
+        return ir.Prop(value.name, node.end_column, ir.STRING)
 
     def scope(self) -> Scope:
         """Return the scope of `return`."""

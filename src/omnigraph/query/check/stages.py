@@ -18,6 +18,7 @@ from omnigraph.query.check.match_block import MatchChecker
 from omnigraph.query.check.resolved import ResolvedBlock, ResolvedRead, ResolvedStage
 from omnigraph.query.check.results import Results
 from omnigraph.query.check.scopes import BlockVariables, Scope, Variable
+from omnigraph.query.check.valid_time import check_valid
 from omnigraph.query.plan import ir
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
@@ -39,7 +40,11 @@ def check_read(
         stages.append(stage.resolved(name, params, block))
         outer = stage.next_scope()
     block, scope = match.check(read.clauses, outer)
-    return replace(Results(expressions, scope, read).check(name, params, block), stages=tuple(stages))
+    valid = None
+    if read.valid is not None:
+        blocks = (*(stage.read.block for stage in stages), block)
+        valid = expressions.attempt(check_valid, catalog, expressions, read.valid, blocks)
+    return replace(Results(expressions, scope, read).check(name, params, block), stages=tuple(stages), valid=valid)
 
 
 class _StageResults(Results):

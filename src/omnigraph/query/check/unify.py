@@ -29,6 +29,9 @@ def check_unify(
     if isinstance(type_, EdgeType):
         message = f"'{type_.name}' is an edge type, and only nodes are unified"
         raise type_fault("T50", message, statement.type.span, "name the type of the two nodes")
+    if type_.has_periods:
+        message = f"'{type_.name}' has '@valid', and nodes with periods are not unified"
+        raise type_fault("T50", message, statement.type.span, "end the periods of one key and begin those of the other")
     attempt = checker.expressions.attempt
     drop = attempt(_ids, checker, statement.drop, type_, scope)
     keep = attempt(_ids, checker, statement.keep, type_, scope)

@@ -51,7 +51,8 @@ def _read(plan: ir.QueryIR, depth: int = 1, result: str = "return", stage: str =
     def line(word: str, rest: str) -> _Line:
         return _line(depth, word, rest, word + stage)
 
-    lines = _pipeline(plan.pipeline, depth)
+    lines = [] if plan.valid is None else [line("valid", _valid(plan.valid))]
+    lines += _pipeline(plan.pipeline, depth)
     groups = plan.group_exprs
     keys = [expr for expr in groups if not isinstance(expr, ir.Aggregate)]
     if plan.distinct and len(keys) == len(groups):
@@ -111,6 +112,10 @@ def _pipeline(pipeline: ir.Pipeline, depth: int) -> list[_Line]:
             case _:
                 assert_never(op)
     return lines
+
+
+def _valid(valid: ir.ValidTime) -> str:
+    return f"at {_expr(valid.start)}" if valid.end is None else f"during {_expr(valid.start)}, {_expr(valid.end)}"
 
 
 def _outer(var: str) -> str:
@@ -177,7 +182,8 @@ def _mutation(plan: ir.MutationIR) -> list[_Line]:
                 ends = f"{_expr(op.source)} -> {_expr(op.target)}"
                 lines.append(_line(1, "insert", f"{op.type_name} {ends} {_assignments(op.values)}".rstrip() + name))
             case ir.UpdateNodes() | ir.UpdateEdges():
-                where = f"where {_expr(op.where)}{name}"
+                since = "" if op.valid_from is None else f" valid from {_expr(op.valid_from)}"
+                where = f"where {_expr(op.where)}{since}{name}"
                 lines.append(_line(1, "update", f"{op.type_name} {_assignments(op.values)} {where}"))
             case ir.DeleteNodes():
                 where = f"where {_expr(op.where)}{name}, and every edge at them"

@@ -12,6 +12,7 @@ determines.
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 from omnigraph.query.check.resolved import ResolvedBlock, ResolvedHop, ResolvedPath, ResolvedRead, ResolvedStep
 from omnigraph.query.plan.ir import (
@@ -44,7 +45,8 @@ def lower_read(read: ResolvedRead) -> QueryIR:
     start: tuple[Stage, ...] = ()
     for stage in read.stages:
         start = (Stage(_query(stage.read, start), stage.kept, stage.var, stage.values),)
-    return _query(read, start)
+    plan = _query(read, start)
+    return plan if read.valid is None else replace(plan, valid=read.valid)
 
 
 def _query(read: ResolvedRead, start: tuple[Stage, ...]) -> QueryIR:

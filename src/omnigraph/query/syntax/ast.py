@@ -332,8 +332,19 @@ class SortItem:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidClause:
+    """`valid at $t`, or `valid during $a, $b` with `end`."""
+
+    start: Expr
+    end: Expr | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
-    """`match { … } return { … } having { … } order { … } skip n limit n`; the spans cover the blocks' braces."""
+    """`valid at $t match { … } return { … } having { … } order { … } skip n limit n`; the spans cover the blocks'
+    braces.
+    """
 
     clauses: tuple[Clause, ...]
     items: tuple[ReturnItem, ...]
@@ -352,6 +363,8 @@ class Read:
     """The parts before this one, in order: each ends with `with { … }` instead of `return { … }`, and an alias is the
     name of a variable.
     """
+    valid: ValidClause | None = None
+    """The valid time of the whole query."""
 
 
 # -- writes ------------------------------------------------------------------------------------------
@@ -379,12 +392,25 @@ class InsertStatement:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
-    """`update Type set { p: value, … } where condition as $x`."""
+    """`update Type set { p: value, … } where condition valid from $t as $x`."""
 
     type: Name
     assigns: tuple[Assign, ...]
     where: Expr
     body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+    name: Name | None = None
+    valid_from: Expr | None = None
+    """The instant at which the current periods end and new ones begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndStatement:
+    """`end Type where condition at $t as $x`."""
+
+    type: Name
+    where: Expr
+    at: Expr
     span: Span = field(default=NOWHERE, compare=False)
     name: Name | None = None
 
@@ -441,7 +467,7 @@ class UnifyStatement:
     name: Name | None = None
 
 
-Statement = InsertStatement | UpdateStatement | DeleteStatement | UpsertStatement | UnifyStatement
+Statement = InsertStatement | UpdateStatement | EndStatement | DeleteStatement | UpsertStatement | UnifyStatement
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from omnigraph.query.syntax.ast import (
     Clause,
     CompareExpr,
     DeleteStatement,
+    EndStatement,
     Expr,
     Field,
     FilterClause,
@@ -147,6 +148,10 @@ class _QueryFormatter:
     # -- reads -----------------------------------------------------------------------------------
 
     def read(self, read: Read) -> None:
+        if read.valid is not None:
+            ends = [read.valid.start, *([] if read.valid.end is None else [read.valid.end])]
+            word = "at" if read.valid.end is None else "during"
+            self.printer.item(f"valid {word} {', '.join(map(self.expr, ends))}", read.valid.span)
         for stage in read.stages:
             self.part(stage, "with")
         self.part(read, "return")
@@ -338,9 +343,13 @@ class _QueryFormatter:
             case InsertStatement():
                 self.assigns(f"insert {statement.type}", statement.assigns, name, statement.body, statement.span)
             case UpdateStatement():
-                tail = f" where {self.expr(statement.where)}{name}"
+                since = "" if statement.valid_from is None else f" valid from {self.expr(statement.valid_from)}"
+                tail = f" where {self.expr(statement.where)}{since}{name}"
                 head = f"update {statement.type} set"
                 self.assigns(head, statement.assigns, tail, statement.body, statement.span)
+            case EndStatement():
+                rows = f"{statement.type} where {self.expr(statement.where)}"
+                self.printer.item(f"end {rows} at {self.expr(statement.at)}{name}", statement.span)
             case DeleteStatement():
                 self.printer.item(f"delete {statement.type} where {self.expr(statement.where)}{name}", statement.span)
             case UpsertStatement():

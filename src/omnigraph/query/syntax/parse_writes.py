@@ -24,10 +24,11 @@ from omnigraph.query.syntax.ast import (
 from omnigraph.query.syntax.dialect_hints import about_opening, about_start, about_statement
 from omnigraph.query.syntax.parse_expressions import ExpressionParser
 from omnigraph.query.syntax.parse_unify import unify_statement
+from omnigraph.query.syntax.parse_valid import parse_end, parse_valid_from
 from omnigraph.suggestions import did_you_mean
 
-_STATEMENTS = ("insert", "update", "delete", "upsert", "unify")
-BARE = ("match", "atomic", *_STATEMENTS)
+_STATEMENTS = ("insert", "update", "delete", "upsert", "unify", "end")
+BARE = ("match", "valid", "atomic", *_STATEMENTS)
 """The words that begin the body of a query, and so a query without a head."""
 _READ_PARTS = ("having", "order", "skip", "limit")
 
@@ -108,8 +109,11 @@ class WriteParser(ExpressionParser):
             if not cursor.accept("set"):
                 raise cursor.fault("'set' and the new values", hint=about_statement(word, type_.text))
             assigns, body = self.assigns("set")
-            where, name = self.where(word), self.row_name()
-            return UpdateStatement(type_, assigns, where, body, cursor.since(mark), name)
+            where, since = self.where(word), parse_valid_from(cursor, self.expression)
+            name = self.row_name()
+            return UpdateStatement(type_, assigns, where, body, cursor.since(mark), name, since)
+        if word == "end":
+            return parse_end(cursor, type_, self.where(word), mark, self.expression)
         if word == "upsert":
             return self.upsert(type_, mark)
         if word == "unify":
@@ -150,7 +154,7 @@ class WriteParser(ExpressionParser):
         return tuple(assigns), cursor.since(start)
 
     def where(self, word: str) -> Expr:
-        """Parse `where condition`, which update and delete require."""
+        """Parse `where condition`, which update, end and delete require."""
         cursor = self.cursor
         if not cursor.accept("where"):
             raise cursor.fault(

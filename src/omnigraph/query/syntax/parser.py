@@ -55,6 +55,7 @@ from omnigraph.query.syntax.parse_expressions import (
     no_dollar,
 )
 from omnigraph.query.syntax.parse_paths import parse_path, parse_step, starts_path
+from omnigraph.query.syntax.parse_valid import parse_valid, refuse_valid, starts_valid
 from omnigraph.query.syntax.parse_writes import BARE, WriteParser
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, foreign_type
@@ -119,7 +120,7 @@ class _QueryParser(WriteParser):
         params_span = cursor.since(params_start)
         metas = parse_annotations(cursor)
         opened = cursor.expect("{", " to open the query").start
-        body = self.read() if cursor.at("match") else self.write()
+        body = self.read() if cursor.at("match") or starts_valid(cursor) else self.write()
         cursor.expect("}", " to close the query")
         return QueryDefinition(name, tuple(params), metas, body, params_span, cursor.since(opened), cursor.since(mark))
 
@@ -128,7 +129,7 @@ class _QueryParser(WriteParser):
         cursor = self.cursor
         mark = cursor.mark
         self.bare = True
-        body = self.read() if cursor.at("match") else self.write()
+        body = self.read() if cursor.at("match") or starts_valid(cursor) else self.write()
         if not cursor.at_end():
             raise cursor.fault(self.closing)
         start = Span(mark, mark)
@@ -159,16 +160,19 @@ class _QueryParser(WriteParser):
 
     def read(self) -> Read:
         stages: list[Read] = []
+        valid = parse_valid(self.cursor, self.expression) if starts_valid(self.cursor) else None
         part = self.part()
+        refuse_valid(self.cursor)
         while self.cursor.at("with"):
             stages.append(self.result(*part, stage=True))
             part = self.part() if self.cursor.at("match") else ([], Span(0, 0))
         if not self.cursor.at("return"):
             raise self.cursor.fault("'return' and what the query returns", hint=about_part(self.cursor))
         read = self.result(*part)
+        refuse_valid(self.cursor)
         if not self.closes():
             raise self.cursor.fault(self.closing, hint=about_part(self.cursor))
-        return replace(read, stages=tuple(stages)) if stages else read
+        return replace(read, stages=tuple(stages), valid=valid) if stages or valid is not None else read
 
     def part(self) -> tuple[list[Clause], Span]:
         """Parse `match { clauses }`."""

@@ -45,6 +45,9 @@ class EdgeEnds:
     edge_key: str
     src_key: str
     dst_key: str
+    src_column: str = "id"
+    """The column of the node table that the source of an edge names."""
+    dst_column: str = "id"
 
 
 @dataclass(frozen=True)
@@ -288,10 +291,10 @@ def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
 
 def _dangling_edges(snapshot: Snapshot, ends: EdgeEnds) -> list[Problem]:
     problems: list[Problem] = []
-    for column, node_key in (("src", ends.src_key), ("dst", ends.dst_key)):
+    for column, node_key, named in (("src", ends.src_key, ends.src_column), ("dst", ends.dst_key, ends.dst_column)):
         try:
             used = snapshot.table(ends.edge_key).read([column])[column]
-            known = snapshot.table(node_key).read(["id"])["id"]
+            known = snapshot.table(node_key).read([named])[named]
         except OmniGraphError as error:
             problems.append(Problem(ends.edge_key, error.message))
             continue

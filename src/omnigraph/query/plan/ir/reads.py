@@ -246,6 +246,17 @@ class SortKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidTime:
+    """The valid time of a read: the instant `start`, or with `end` the interval [start, end).
+
+    Both are constants or parameters.
+    """
+
+    start: Expr
+    end: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryIR:
     """The plan of a read."""
 
@@ -265,6 +276,9 @@ class QueryIR:
     """Conditions on groups, over `GROUP`."""
     grouped: tuple[Expr, ...] = ()
     """Keys and aggregates of groups, if a column is computed from them; then all columns are expressions over `GROUP`.
+    """
+    valid: ValidTime | None = None
+    """The valid time of the rows that all operations see; None if they see all periods. Stages have none of their own.
     """
 
     @property

@@ -37,6 +37,8 @@ class UpdateNodes:
     values: tuple[tuple[str, Expr], ...]
     where: Condition
     name: str | None = None
+    valid_from: Expr | None = None
+    """The instant at which the periods of the rows end and new ones, with the values, begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class UpdateEdges:
     values: tuple[tuple[str, Expr], ...]
     where: Condition
     name: str | None = None
+    valid_from: Expr | None = None
+    """The instant at which the periods of the rows end and new ones, with the values, begin."""
 
 
 @dataclass(frozen=True, slots=True)
