@@ -62,8 +62,14 @@ class EarlierColumn:
 
 
 def find_earlier(data: TableData, name: str) -> EarlierColumn | None:
-    """Return a column by way of an earlier version that has it in memory; None if there is none."""
+    """Return a column by way of an earlier version that has it in memory; None if there is none.
+
+    An overwritten table numbers its fields again, so a field id can denote a column of another type.
+    """
+    kind = data.column_type(name)
     for other, known in data.cache.columns_of(data, data.column_key(name), _TRIED_MAX):
+        if known.type != kind:
+            continue
         mapping = map_rows(other.derived("layout", partial(FragmentLayout.of, other)), data)
         if mapping is not None:
             data.cache.touch(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine.cache.table_cache import DataCache, TableData
@@ -127,3 +128,12 @@ def test_a_renamed_column_keeps_its_values(graph, tune):
     graph.apply_schema(SCHEMA.replace("n: I64?", 'm: I64? @rename_from("n")'))
     graph.mutate('query m() { insert P { name: "r", m: 2 } }')
     assert data(graph, cache).take("m", np.array([ROWS + 1, ROWS, 3])).to_pylist() == [2, 1, 3]
+
+
+def test_a_field_id_of_another_type_is_read_again(graph):
+    """An overwritten table numbers its fields again: an earlier version has another column under the id."""
+    cache = DataCache()
+    before = data(graph, cache)
+    cache.get((*before.key, before.column_key("n")), lambda: pa.array(["other"] * ROWS))
+    graph.mutate(CHANGES["insert"])
+    assert data(graph, cache).column("n").to_pylist() == data(graph, DataCache()).column("n").to_pylist()
