@@ -157,7 +157,13 @@ def _write(copy: Graph, graph: Graph, commit_id: str, seen: World) -> str | None
 
 
 def _same(one: pa.Table, other: pa.Table) -> bool:
-    return sorted(map(str, one.to_pylist())) == sorted(map(str, other.to_pylist()))
+    return sorted(map(str, _exact(one).to_pylist())) == sorted(map(str, _exact(other).to_pylist()))
+
+
+def _exact(table: pa.Table) -> pa.Table:
+    """Return a table with numbers for times: `to_pylist` returns the day of a date64."""
+    kinds = {pa.date64(): pa.int64(), pa.list_(pa.date64()): pa.list_(pa.int64())}
+    return table.cast(pa.schema([field.with_type(kinds.get(field.type, field.type)) for field in table.schema]))
 
 
 def _visible_rows(stored: pa.Table, type_: NodeType | EdgeType, rows: dict[str, Props]) -> pa.Table:
