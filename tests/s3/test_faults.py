@@ -55,6 +55,16 @@ LANDING_DIES_AT = [
     "land.after_publish=0:kill",
 ]
 """Failpoints of one proposal from its opening to its landing. Each process continues the work of the one before."""
+PURGE_DIES_AT = [
+    "purge.announced=kill",
+    "purge.rewritten=1:kill",
+    "purge.before_switch=kill",
+    "purge.switched=kill",
+    "purge.checkpoint=kill",
+    "purge.swept=0:kill",
+    "purge.before_end=kill",
+]
+"""Failpoints of one purge, in their order."""
 LANDED = ("publish.after_commit", "intent.delete")
 
 
@@ -67,6 +77,7 @@ def test_every_failpoint_has_a_case():
         *RECOVERY_DIES_AT,
         *(case for _, case in MAINTENANCE_DIES_AT),
         *LANDING_DIES_AT,
+        *PURGE_DIES_AT,
     ]
     assert {case.partition("=")[0] for case in cases} == set(NAMES)
 
@@ -167,6 +178,23 @@ def test_kill_between_the_steps_of_a_landing(uri, s3, tmp_path):
     assert kill_between(tmp_path, uri, ["branch"], LANDING_DIES_AT, s3.environ) == LANDING_DIES_AT
     og.open(uri, environ=s3.environ).branch_delete("branch")
     collect(check_usable(uri, environ=s3.environ))
+
+
+def test_kill_between_the_steps_of_a_purge(uri, die, s3):
+    """Each process continues the purge of the one before it, and dies at the next step."""
+    gone, kept = sorted(seeds(SEEDED), reverse=True)
+    for case in PURGE_DIES_AT:
+        die(uri, "purge", case, id=gone)
+    og.open(uri, environ=s3.environ).purge_resume()
+    graph = og.open(uri, environ=s3.environ)
+    assert [record.state for record in graph.purges()] == ["done"]
+    for table in ("Item", "Link"):
+        assert graph.to_arrow(table)["id"].to_pylist() == [kept]
+    assert all(gone not in graph.to_arrow("Item", at=commit.id)["id"].to_pylist() for commit in graph.commits())
+    assert graph.purge_verify().is_clean
+    assert graph.verify(deep=True) == []
+    add_pair(repository_of(graph), "after")
+    assert og.open(uri, environ=s3.environ).verify() == []
 
 
 def test_kill_writers_at_random_times(uri, s3, tmp_path):
