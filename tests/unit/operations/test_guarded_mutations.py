@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.row_guard import GuardedWrite
-from omnigraph.errors import CompileError, ConstraintViolation, Denied, InputError, KeyConflict, TypeNotFound
+from omnigraph.errors import CompileError, ConstraintViolation, Denied, InputError, KeyConflict, NotFound, TypeNotFound
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
 from omnigraph.operations.mutate import MutationResult, mutate
@@ -372,3 +372,22 @@ def test_the_guard_of_a_policy(graph):
     assert error.rules == ("own-tenant",)
     denied(graph, 'update Note set { pay: 9 } where name = "b"', "'pay'", guard=guard)
     denied(graph, 'delete Note where name = "a"', "'row_delete'", "Note 'a'", guard=guard)
+
+
+# -- unify ---------------------------------------------------------------------------------------
+
+
+def test_unify_does_not_find_hidden_nodes(graph):
+    for name in ("x", "absent"):
+        for text in (f'unify Note "{name}" into "a"', f'unify Note "d" into "{name}"'):
+            with pytest.raises(NotFound) as caught:
+                run(graph, text)
+            assert caught.value.message == f"Note '{name}' does not exist; nothing was unified"
+
+
+def test_unify_of_hidden_values_and_edges_is_denied(graph):
+    denied(graph, 'unify Note "b" into "d"', "a value of the nodes is hidden from you")
+    graph.load([note("e", "acme", state="open"), cites("d", "x", 3)], mode="merge")
+    guard = WriteGuard(Visibility({"node:Note": ACME}), {("row_delete", "node:Note"): NAMED_A})
+    denied(graph, 'unify Note "d" into "e"', "a node has edges that you cannot read", guard=guard)
+    denied(graph, 'unify Note "e" into "d"', "'row_delete'", "Note 'e'", guard=guard)
