@@ -173,6 +173,7 @@ export const ACTIONS: Readonly<Record<string, "branch" | "target" | null>> = {
   proposal_land: "target",
   proposal_close: "target",
   proposal_bypass: "target",
+  purge: null,
   admin: null,
   graph_list: null,
   audit_read: null,
