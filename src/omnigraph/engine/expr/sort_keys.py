@@ -92,9 +92,7 @@ def id_ranks_of(bound: Binding) -> Numbers:
             return np.where(ranks >= 0, ranks * len(union.members) + union.member_of(numbers), -1)
         return id_ranks(bound.data)[bound.numbers]
     if bound.count <= tuning.current.python_sort_rows_max:
-        ids = bound.column("id").to_pylist()
-        place = {id_: at for at, id_ in enumerate(sorted(set(ids) - {None}))}
-        return np.array([place.get(id_, -1) for id_ in ids], np.int64)
+        return _ranks_in_python(bound.column("id").to_pylist())
     if bound.count * 8 < bound.data.row_count:
         return ranks_of(bound.column("id"))
     return id_ranks(bound.data)[bound.numbers]
@@ -104,6 +102,8 @@ def ranks_of(values: pa.Array) -> Numbers:
     """Return the dense ranks of values: equal values have equal ranks, null has -1."""
     if pa.types.is_nested(values.type):
         return _list_ranks(stored_values(values))
+    if len(values) <= tuning.current.python_sort_rows_max and not pa.types.is_floating(values.type):
+        return _ranks_in_python(stored_values(values))
     values = comparable(values)
     encoded = interruptible(lambda: one_zero(values).dictionary_encode(), len(values))
     order = interruptible(lambda: pc.sort_indices(encoded.dictionary).to_numpy(), len(encoded.dictionary))
@@ -113,6 +113,12 @@ def ranks_of(values: pa.Array) -> Numbers:
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     result: Numbers = gather(rank, codes)
     return result
+
+
+def _ranks_in_python(values: list[Any]) -> Numbers:
+    """Return the dense ranks of a few values, null has -1. Arrow takes longer to start than Python to sort them."""
+    place = {value: at for at, value in enumerate(sorted(set(values) - {None}))}
+    return np.array([place.get(value, -1) for value in values], np.int64)
 
 
 def column_ranks(data: ColumnSource, name: str) -> Numbers:

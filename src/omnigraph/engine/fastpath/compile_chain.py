@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.arrays import narrow_chunks
 from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.bfs import distinct_nodes
-from omnigraph.engine.cache.column_access import is_numeric
+from omnigraph.engine.cache.column_access import is_numeric, select_rows
 from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -28,6 +28,7 @@ from omnigraph.engine.fastpath.python_rows import PythonRows
 from omnigraph.engine.fastpath.steps import ChainRows, ChainStep, TooManyRows, compile_steps
 from omnigraph.engine.plan.limit_offset import apply_limit
 from omnigraph.engine.plan.liveness import ignores_duplicates, required_variables
+from omnigraph.engine.plan.plan_expressions import plan_expressions
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.variable_types import bound_by
 from omnigraph.query.plan import ir
@@ -67,7 +68,16 @@ class Chain:
         id_ = id_of_key(value, self.key_type)
         if id_ is None and value is not None:
             return None
-        start = None if id_ is None else find_visible(context.type_table(self.tables[self.start]), id_)
+        return self.run_from(None if id_ is None else self.find(context, id_), context, params)
+
+    def find(self, context: ExecutionContext, id_: str) -> int | None:
+        """Return the row of the start node with an id; None if there is none."""
+        return find_visible(context.type_table(self.tables[self.start]), id_)
+
+    def run_from(
+        self, start: int | None, context: ExecutionContext, params: Mapping[str, Any]
+    ) -> PythonRows | pa.Table | None:
+        """Return the result for the start node in a row, None for no node; None if the executor must compute it."""
         rows = ChainRows(context, params, self.tables, self.types, start)
         try:
             for step in self.steps:
@@ -84,7 +94,7 @@ class Chain:
 
 def compile_chain(plan: ir.QueryIR, catalog: Catalog, types: Mapping[str, str]) -> Chain | None:
     """Compile a plan; None if it does not start at a key or contains an unsupported expression or operator."""
-    if not plan.pipeline or not all(map(_is_known, _exprs(plan))):
+    if not plan.pipeline or not all(map(_is_known, plan_expressions(plan))):
         return None
     scan, *rest = plan.pipeline
     if not isinstance(scan, ir.NodeScan) or (keyed := next(id_tests(scan, catalog), None)) is None:
@@ -110,35 +120,6 @@ def _edge_tables(pipeline: ir.Pipeline, catalog: Catalog) -> Iterator[tuple[str,
             yield op.edge_var, catalog.edges[op.edge_type].table_key
         elif isinstance(op, ir.AntiJoin):
             yield from _edge_tables(op.inner, catalog)
-
-
-def _exprs(plan: ir.QueryIR) -> Iterator[ir.Expr]:
-    yield from (column.expr for column in plan.columns)
-    yield from plan.grouped
-    yield from (key.expr for key in plan.order_by)
-    yield from plan.having
-    yield from _conditions(plan.pipeline)
-
-
-def _conditions(pipeline: ir.Pipeline) -> Iterator[ir.Expr]:
-    for op in pipeline:
-        match op:
-            case ir.NodeScan():
-                yield from op.filters
-            case ir.Expand():
-                yield from (*op.dst_filters, *op.edge_filters)
-            case ir.Filter():
-                yield op.condition
-            case ir.FindPaths():
-                yield from (condition for step in op.steps for condition in step.filters)
-            case ir.PathSteps():
-                yield from op.filters
-            case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
-                yield from _conditions(op.inner)
-            case ir.Stage():
-                pass  # a chain starts at a key
-            case _:
-                assert_never(op)
 
 
 def _is_known(expr: ir.Expr) -> bool:
@@ -167,7 +148,7 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
         columns = [narrow_chunks(evaluator.value(expr, bindings)) for expr in exprs]
         return pa.Table.from_arrays(columns, names=list(names))
 
-    props = [expr for expr in exprs if isinstance(expr, ir.Prop) and _is_plain(expr.type)]
+    props = [expr for expr in exprs if isinstance(expr, ir.Prop) and (_is_plain(expr.type) or _is_date(expr.type))]
     if len(props) != len(exprs) or plan.order_by or plan.is_cut:
         return table
     types = tuple(arrow_type(prop.type) for prop in props)
@@ -179,9 +160,12 @@ def _result_function(plan: ir.QueryIR, start: str, variables: tuple[str, ...]) -
         count = rows.count if plan.limit is None else min(rows.count, plan.limit)
         if count > tuning.current.python_result_rows_max:
             return table(rows)
-        columns: list[list[Any]] = []
+        columns: list[list[Any] | pa.Array] = []
         bound: dict[str, Binding] = {}
         for prop in props:
+            if _is_date(prop.type):
+                columns.append(_dates(prop, properties[prop.var], rows, count, bound))
+                continue
             data = rows.data(prop.var)
             if prop.var == start and count and prop.var not in bound:
                 column = data.column_for(prop.name, 1)
@@ -210,12 +194,27 @@ def _values(
         numeric = not column.null_count and is_numeric(column.type)
         values = column.to_numpy()[numbers].tolist() if numeric else column.take(pa.array(numbers)).to_pylist()
         return values
-    if some is None:
-        some = bound[prop.var] = Binding(rows.data(prop.var), rows.numbers(prop.var)[:count])
-        some.expect(together)
+    some = _bound(prop.var, together, rows, count, bound)
     plain = some.plain(prop.name)
     values = plain.tolist() if plain is not None else some.column(prop.name).to_pylist()
     return values
+
+
+def _dates(prop: ir.Prop, together: Sequence[str], rows: ChainRows, count: int, bound: dict[str, Binding]) -> pa.Array:
+    """Return a Date or DateTime property of the first `count` rows, as `_values` does."""
+    column = rows.data(prop.var).column_for(prop.name, count) if prop.var not in bound else None
+    if column is not None:
+        return select_rows(column, rows.numbers(prop.var)[:count])
+    return _bound(prop.var, together, rows, count, bound).column(prop.name)
+
+
+def _bound(var: str, together: Sequence[str], rows: ChainRows, count: int, bound: dict[str, Binding]) -> Binding:
+    """Return a variable of the first `count` rows, which keeps the properties that are read together."""
+    some = bound.get(var)
+    if some is None:
+        some = bound[var] = Binding(rows.data(var), rows.numbers(var)[:count])
+        some.expect(together)
+    return some
 
 
 def _count_function(plan: ir.QueryIR, start: str) -> ResultFunction | None:
@@ -272,3 +271,8 @@ def _counts_rows(expr: ir.Expr) -> bool:
 
 def _is_plain(type_: PropertyType) -> bool:
     return type_.kind.is_python_value and not type_.is_list
+
+
+def _is_date(type_: PropertyType) -> bool:
+    """Return True for a Date or DateTime: its Python values differ from the stored ones."""
+    return type_.kind.number is not None and not type_.is_list

@@ -1,4 +1,4 @@
-"""A small result as Python values: for few rows, building Arrow arrays takes longer than finding the rows."""
+"""A small result column by column: for few rows, building an Arrow table takes longer than finding the rows."""
 
 from __future__ import annotations
 
@@ -8,26 +8,33 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.versioning.compare.rows import python_values
+
 
 @dataclass(frozen=True)
 class PythonRows:
-    """The columns of a result as lists."""
+    """The columns of a result.
+
+    A column is a list if its stored values are the Python values, else an Arrow array.
+    """
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
-    columns: tuple[list[Any], ...]
+    columns: tuple[list[Any] | pa.Array, ...]
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def to_table(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        arrays = [pa.array(values, type_) for values, type_ in zip(self.columns, self.types, strict=True)]
+        given = zip(self.columns, self.types, strict=True)
+        arrays = [values if isinstance(values, pa.Array) else pa.array(values, type_) for values, type_ in given]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return the rows as dicts."""
-        return dicts(self.names, self.columns)
+        columns = [column if isinstance(column, list) else python_values(column) for column in self.columns]
+        return dicts(self.names, columns)
 
 
 def dicts(names: Sequence[str], columns: Sequence[list[Any]]) -> list[dict[str, Any]]:

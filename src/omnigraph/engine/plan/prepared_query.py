@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
+from omnigraph.engine.fastpath.compile_chain import Chain
+from omnigraph.engine.fastpath.union_chain import UnionChain, compile_start
 from omnigraph.engine.plan.estimated_size import estimated_bytes
 from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.plan.liveness import ignores_duplicates, live_after, required_variables
@@ -32,7 +33,7 @@ class PreparedQuery:
     """The variables used after each operator, for a query that groups or counts."""
     distinct: bool
     """True if the rows of the match are a set: it does not matter how often a row occurs."""
-    chain: Chain | None
+    chain: Chain | UnionChain | None
     """The plan as a compiled chain, if it starts at a key."""
     expected: ExpectedRows | None = None
     """The estimated rows of the plan."""
@@ -67,7 +68,7 @@ def prepare(
     """Compute the per-plan state of a physical plan."""
     live = live_after(plan.pipeline, required_variables(plan.group_exprs)) if plan.is_aggregate else None
     types = node_types(plan.pipeline)
-    chain = compile_chain(plan, catalog, types)
+    chain = compile_start(plan, catalog, types)
     return PreparedQuery(
         plan, plan if logical is None else logical, catalog, types, live, ignores_duplicates(plan), chain, expected
     )

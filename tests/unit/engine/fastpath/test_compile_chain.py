@@ -10,6 +10,7 @@ import pytest
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.engine.exec.context import Limits
 from omnigraph.engine.expr.evaluator import Evaluator
+from omnigraph.engine.fastpath.union_chain import UnionChain
 from omnigraph.engine.plan.prepared_query import prepare
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import Cancelled, InputError, LimitReached
@@ -314,3 +315,126 @@ def test_key_of_a_far_end_is_compared_by_its_row_number(crowd, monkeypatch):
     monkeypatch.setattr(Evaluator, "mask", None)
     assert crowd.query(text).to_pylist() == expected
     assert by_pipeline(crowd, text, None).to_pylist() == expected
+
+
+# -- starts of several types -------------------------------------------------------------------------
+
+LIBRARY = """
+interface Work { code: String @key  title: String  on: Date?  at: DateTime?  pages: I32? }
+node Book implements Work {}
+node Film implements Work {}
+node Person { name: String @key  born: Date?  seen: DateTime? }
+edge BookBy: Book -> Person
+edge FilmBy: Film -> Person
+edge Quotes: Book -> Film { page: I32 }
+edge Cites: Book -> Book
+edge Likes: Person -> Book
+edge Wants: Person -> Film
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    dates = {"on": "1999-12-31", "at": "2001-02-03T04:05:06.789Z"}
+    return new_graph(
+        tmp_path_factory.mktemp("library"),
+        LIBRARY,
+        node("Person", name="ana", born="1980-05-06", seen="2020-01-01T10:20:30.400Z"),
+        node("Person", name="bo"),
+        *(node("Book", code=f"b{n}", title=f"B{n}", pages=n, **(dates if n % 2 else {})) for n in range(4)),
+        *(node("Film", code=f"f{n}", title=f"F{n}", **dates) for n in range(3)),
+        node("Book", code="both", title="a book"),
+        node("Film", code="both", title="a film"),
+        *(edge("BookBy", f"b{n}", name) for n, name in ((0, "ana"), (1, "ana"), (1, "bo"), (2, "bo"))),
+        *(edge("FilmBy", f"f{n}", name) for n, name in ((0, "bo"), (1, "ana"))),
+        edge("BookBy", "both", "ana"),
+        edge("FilmBy", "both", "bo"),
+        *(edge("Quotes", "b1", f"f{n}", page=n) for n in range(2)),
+        *(edge("Cites", "b1", f"b{n}") for n in (0, 2)),
+        *(edge("Likes", "ana", f"b{n}") for n in (1, 2)),
+        *(edge("Wants", "bo", f"f{n}") for n in (0, 1)),
+    )
+
+
+STARTS = ["b0", "b1", "b2", "b3", "f0", "f1", "f2", "both", "none", "B1"]
+NARROWED = [
+    ("$w: Work { code: $k }", "$w.title, $w.on, $w.at, $w.pages"),
+    ("$w: Work { code: $k }", "coalesce($w.pages, 0) + 1 as pages, upper($w.title) as title"),
+    ("$w: Work { code: $k } $w.pages > 1", "$w.title"),
+    ("$w: Book|Film { code: $k } $w bookBy|filmBy $p", "$p.name, $p.born, $p.seen, $w.at"),
+    ("$w: Work { code: $k } $w bookBy|filmBy $p $p.born is not null", "$p.name"),
+    ("$w: Work { code: $k } $p likes|wants $w", "$p.name, $w.title"),
+    ("$w: Work { code: $k } $w bookBy|filmBy $p $p likes $b", "$p.name, $b.title, $b.at"),
+    ("$w: Work { code: $k } $w bookBy|filmBy $p", "count($p.name) as n"),
+    ("$w: Work { code: $k } $w bookBy|filmBy $p $p likes|wants $w", "$p.name"),
+]
+NOT_NARROWED = [
+    ("$w: Work { code: $k } $w bookBy|filmBy $p $p likes|wants $o", "$p.name, $o.title"),
+    ("$w: Work { code: $k }", "$w"),
+    ("$w: Work { code: $k }", "type($w) as type, $w.title"),
+    ("$w: Work { code: $k } $w cites|quotes $o", "$o.title"),
+    ("$w: Work { code: $k } not { $w bookBy|filmBy $p }", "$w.title"),
+    ("$w: Work { title: $k }", "$w.code"),
+]
+
+
+def is_narrowed(graph: Graph, text: str) -> bool:
+    plan = compile_query(graph.catalog(), text)
+    assert isinstance(plan, QueryIR)
+    return isinstance(prepare(plan, graph.catalog()).chain, UnionChain)
+
+
+@pytest.mark.parametrize(
+    ("match", "columns", "narrowed"),
+    [(*one, True) for one in NARROWED] + [(*one, False) for one in NOT_NARROWED],
+)
+def test_a_start_of_several_types_is_narrowed_to_its_type(library, match, columns, narrowed):
+    text = f"query q($k: String) {{ match {{ {match} }} return {{ {columns} }} }}"
+    assert is_narrowed(library, text) == narrowed
+    found = 0
+    for key in STARTS:
+        fast = library.query(text, params={"k": key})
+        slow = by_pipeline(library, text, {"k": key})
+        assert fast.columns == slow.columns
+        assert fast.to_arrow().schema == slow.to_arrow().schema
+        rows, expected = (sorted(map(str, one.to_pylist())) for one in (fast, slow))
+        assert rows == expected, key
+        found += len(rows)
+    assert found
+
+
+def test_a_key_of_nodes_of_two_types_finds_both(library):
+    text = "query q($k: String) { match { $w: Work { code: $k } } return { $w.title } order { $w.title } }"
+    assert library.query(text, params={"k": "both"}).to_pylist() == [{"w.title": "a book"}, {"w.title": "a film"}]
+
+
+def test_the_first_rows_over_several_edge_types_are_those_of_the_executor(tmp_path):
+    schema = """
+    interface Thing { key: String @key }
+    node A implements Thing {}
+    node B implements Thing {}
+    node P { key: String @key }
+    edge One: A -> P
+    edge Two: A -> P
+    edge Three: B -> P
+    """
+    people = [node("P", key=f"p{n}") for n in range(6)]
+    edges = [edge("Two", "a", "p0"), edge("One", "a", "p5"), edge("One", "a", "p1"), edge("Two", "a", "p3")]
+    graph = new_graph(
+        tmp_path, schema, *people, node("A", key="a"), node("B", key="b"), *edges, edge("Three", "b", "p2")
+    )
+    text = "query q($k: String) { match { $t: Thing { key: $k } $t one|two|three $p } return { $p.key } "
+    for end in ("}", "limit 1 }", "limit 3 }", "order { $p.key desc } limit 3 }"):
+        fast = graph.query(text + end, params={"k": "a"}).to_pylist()
+        slow = by_pipeline(graph, text + end, {"k": "a"}).to_pylist()
+        assert sorted(map(str, fast)) == sorted(map(str, slow))
+
+
+def test_dates_of_a_chain_are_those_of_the_executor(library):
+    columns = "$p.born, $p.seen, $b.on, $b.at, $p.name"
+    text = f'query q() {{ match {{ $p: Person {{ name: "ana" }} $p likes $b }} return {{ {columns} }} }}'
+    fast, slow = library.query(text), by_pipeline(library, text, None)
+    for form in ("to_pylist", "to_rows", "to_json", "to_arrow", "_repr_html_"):
+        assert getattr(library.query(text), form)() == getattr(slow, form)()
+    assert list(fast) == list(slow)
+    assert fast.to_pylist()[0]["p.seen"].isoformat() == "2020-01-01T10:20:30.400000+00:00"
