@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
@@ -212,16 +212,58 @@ def row_order(
     for key in plan.order_by[1 if ranked is not None else 0 :]:
         codes = evaluator.codes(column_expr(plan, key.expr), bindings)
         keys.append(-codes if key.descending else codes)
+    if plan.limit is not None or bindings.count <= tuning.current.python_sort_rows_max:
+        return _first_rows(plan, bindings, evaluator, keys, ranked)
+    return _sorted_by([*keys, *_tie_breakers(plan, bindings, evaluator, ranked)], bindings.count)
+
+
+def _first_rows(
+    plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator, keys: Keys, ranked: str | None
+) -> Numbers:
+    """Return the rows up to the limit. Only those with equal sort keys are compared by ids, which may be unread."""
+    count = bindings.count
+    limit = count if plan.limit is None else min(plan.limit, count)
+    if not limit:
+        return np.zeros(0, np.int64)
+    order = _sorted_by(keys, count)
+    begins = np.zeros(count, bool)
+    begins[0] = True
+    for key in keys:
+        begins[1:] |= _differ(key[order])
+    group = np.cumsum(begins)
+    # The group of the last returned row is compared as a whole.
+    end = int(np.searchsorted(group, group[limit - 1], side="right"))
+    tied = ~begins[:end]
+    tied[:-1] |= tied[1:].copy()
+    places = np.flatnonzero(tied)
+    if len(places):
+        rows = order[places]
+        ties = _tie_breakers(plan, bindings.take(rows), evaluator, ranked)
+        order[places] = rows[_sorted_by([group[places], *ties], len(rows))]
+    return order[:limit]
+
+
+def _sorted_by(keys: Keys, count: int) -> Numbers:
+    return interruptible(lambda: np.lexsort(tuple(reversed(keys))), count)
+
+
+def _differ(sorted_values: np.ndarray[Any, Any]) -> Mask:
+    """Return True for each value after the first that differs from the one before; NaN equals NaN, as in a sort."""
+    before, after = sorted_values[:-1], sorted_values[1:]
+    differ: Mask = before != after
+    return differ & ~((before != before) & (after != after)) if sorted_values.dtype.kind == "f" else differ
+
+
+def _tie_breakers(plan: ir.QueryIR, bindings: BindingTable, evaluator: Evaluator, ranked: str | None) -> Keys:
+    """Return the keys that order rows with equal sort keys: ids, then carried values."""
     paths = {name for name, bound in bindings.bound.items() if is_of_paths(bound)}
     names = sorted(bindings.named(), key=lambda name: name in paths)
     if ranked is not None:
         # The rows of a ranked entity are ordered by their edges.
         edges = set(_edges(plan.pipeline))
         names.sort(key=lambda name: (name != ranked, name in paths, name not in edges, name))
-    keys += [id_ranks_of(bindings.bound[name]) for name in names]
-    keys += [evaluator.codes(value, bindings) for value in carried_values(plan)]
-    order = interruptible(lambda: np.lexsort(tuple(reversed(keys))), bindings.count)
-    return order if plan.limit is None else order[: plan.limit]
+    keys = [id_ranks_of(bindings.bound[name]) for name in names]
+    return keys + [evaluator.codes(value, bindings) for value in carried_values(plan)]
 
 
 def carried_values(plan: ir.QueryIR) -> list[ir.Prop]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from omnigraph.engine.exec import order_by
@@ -139,3 +140,48 @@ def test_fusion_finds_the_nodes_with_a_match_without_their_rows(tmp_path, monkey
     expected = graph.query(text).to_rows()
     monkeypatch.setattr(MatchPipeline, "passing", lambda *_: None)
     assert graph.query(text).to_rows() == expected
+
+
+def test_rows_with_equal_keys_are_ordered_by_ids_at_every_limit(tmp_path, tune):
+    graph = build(tmp_path, 5)
+    for match in MATCHES:
+        for sort in (sort for sort in SORTS if sort):
+            text = f"query q() {{ match {{ {match} }} return {{ $d.name, $d }} order {{ {sort} }} }}"
+            few = graph.query(text).to_rows()
+            tune(python_sort_rows_max=0)  # all rows are sorted by keys and ids together
+            rows = graph.query(text).to_rows()
+            tune(python_sort_rows_max=256)
+            assert few == rows, text
+            for limit in (2, 7, 31):
+                assert graph.query(text[:-1] + f"limit {limit} }}").to_rows() == rows[:limit], text
+
+
+def test_equal_numbers_and_nulls_are_ordered_by_ids(tmp_path):
+    values = zip("gfedcba", (1, None, 0.0, -0.0, None, 1, 2), strict=True)
+    graph = new_graph(tmp_path, "node N { name: String @key  x: F64? }", *(node("N", name=n, x=x) for n, x in values))
+    text = "query q() { match { $n: N } return { $n.name } order { $n.x desc } limit 7 }"
+    assert [row["n.name"] for row in graph.query(text).to_pylist()] == ["a", "b", "g", "d", "e", "c", "f"]
+
+
+def test_a_rank_that_is_not_a_number_equals_another():
+    ranks = np.array([-1.0, -1.0, 2.0, np.nan, np.nan])
+    assert order_by._differ(ranks).tolist() == [False, True, True, False]
+
+
+def test_ids_of_rows_with_different_keys_are_not_compared(tmp_path, monkeypatch):
+    docs = [node("Doc", name=f"d{at:03}", n=at) for at in range(300)]
+    about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(300)]
+    graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
+    compared: list[int] = []
+    ranks = order_by.id_ranks_of
+
+    def counting(bound: Any) -> Any:
+        compared.append(bound.count)
+        return ranks(bound)
+
+    monkeypatch.setattr(order_by, "id_ranks_of", counting)
+    text = "query q() { match { $d: Doc $d $e:about $t } return { $d.name } order { %s } limit 3 }"
+    assert [row["d.name"] for row in graph.query(text % "$d.n desc").to_pylist()] == ["d299", "d298", "d297"]
+    assert not compared
+    assert len(graph.query(text % "$t.name")) == 3
+    assert compared
