@@ -385,6 +385,8 @@ class TableData:
 
     def _take(self, names: Sequence[str], numbers: Numbers) -> dict[str, pa.Array]:
         """Read rows by their numbers; each row is read once."""
+        if not len(numbers) and not any(name in self._table.blobs for name in names):
+            return {name: pa.array([], self.column_type(name)) for name in names}
         if not self.is_few(len(numbers)):
             self._check_size(names, len(numbers))
         add_note(f"{len(numbers):,} rows of {', '.join(repr(name) for name in names)} read")

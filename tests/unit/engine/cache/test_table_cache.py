@@ -166,3 +166,17 @@ def test_threads_evict_and_replace_entries():
         for done in [pool.submit(work, thread) for thread in range(4)]:
             done.result()
     assert cache.bytes == sum(size for _, size in cache._entries.values()) <= 64 * 1024
+
+
+def test_no_rows_are_taken_without_a_read(graph, monkeypatch):
+    found = data(graph, DataCache())
+    none = np.zeros(0, np.int64)
+    reads: list[tuple[str, ...]] = []
+    read = type(found._table).take
+    monkeypatch.setattr(
+        type(found._table), "take", lambda table, names, rows: (reads.append(tuple(names)), read(table, names, rows))[1]
+    )
+    assert found._take(["name", "n"], none) == {"name": pa.array([], pa.utf8()), "n": pa.array([], pa.int64())}
+    assert not reads
+    assert found._take(["n"], np.array([3]))["n"].to_pylist() == [3]
+    assert reads == [("n",)]
