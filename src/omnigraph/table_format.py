@@ -7,11 +7,11 @@ A name may be limited to one type: `Person:zip`. Columns without an entry are ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import typer
 
 from omnigraph.config import Config, find_config
 from omnigraph.errors import OmniGraphError
+from omnigraph.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.cli.addresses import GivenAddress

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.aggregates import AGGREGATES
 from omnigraph.query.scalars import SCALARS
 

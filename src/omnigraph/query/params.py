@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir import NOW, ParamDecl
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.scalar_types.registry import JS_SAFE_MAX

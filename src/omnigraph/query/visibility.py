@@ -8,12 +8,13 @@ true.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import SYSTEM_FIELDS, Catalog, EdgeType, InterfaceType, NodeType, Property
 from omnigraph.schema.constraints import Constraint, Key, Unique, constraint_columns

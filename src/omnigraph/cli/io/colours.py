@@ -9,8 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+from omnigraph.fast_dataclass import dataclass
 
 _DIAGNOSTIC = re.compile(r"^(\s*)(error|warning|note|hint|next|[a-z]+ error)(:)")
 _CARETS = re.compile(r"^(\s*\|\s*)(\^+.*)$")

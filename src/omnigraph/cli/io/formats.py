@@ -7,11 +7,11 @@ a string is not quoted. In csv, null is an empty cell.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from omnigraph.cli.io.output import json_text, plural
 from omnigraph.config_keys import FORMATS
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.text_table import TableStyle, cell, compact, table_lines
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ the visible rows, which is kept in memory under the digests of the tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +37,7 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.timeline import Periods
 from omnigraph.engine.cache.visibility import StoredTable, VisibleTable, base_of
 from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan.ir import Direction
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.constraints import Valid

@@ -26,7 +26,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from uuid import uuid4
@@ -34,6 +34,7 @@ from uuid import uuid4
 import numpy as np
 
 from omnigraph.engine import tuning
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"

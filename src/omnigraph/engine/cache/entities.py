@@ -6,8 +6,6 @@ of their first rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +15,7 @@ from omnigraph.engine.adjacency.csr import I32, ranges
 from omnigraph.engine.cache.id_index import IdHashIndex
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.cache.visibility import StoredTable, VisibleTable, base_of
+from omnigraph.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ mapping, and the ids of new rows are added in a dict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -22,6 +21,7 @@ from omnigraph.engine.cache.id_segments import HASHED_BYTES, id_segments, uses_s
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.engine.cache.visibility import StoredTable
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.hashing import crc32_texts
 from omnigraph.types import PropertyType
 

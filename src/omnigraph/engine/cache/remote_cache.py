@@ -18,7 +18,6 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
@@ -30,6 +29,7 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.disk_cache import FOLDER, Subject
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import StorageError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.parallel import each_request
 

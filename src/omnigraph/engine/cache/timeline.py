@@ -7,7 +7,6 @@ find them depends on the number of rows that hold, not on the number of periods 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.row_mapping import FragmentLayout
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, UseCounter
 from omnigraph.engine.cache.visibility import Judge, JudgedRows, RowCondition
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import PeriodTest
 from omnigraph.scalar_types.columns import as_numbers

@@ -12,7 +12,6 @@ judge only the rows that were added.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar, cast
@@ -26,6 +25,7 @@ from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, UseCounter
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.arrow import arrow_type

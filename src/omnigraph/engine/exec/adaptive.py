@@ -11,12 +11,12 @@ in an equal order.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.engine import tuning
 from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.plan.liveness import live_after
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 
 CHANGES_MAX = 3

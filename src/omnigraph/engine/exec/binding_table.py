@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from omnigraph.engine.cache.column_access import is_numeric, select_rows
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.native_calls import gather
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.syntax.ast import ANONYMOUS
 
 

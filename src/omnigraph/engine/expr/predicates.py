@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.scalar_types.columns import comparable, stored_values
 from omnigraph.schema.arrow import arrow_type, property_type
 from omnigraph.storage.lance.tables import sql_text

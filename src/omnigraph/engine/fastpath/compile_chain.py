@@ -8,7 +8,6 @@ tests verify. It returns to the executor if there are too many rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from omnigraph.engine.plan.liveness import ignores_duplicates, required_variable
 from omnigraph.engine.plan.plan_expressions import plan_expressions
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.variable_types import bound_by
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.versioning.compare.rows import python_values
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from omnigraph.engine.fastpath.compile_chain import Chain, compile_chain
 from omnigraph.engine.fastpath.narrow_union import narrowed_plans
 from omnigraph.engine.fastpath.python_rows import PythonRows
 from omnigraph.engine.plan.variable_types import node_types
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog
 

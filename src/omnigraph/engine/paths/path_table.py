@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.left_join import NullExtendedTable
 from omnigraph.engine.expr.sort_keys import id_ranks_of, ranks_of
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.scalar_types.registry import ScalarName
 from omnigraph.schema.arrow import arrow_type

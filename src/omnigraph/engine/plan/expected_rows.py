@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 
 

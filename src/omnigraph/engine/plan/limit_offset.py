@@ -7,10 +7,11 @@ rows, whichever pages were read before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 
 

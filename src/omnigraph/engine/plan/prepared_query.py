@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from omnigraph.engine.plan.estimated_size import estimated_bytes
 from omnigraph.engine.plan.expected_rows import ExpectedRows
 from omnigraph.engine.plan.liveness import ignores_duplicates, live_after, required_variables
 from omnigraph.engine.plan.variable_types import node_types
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.plan_hash import plan_hash
 from omnigraph.schema.catalog import Catalog

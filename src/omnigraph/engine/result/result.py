@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,6 +17,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.fastpath.python_rows import PythonRows, dicts
 from omnigraph.engine.result.result_graph import ResultGraph
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.optional_packages import get_package
 from omnigraph.scalar_types.columns import kind_of, stored_values
 from omnigraph.text_table import TableStyle, table_lines, terminal_width

@@ -8,8 +8,8 @@ A union type is written `A|B`, with its members in alphabetical order, and can s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import type_fault

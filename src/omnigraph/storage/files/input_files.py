@@ -14,13 +14,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.files.s3_objects import BucketFile, bucket_store

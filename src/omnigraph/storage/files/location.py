@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from omnigraph.errors import InputError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.redaction import redact_uri
 
 _PATH_BYTES, _NAME_BYTES = 4095, 255

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure

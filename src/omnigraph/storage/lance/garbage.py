@@ -7,10 +7,10 @@ version that refers to it. The newest version of a table is never removed, becau
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure

@@ -7,9 +7,9 @@ committed as one change, which is staged and promoted like any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.staging import StagedWrite

@@ -13,7 +13,6 @@ Lance rebases a commit silently onto the newest version. There are two ways to p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint, current
 from omnigraph.errors import HeadMoved
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checked
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.deletions import Offsets, deleted_offsets
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.scan import Scan, take_in_parts

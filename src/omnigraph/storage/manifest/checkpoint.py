@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Damaged
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.failpoints import reach

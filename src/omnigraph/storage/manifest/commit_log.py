@@ -23,13 +23,13 @@ import os
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import Damaged, StorageError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.storage.files.fsync import sync_folder
 from omnigraph.storage.files.layout import LOG

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.tables import PRIMARY_KEY, sql_text
 
 Row = dict[str, Any]

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Damaged, OmniGraphError, StorageError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.location import Location

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.manifest.checkpoint import Checkpoint
 from omnigraph.storage.manifest.commit_log import FileIdentity, LogRecord, entry_name
 from omnigraph.storage.manifest.manifest_schema import PURGE_EPOCH_ID, SCHEMA, Row

@@ -12,7 +12,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
+from omnigraph.fast_dataclass import dataclass
 
 SEGMENT_MAX = 1_024
 """The mean number of aliases of a segment above which a table gets twice as many segments."""

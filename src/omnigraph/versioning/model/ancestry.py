@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
 from operator import or_
 
 from omnigraph.checkpoints import paced
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.versioning.model.manifest_objects import Commit
 
 Parents = Callable[[str], Sequence[str]]

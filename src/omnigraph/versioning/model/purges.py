@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.manifest.manifest_schema import PURGE_EPOCH_ID, Row, to_row
 from omnigraph.versioning.model.manifest_objects import Kind, instant
 from omnigraph.versioning.model.manifest_rows import damaged_row, read_metadata

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.versioning.model.manifest_objects import Commit, EmbeddingSpace, Pin, SchemaRecord
 
 

@@ -10,10 +10,10 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.errors import Cancelled, Conflict, InputError, KeyReused, OmniGraphError, StorageError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.versioning.model.manifest_objects import Commit

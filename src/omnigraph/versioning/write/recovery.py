@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import remove_versions, versions_of_commit

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from omnigraph.cancellation import ignore_cancellation
@@ -33,6 +33,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     TypeNotFound,
 )
+from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import Phase, current
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.files import layout
