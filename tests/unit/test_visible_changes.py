@@ -240,6 +240,18 @@ def test_commits_of_changes_list_visible_types(graph):
     assert not any(commit.metadata for commit in commits)
 
 
+def test_a_property_that_is_hidden_now_and_whose_name_another_has(graph):
+    """From the point of view of the caller, the property was dropped, and another one got its name."""
+    first = graph.commits()[0].id
+    graph.apply_schema(SCHEMA.replace("pay: I64?", 'wage: I64? @rename_from("pay")'))
+    graph.apply_schema(
+        SCHEMA.replace("pay: I64?", "wage: I64?").replace("text: String?", 'pay: String? @rename_from("text")')
+    )
+    shown = {one.id: one for one in seen(graph, Visibility({}, {("node:Note", "wage"): None})).diff(first, "main")}
+    assert {id: one.properties for id, one in shown.items()} == {id: ["pay (dropped)"] for id in "axy"}
+    assert (shown["a"].before["pay (dropped)"], shown["a"].before["pay"], shown["a"].after["pay"]) == (10, "red", "red")
+
+
 def test_a_renamed_property_has_the_rules_of_its_name(graph):
     first = graph.commits()[0].id
     graph.apply_schema(SCHEMA.replace("pay: I64?", 'wage: I64? @rename_from("pay")'))

@@ -49,6 +49,23 @@ def test_renamed_property_is_no_change(graph, tmp_path):
     assert result.changes == 0
 
 
+def test_a_dropped_property_whose_name_another_has_now(graph, tmp_path):
+    """The name denotes the property that has it now; the values of the dropped one are shown under a marked name."""
+    schema = SHELVES.replace("note: String?", "note: String?  remark: String?")
+    graph.apply_schema(schema)
+    graph.load([{"type": "Shelf", "data": {"code": "x", "note": "old", "remark": "kept"}}], mode="append")
+    first = graph.commits()[0].id
+    graph.apply_schema(SHELVES.replace("note: String?", "remark: String?"))
+    graph.apply_schema(SHELVES.replace("note: String?", 'note: String? @rename_from("remark")'))
+    changes = {change.id: change for change in graph.diff(first, "main")}
+    assert (changes["x"].before["note"], changes["x"].after["note"]) == ("kept", "kept")
+    assert changes["x"].before["note (dropped)"] == "old"
+    assert changes["x"].properties == ["note (dropped)"]
+    graph.export_diff(first, "main", tmp_path / "out")
+    assert written(tmp_path / "out") == [change.to_json() for change in changes.values()]
+    assert [step.op for step in graph.history("Shelf", "x")] == ["insert"]
+
+
 def test_selected_tables_and_a_folder_that_is_not_empty(graph, tmp_path):
     snapshots = graph.snapshot("main"), graph.snapshot("work")
     out = str(tmp_path / "out")

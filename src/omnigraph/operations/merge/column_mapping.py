@@ -53,10 +53,17 @@ def mapped_names(here: SchemaIR, there: SchemaIR) -> TableNames:
     """Map columns as `shown_names` does, from one document to another."""
     known = names_in(here, there)
     return {
-        identity: {**{property_.name: property_.name for property_ in type_.properties}, **known[identity]}
+        identity: {**_dropped_names(type_, known[identity]), **known[identity]}
         for identity, type_ in tables_of(here).items()
         if identity in known
     }
+
+
+def _dropped_names(type_: IRNode | IREdge, kept: Mapping[str, str]) -> dict[str, str]:
+    """Map the columns that are not kept to their own names; one whose name a kept column has now is marked."""
+    taken = {*kept.values()}
+    dropped = (property_.name for property_ in type_.properties if property_.name not in kept)
+    return {name: f"{name} (dropped)" if name in taken else name for name in dropped}
 
 
 def schema_difference(before: SchemaRecord, after: SchemaRecord) -> tuple[str, ...]:
