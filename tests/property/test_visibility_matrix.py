@@ -3,15 +3,16 @@
 The copy is a second graph that holds, commit by commit, what the rules show. Updates move rows in and out of sight
 between the comparisons, so that caches are carried to other versions. The surfaces are rows of a table; a read
 method of `Graph` without a row fails. `pytest --long --resume FILE -k matrix_long` runs the long form: it writes the
-names of finished tests to a file and leaves them out when it is started again.
+names of finished tests to a file and leaves them out when it is started again. `--basetemp` on a file system in memory
+makes it faster.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError, NotFound
 from omnigraph.graph import Graph
 from omnigraph.query.syntax.parser import parse_queries
+from omnigraph.schema.catalog import Catalog
 from property.test_visibility import NOW, SEED, differs
 from property.test_visible_history import (
     ProjectedCopy,
@@ -38,13 +40,40 @@ from property.test_visible_history import (
 from support.oracle.model import World
 from support.random_reads.generator import RandomRead, ReadGenerator
 from support.random_reads.graphs import ManualClock, Subject, change, new_subject, update
-from support.random_reads.values import POOLS
+from support.random_reads.values import POOLS, Values
+from support.remembered_scans import remembered_scans
 from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, random_rules, seen_by
 
 BRANCHES = "branch-dependent"
 """The kind of rules that differ between a branch and the one from which it was forked."""
 ROW_SHAPES = ("tenant", "level", "set", "edge rule", "both ends", "mask", "forbid", "null-heavy")
 """Kinds of rules that hide no type and no property."""
+
+
+@dataclass
+class Reads:
+    """Generated reads of one state of a graph; those that one surface does not use are left for the others."""
+
+    of: World
+    catalog: Catalog
+    left: list[RandomRead] = field(default_factory=list)
+    tries: int = 250
+
+    def matching(self, pattern: str, random: Random, values: Values) -> Iterator[RandomRead]:
+        """Take reads whose texts match a pattern: first those that are left, then new ones."""
+        for read in [read for read in self.left if re.match(pattern, read.text)]:
+            self.left.remove(read)
+            yield read
+        while self.tries:
+            self.tries -= 1
+            try:
+                read = ReadGenerator(Random(random.random()), self.catalog, values).query()
+            except IndexError:
+                continue
+            if re.match(pattern, read.text):
+                yield read
+            else:
+                self.left.append(read)
 
 
 @dataclass
@@ -59,6 +88,10 @@ class Cell:
     context: str
     access: BranchAccess | None = None
     """Rules that depend on the branch."""
+    drawn: Reads | None = None
+    """Generated reads of the state of the branch."""
+    feed_copy: ProjectedCopy | None = None
+    """The copy of which the feed is compared; None until the first comparison."""
 
     @property
     def branch(self) -> str:
@@ -110,18 +143,14 @@ class Cell:
 
     def read(self, pattern: str) -> RandomRead | None:
         """Return a generated read whose text matches a pattern and that compiles; None if there is none."""
-        catalog = projected(self.head, self.rules).catalog
-        for _ in range(300):
+        if self.drawn is None or self.drawn.of is not self.head:
+            self.drawn = Reads(self.head, projected(self.head, self.rules).catalog)
+        for read in self.drawn.matching(pattern, self.random, self.subject.values):
             try:
-                read = ReadGenerator(Random(self.random.random()), catalog, self.subject.values).query()
-            except IndexError:
+                self.copy.explain(read.text, params=read.params)
+            except CompileError:
                 continue
-            if re.match(pattern, read.text):
-                try:
-                    self.copy.explain(read.text, params=read.params)
-                except CompileError:
-                    continue
-                return read
+            return read
         return None
 
 
@@ -296,17 +325,21 @@ def tables_of(graph: Graph) -> Any:
 
 def sql_of(graph: Graph) -> Any:
     """The rows of every view, those that pass a filter on a property, and their number."""
-    found: dict[str, Any] = {"views": graph.sql("show tables").to_columns()}
     connection = graph.duckdb()
+    views = sorted(name for (name,) in connection.sql("show tables").fetchall())
+    rows, filtered = ["select 'views' as view, name as row from (show tables)"], []
     for type_ in graph.catalog().tables():
-        view = next(name for name in found["views"][0] if name in (type_.name, f"{type_.name}_{type_.kind}"))
-        found[type_.table_key] = sorted(map(_row, graph.sql(f'select * from "{view}"').to_pylist()))
+        key = type_.table_key
+        view = next(name for name in views if name in (type_.name, f"{type_.name}_{type_.kind}"))
+        rows.append(f"select '{key}', cast(row as varchar) from \"{view}\" row")
+        filtered.append(f"select '{key}', count(*), '' from \"{view}\"")
         for name in [*type_.properties][:3]:
-            text = f'select id from "{view}" where "{name}" is not null and id > \'a\''
-            found[type_.table_key, name] = sorted(connection.sql(text).fetchall())
-        found[type_.table_key, "count"] = connection.sql(f'select count(*) from "{view}"').fetchall()
+            passing = f'"{view}" where "{name}" is not null and id > \'a\''
+            filtered.append(f"select '{key}.{name}', 0, id from {passing}")
+    found = sorted(connection.sql(" union all ".join(filtered)).fetchall())
     connection.close()
-    return found
+    # A call opens a connection of its own: one statement reads all views.
+    return found, sorted(map(str, graph.sql(" union all ".join(rows)).to_pylist()))
 
 
 def network_of(graph: Graph) -> Any:
@@ -404,16 +437,19 @@ def baseline_of(graph: Graph) -> list[str]:
 
 def check_feed(cell: Cell) -> None:
     """The feed of a branch shows all its commits by the rules of the branch; a single commit has those of its own."""
-    copy = cell.projection
-    if cell.access is not None:
-        own = dict.fromkeys(cell.access.rules, cell.rules)
-        copy = ProjectedCopy(cell.root / f"feed {len(cell.steps)}", cell.subject, own, cell.branch)
-    check_blocks(cell.seen, blocks_of(copy.graph, 2), copy.steps, cell.context, cell.branch)
+    if cell.feed_copy is None:
+        own = None if cell.access is None else dict.fromkeys(cell.access.rules, cell.rules)
+        cell.feed_copy = (
+            cell.projection if own is None else ProjectedCopy(cell.root / "feed", cell.subject, own, cell.branch)
+        )
+    cell.feed_copy.follow()
+    copy, page = cell.feed_copy, cell.random.choice((2, 5, 20))
+    check_blocks(cell.seen, blocks_of(copy.graph, 1_000), copy.steps, cell.context, cell.branch, page=page)
 
 
 def check_row_history(cell: Cell) -> None:
     if all(len(step.copies) == 1 for step in cell.steps):
-        check_rows(cell.random, cell.seen, cell.copy, cell.steps, cell.context)
+        check_rows(cell.random, cell.seen, cell.copy, cell.steps, cell.context, each=3)
 
 
 def at_random_commit(check: Callable[..., None], cell: Cell) -> None:
@@ -499,11 +535,12 @@ def check_surfaces(cell: Cell) -> None:
 
 def check_cell(root: Path, seed: int, shape: str, *, updates: int = 0) -> None:
     """Compare all surfaces: the caches are cold first and warm later; updates carry them to other versions."""
-    cell = new_cell(root, seed, shape)
-    check_surfaces(cell)
-    for _ in range(updates):
-        cell.advance()
+    with remembered_scans():
+        cell = new_cell(root, seed, shape)
         check_surfaces(cell)
+        for _ in range(updates):
+            cell.advance()
+            check_surfaces(cell)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -267,14 +268,19 @@ def check(root: Path, seed: int, shape: str, *, pairs: int = 3) -> int:
 
 
 def check_blocks(
-    seen: Graph, expected: dict[str, list[dict[str, Any]]], steps: list[Step], context: str, branch: str | None = None
+    seen: Graph,
+    expected: dict[str, list[dict[str, Any]]],
+    steps: list[Step],
+    context: str,
+    branch: str | None = None,
+    page: int = 2,
 ) -> int:
     """Compare the blocks of the feed and the changes of commits with the blocks of the copy; return their changes.
 
     With `branch`, only the changes of commits that were made on it are compared.
     """
     compared = 0
-    for commit_id, changes in blocks_of(seen, 2).items():
+    for commit_id, changes in blocks_of(seen, page).items():
         step = next(step for step in steps if step.commit.id == commit_id)
         made = [id for id in step.copies if id not in _before(steps, step)]
         if len(made) <= 1:
@@ -330,21 +336,29 @@ def _commit_changes(graph: Graph, commit_id: str) -> list[dict[str, Any]] | None
         return None
 
 
-def check_rows(random: Random, seen: Graph, copy: Graph, steps: list[Step], context: str) -> int:
-    """Compare the history of some rows."""
+def check_rows(random: Random, seen: Graph, copy: Graph, steps: list[Step], context: str, each: int = 5) -> int:
+    """Compare the history of some rows of each type: those that changed most often, and one of the others."""
     number = {commit_id: at for at, step in reversed([*enumerate(steps)]) for commit_id in step.copies}
     own = {step.commit.id: at for at, step in enumerate(steps)}
     compared = 0
     for type_ in seen.catalog().tables():
-        ids = sorted({id for step in steps for id in getattr(step.world, f"{type_.kind}s").get(type_.name, {})})
-        for id in random.sample(ids, min(len(ids), 5)):
-            if type_.kind == "edge" and type_.name in seen.catalog().nodes:
-                continue
+        if type_.kind == "edge" and type_.name in seen.catalog().nodes:
+            continue
+        tables = [getattr(step.world, f"{type_.kind}s").get(type_.name, {}) for step in steps]
+        ids = sorted({id for rows in tables for id in rows})
+        random.shuffle(ids)
+        ids.sort(key=lambda id: -_changes(tables, id))
+        for id in [*ids[: each - 1], *random.sample(ids[each - 1 :], min(len(ids[each - 1 :]), 1))]:
             found = row_changes(seen, type_.name, id, own)
             assert found == row_changes(copy, type_.name, id, number), f"{type_.name} {id}\n{context}"
             assert blamed(seen, type_.name, id, own) == blamed(copy, type_.name, id, number), context
             compared += len(found)
     return compared
+
+
+def _changes(tables: list[dict[str, Props]], id: str) -> int:
+    """The number of times that a row came, went or changed."""
+    return sum(before.get(id) != after.get(id) for before, after in pairwise(tables))
 
 
 @pytest.mark.parametrize("shape", SHAPES[::3])
