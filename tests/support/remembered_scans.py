@@ -1,4 +1,4 @@
-"""Scans and takes of tables that are repeated with the same arguments return what the first one read.
+"""Reads of tables and of the history that are repeated with the same arguments return what the first one read.
 
 A version of a table never changes, so a read of it is a function of its arguments. Comparisons of many surfaces on the
 same small graphs read the same rows again and again, and the start of a scan takes most of their time. Rules for rows
@@ -12,9 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import lance
+import lance.file
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+
+from omnigraph.versioning.model.state import State
+from omnigraph.versioning.write.repository import Repository
 
 
 class RememberedScan:
@@ -49,6 +53,26 @@ class RememberedScan:
         return getattr(self._scanner, name)
 
 
+class RememberedFile:
+    """A data file some columns of which are read once."""
+
+    def __init__(self, reader: Any) -> None:
+        self._read: pa.Table = reader.read_all().to_table()
+
+    def read_all(self, *, batch_size: int | None = None) -> RememberedFile:
+        """Return the rows; they are in one batch, whatever size is asked for."""
+        del batch_size
+        return self
+
+    def to_table(self) -> pa.Table:
+        """Return all rows."""
+        return self._read
+
+    def to_batches(self) -> list[pa.RecordBatch]:
+        """Return the rows in batches."""
+        return self._read.to_batches()
+
+
 class _Unknown(Exception):
     """An argument whose value has no key."""
 
@@ -78,6 +102,7 @@ def remembered_scans() -> Iterator[dict[Hashable, Any]]:
     """Remember the reads of tables of this process until the end of the block; yield them by their arguments."""
     known: dict[Hashable, Any] = {}
     new_scan, take, take_of_fragment = lance.LanceDataset.scanner, lance.LanceDataset.take, lance.LanceFragment.take
+    all_pins, new_reader = Repository.all_pins, lance.file.LanceFileReader
 
     def remembered(key_of: Callable[[], Hashable], read: Callable[[], Any]) -> Any:
         try:
@@ -106,8 +131,19 @@ def remembered_scans() -> Iterator[dict[Hashable, Any]]:
             lambda: take_of_fragment(fragment, *given, **options),
         )
 
+    def reader(path: str, *, columns: list[str] | None = None, **options: Any) -> Any:
+        if columns != ["id"]:
+            return new_reader(path, columns=columns, **options)
+        return remembered(lambda: ("ids", path), lambda: RememberedFile(new_reader(path, columns=columns, **options)))
+
+    def remembered_pins(repository: Repository, state: State) -> Any:
+        key = ("pins", str(repository.location), state.version)
+        return remembered(lambda: key, lambda: all_pins(repository, state))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lance.LanceDataset, "scanner", scanner)
         patch.setattr(lance.LanceDataset, "take", taken)
         patch.setattr(lance.LanceFragment, "take", taken_of_fragment)
+        patch.setattr(lance.file, "LanceFileReader", reader)
+        patch.setattr(Repository, "all_pins", remembered_pins)
         yield known
