@@ -16,9 +16,10 @@ from omnigraph.errors import InputError
 from omnigraph.graph import Graph
 from omnigraph.operations.analysis.input_graph import AnalysisTables, chosen_types, edge_list
 from omnigraph.operations.analysis.request import AnalysisRequest
+from omnigraph.spark.algorithms import edge_blocks
+from omnigraph.spark.algorithms.communities import label_propagation as propagate_on_spark
 from omnigraph.spark.algorithms.communities import louvain as louvain_on_spark
 from omnigraph.spark.algorithms.edge_frames import EdgeFrames
-from omnigraph.spark.algorithms.label_propagation import label_propagation as propagate_on_spark
 from omnigraph.spark.scans import job_of
 
 SCHEMA = """
@@ -105,7 +106,8 @@ def test_label_propagation_of_few_nodes(spark: Any, graph: Graph) -> None:
     same(graph, spark, "label_propagation", weight="much", edges=["Knows"])
 
 
-def test_label_propagation_in_batches(spark: Any, graph: Graph) -> None:
+def test_label_propagation_in_batches(spark: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_blocks, "BLOCK_EDGES", 32)
     frames, edges = both_forms(graph, spark, "Knows", weight="much")
     batching = Batching(2, 0)
     groups, rounds = label_propagation(edges, rounds_max=2, batching=batching)
@@ -113,7 +115,8 @@ def test_label_propagation_in_batches(spark: Any, graph: Graph) -> None:
     assert (on_spark.tolist(), rounds_on_spark) == (groups.tolist(), rounds)
 
 
-def test_communities_in_batches(spark: Any, graph: Graph) -> None:
+def test_communities_in_batches(spark: Any, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_blocks, "BLOCK_EDGES", 32)
     frames, edges = both_forms(graph, spark, "Lives")
     given = {"resolution": 1.0, "batching": Batching(2, 0)}
     groups, modularity, levels = louvain(edges, **given)

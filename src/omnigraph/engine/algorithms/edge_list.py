@@ -82,6 +82,11 @@ def _lists(count: int, pairs: Numbers) -> Neighbors:
     return Neighbors(offsets.astype(np.int64), nodes)
 
 
+def narrowed(numbers: Numbers, count: int) -> Numbers:
+    """Return numbers below `count` in 32 bits if they fit."""
+    return numbers.astype(np.int32 if count <= np.iinfo(np.int32).max else np.int64, copy=False)
+
+
 def sums_by(groups: Numbers, values: Floats, count: int) -> Floats:
     """Return the sum of the values of each group from 0 to `count` - 1."""
     found: Floats = np.bincount(groups, weights=values, minlength=count).astype(np.float64, copy=False)
@@ -122,3 +127,12 @@ class Symmetric:
     def strengths(self) -> Floats:
         """The sum of the weights of each node."""
         return sums_by(self.sources, self.weights, self.count)
+
+    def within(self, groups: Numbers) -> float:
+        """Return the weight of the edges between nodes of the same group, in both directions."""
+        return float(self.weights[groups[self.sources] == groups[self.targets]].sum())
+
+    def merged(self, groups: Numbers) -> Symmetric:
+        """Return the graph whose nodes are the groups."""
+        count = int(groups.max()) + 1 if len(groups) else 0
+        return Symmetric.summed(count, groups[self.sources], groups[self.targets], self.weights)

@@ -10,13 +10,12 @@ from omnigraph.pipeline.job import Job
 from omnigraph.pipeline.runner import Watch
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.spark.algorithms.centrality import betweenness, closeness
-from omnigraph.spark.algorithms.communities import louvain
+from omnigraph.spark.algorithms.communities import label_propagation, louvain
 from omnigraph.spark.algorithms.components import components
 from omnigraph.spark.algorithms.cores import core_numbers
 from omnigraph.spark.algorithms.degrees import degrees
 from omnigraph.spark.algorithms.edge_frames import EdgeFrames
 from omnigraph.spark.algorithms.embeddings import walk_embeddings
-from omnigraph.spark.algorithms.label_propagation import label_propagation
 from omnigraph.spark.algorithms.orders import topological_order
 from omnigraph.spark.algorithms.pagerank import pagerank
 from omnigraph.spark.algorithms.similarity import similar_nodes
