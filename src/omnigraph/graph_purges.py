@@ -13,6 +13,7 @@ from omnigraph.graph_proposals import GraphProposals
 
 if TYPE_CHECKING:
     from omnigraph.operations.purge.certificate import PurgeCertificate
+    from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.model.purges import PurgeRecord
     from omnigraph.versioning.purge.byte_scan import PurgeScan
     from omnigraph.versioning.purge.purge import PurgePreview
@@ -61,16 +62,18 @@ class GraphPurges(GraphProposals):
         self._context.check("purge")
         return list(self._context.repository.state().purges)
 
-    def purge_verify(self, values: Sequence[str | bytes] = ()) -> PurgeScan:
+    def purge_verify(self, values: Sequence[str | bytes] = (), *, watch: Watch | None = None) -> PurgeScan:
         """Search every byte of the store and every decoded value for purged ids and for the given values.
 
         The ids of purges are recognised by their digests. Other values of purged rows are unknown to the graph: give
-        those that must be gone.
+        those that must be gone. `watch` is called with the progress, in bytes.
         """
+        from omnigraph.pipeline.runner import Progress
         from omnigraph.versioning.purge.byte_scan import scan
 
         self._context.check("purge")
-        return scan(self._context.repository, list(values))
+        report = None if watch is None else lambda done, total: watch(Progress("search", done, total))
+        return scan(self._context.repository, list(values), report)
 
     def purge_allow(self, type_name: str, ids: Sequence[str | int]) -> int:
         """Permit purged ids to be written again; return how many of them were not permitted."""

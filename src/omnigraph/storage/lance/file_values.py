@@ -6,7 +6,7 @@ their buffers can be searched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 import pyarrow as pa
@@ -28,16 +28,24 @@ class NotDecodable(Exception):
     """A file cannot be decoded; the message is the reason."""
 
 
-def decoded_columns(location: Location, name: str) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the columns of a Lance file, by its name in the graph, in batches.
+def decoded_columns(
+    location: Location, name: str, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, pa.Array]]:
+    """Yield columns of a Lance file, by its name in the graph, in batches: those of `wanted` it has, or all.
 
     Raises `NotDecodable` if the file is incomplete or contains large values, whose columns only a version can read.
     """
     path, options = location.child(name), location.storage_options
     try:
         reader = lance.file.LanceFileReader(path, storage_options=options)
-        if any((field.metadata or {}).get(_BLOB) == b"true" for field in reader.metadata().schema):
+        fields = [field for field in reader.metadata().schema if wanted is None or field.name in wanted]
+        if any((field.metadata or {}).get(_BLOB) == b"true" for field in fields):
             raise NotDecodable("it contains large values and no version refers to it")
+        if not fields:
+            return
+        if wanted is not None:
+            columns = [field.name for field in fields]
+            reader = lance.file.LanceFileReader(path, storage_options=options, columns=columns)
         for batch in reader.read_all(batch_size=_BATCH_ROWS).to_batches():
             checkpoint()
             yield from zip(batch.schema.names, batch.columns, strict=True)

@@ -11,6 +11,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
+from functools import cached_property
+from itertools import compress
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -105,6 +107,33 @@ class PurgeRecord:
         }
 
 
+class PurgedIds:
+    """Recognises ids by the digests of purges. Digests with the same key are computed once for all purges."""
+
+    def __init__(self, columns: tuple[str, ...], records: Iterable[PurgeRecord]) -> None:
+        self.columns = columns
+        self._digests: dict[str, set[bytes]] = {}
+        for record in records:
+            self._digests.setdefault(record.salt, set()).update(map(bytes.fromhex, record.digests))
+
+    def among(self, ids: Sequence[str | None]) -> list[bool]:
+        """Return which of some ids were purged."""
+        found = [False] * len(ids)
+        for salt, digests in self._digests.items():
+            new = hashlib.blake2b(key=bytes.fromhex(salt), digest_size=_DIGEST_BYTES).copy
+            for number, id_ in enumerate(ids):
+                if id_ is not None:
+                    digest = new()
+                    digest.update(id_.encode())
+                    if digest.digest() in digests:
+                        found[number] = True
+        return found
+
+    def any_in(self, values: pa.Array) -> bool:
+        """Return True if a column contains a purged id."""
+        return any(self.among(pc.unique(values).to_pylist()))
+
+
 @dataclass(frozen=True)
 class IdCondition:
     """Selects the rows of purged ids: by the ids, if they are known, or by their digests."""
@@ -113,13 +142,16 @@ class IdCondition:
     record: PurgeRecord
     ids: frozenset[str] | None = None
 
+    @cached_property
+    def _purged(self) -> PurgedIds:
+        return PurgedIds(self.columns, [self.record])
+
     def selects(self, values: pa.Array) -> pa.Array:
         """Return which values are purged ids."""
         if self.ids is not None:
             return pc.is_in(values, value_set=pa.array(sorted(self.ids), pa.utf8()))
         encoded = one_array(values).dictionary_encode()
-        record = self.record
-        named = pa.array([value is not None and record.names(value) for value in encoded.dictionary.to_pylist()])
+        named = pa.array(self._purged.among(encoded.dictionary.to_pylist()), pa.bool_())
         return pc.fill_null(named.take(encoded.indices), False) if len(named) else pa.array([False] * len(values))
 
 
@@ -180,8 +212,10 @@ def freeze_to_row(purge_id: str) -> Row:
 
 def purged_among(records: Iterable[PurgeRecord], table: TableId, ids: Collection[str]) -> Sequence[str]:
     """Return those of some ids of a table that were purged."""
-    named: set[str] = set()
-    for record in records:
-        if any(target.table == table and "id" in target.columns for target in record.targets):
-            named.update(id_ for id_ in ids if record.names(id_))
-    return sorted(named)
+    concerned = [
+        record
+        for record in records
+        if any(target.table == table and "id" in target.columns for target in record.targets)
+    ]
+    listed = list(ids)
+    return sorted(compress(listed, PurgedIds(("id",), concerned).among(listed)))

@@ -124,8 +124,8 @@ def verify_command(
         raise UsageFault(f"--hex takes bytes in hexadecimal: {error}") from error
     address = run.address()
     graph = run.open(address, read_only=True)
-    with progress_bar("searching", wanted=not (as_json or run.options.quiet)):
-        found = graph.purge_verify(wanted)
+    with progress_bar("searching", wanted=not (as_json or run.options.quiet)) as watch:
+        found = graph.purge_verify(wanted, watch=watch)
     if as_json:
         findings = [finding.to_json() for finding in found.findings]
         figures = {"objects": found.objects, "bytes": found.bytes, "undecodable": list(found.undecodable)}
