@@ -428,7 +428,7 @@ class AsyncGraph:
     cleanup = _write(Graph.cleanup)
     recover = _write(Graph.recover)
     verify = _read(Graph.verify)
-    purge = _write(Graph.purge)
+    purge = _write(Graph.purge, "idempotency_key")
     purge_resume = _write(Graph.purge_resume)
     purge_allow = _write(Graph.purge_allow)
     purge_preview = _read(Graph.purge_preview)

@@ -23,22 +23,32 @@ class GraphPurges(GraphProposals):
     """Purges of a graph."""
 
     def purge(
-        self, type_name: str, ids: Sequence[str | int], *, edges: bool = False, reason: str, actor: str | None = None
+        self,
+        type_name: str,
+        ids: Sequence[str | int],
+        *,
+        edges: bool = False,
+        reason: str,
+        actor: str | None = None,
+        idempotency_key: str | None = None,
     ) -> PurgeCertificate:
         """Remove nodes or edges from every branch and all history, and return the certificate.
 
         Commits keep their ids, parents, actors and times; reading them returns their rows without the purged ones. With
         `edges`, the edges of the nodes are removed too; without it, nodes with edges are refused. `reason` is recorded,
         so it must not contain purged values. The ids cannot be written again until `purge_allow` permits them. An
-        interrupted purge is finished by the next one, or by `purge_resume`.
+        interrupted purge is finished by the next one, or by `purge_resume`. A repeated call with the same
+        `idempotency_key` returns the certificate of the first one, without the names of files.
         """
         from omnigraph.operations.purge.purge_rows import purge, purge_request
         from omnigraph.pipeline.orphan_jobs import sweep
+        from omnigraph.versioning.write.idempotency import check_idempotency_key
 
         self._check_actor(actor)
         name, chosen = self._rows_to_purge(type_name, ids)
+        key = None if idempotency_key is None else check_idempotency_key(idempotency_key)
         author = actor or self.actor
-        request = purge_request(self._context, name, chosen, edges=edges, reason=reason, actor=author)
+        request = purge_request(self._context, name, chosen, edges=edges, reason=reason, actor=author, key=key)
         return purge(self._context, request, sweep)
 
     def purge_resume(self) -> list[PurgeCertificate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -47,15 +47,18 @@ class PurgeCertificate:
     bytes_manifests: int
     """The size of the manifests of the rewritten versions."""
     bytes_removed: int
+    digest: str
+    """The SHA-256 of the certificate without the ids, in hexadecimal; the graph keeps it."""
+    unindexed: Mapping[str, str] = field(default_factory=dict)
+    """Table key → why the indexes and search structures of `main` that the purge dropped were not built again."""
 
     @property
     def finished_at(self) -> datetime:
         """The time in UTC at which the purge ended."""
         return instant(self.finished_us)
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the certificate without the ids, in hexadecimal; the graph keeps it."""
+    def computed_digest(self) -> str:
+        """Return the digest of the facts. That of a repeated request differs, because it has no names of files."""
         text = json.dumps(self._facts(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -87,12 +90,14 @@ class PurgeCertificate:
             "ids": list(self.ids),
             "finished_at": self.finished_us,
             "digest": self.digest,
+            "unindexed": dict(self.unindexed),
         }
 
     def summary(self) -> dict[str, Any]:
         """Return the part that the graph keeps."""
         return {
             "rows": dict(self.rows),
+            "versions": dict(self.versions),
             "manifest_rows": self.manifest_rows,
             "files_rewritten": len(self.rewritten),
             "files_removed": len(self.removed),
@@ -113,7 +118,7 @@ def certificate_of(
         for folder, replaced in sorted(plan.replaced.items())
         for old, new in sorted(replaced.items())
     ]
-    return PurgeCertificate(
+    certificate = PurgeCertificate(
         purge_id=record.id,
         graph=graph,
         type_name=record.type_name,
@@ -133,4 +138,33 @@ def certificate_of(
         bytes_written=plan.bytes_written,
         bytes_manifests=plan.bytes_manifests,
         bytes_removed=sum(removed.values()),
+        digest="",
+    )
+    return replace(certificate, digest=certificate.computed_digest())
+
+
+def recorded_certificate(record: PurgeRecord, ids: Sequence[str], graph: str) -> PurgeCertificate:
+    """Return the certificate of a completed purge from its record, without the names of files."""
+    summary = record.summary
+    return PurgeCertificate(
+        purge_id=record.id,
+        graph=graph,
+        type_name=record.type_name,
+        ids=tuple(ids),
+        id_count=len(record.digests),
+        edges=record.edges,
+        reason=record.reason,
+        actor=record.actor,
+        started_us=record.created_us,
+        finished_us=record.finished_us or record.created_us,
+        rows=summary["rows"],
+        versions=summary["versions"],
+        manifest_rows=summary["manifest_rows"],
+        rewritten=(),
+        removed=(),
+        bytes_read=summary["bytes_read"],
+        bytes_written=summary["bytes_written"],
+        bytes_manifests=summary["bytes_manifests"],
+        bytes_removed=summary["bytes_removed"],
+        digest=summary["digest"],
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from omnigraph.errors import Conflict, InputError, TypeNotFound
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.purge.beside_tables import clean_proposals, remove_derived
-from omnigraph.operations.purge.certificate import PurgeCertificate, certificate_of
+from omnigraph.operations.purge.certificate import PurgeCertificate, certificate_of, recorded_certificate
+from omnigraph.operations.purge.rebuild import rebuild_indexes
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.files import layout
 from omnigraph.suggestions import did_you_mean
@@ -30,7 +32,14 @@ EndJobs = Callable[[Repository], object]
 
 
 def purge_request(
-    context: GraphContext, type_name: str, ids: Sequence[str], *, edges: bool, reason: str, actor: str | None
+    context: GraphContext,
+    type_name: str,
+    ids: Sequence[str],
+    *,
+    edges: bool,
+    reason: str,
+    actor: str | None,
+    key: str | None = None,
 ) -> PurgeRequest:
     """Return a checked request to purge rows of a type."""
     if not ids:
@@ -42,7 +51,7 @@ def purge_request(
             hint="give reason='…'; it is recorded, so it must not contain purged values",
         )
     kind, targets = _targets(context, type_name)
-    return PurgeRequest(kind, type_name, tuple(dict.fromkeys(ids)), edges, reason, actor, targets)
+    return PurgeRequest(kind, type_name, tuple(dict.fromkeys(ids)), edges, reason, actor, targets, key)
 
 
 def _targets(context: GraphContext, type_name: str) -> tuple[Kind, tuple[PurgeTarget, ...]]:
@@ -140,6 +149,8 @@ def _end_dead_writers(repository: Repository, end_jobs: EndJobs) -> None:
 def _finish(context: GraphContext, record: PurgeRecord, ids: Sequence[str]) -> PurgeCertificate:
     """Carry out the steps of a purge that are left."""
     repository = context.repository
+    if record.state == "done":
+        return recorded_certificate(record, ids, repository.genesis_id)
     if record.state == "running":
         record = switch(repository, record, ids or None)
     plan = read_plan(repository.objects, record.id)
@@ -149,4 +160,4 @@ def _finish(context: GraphContext, record: PurgeRecord, ids: Sequence[str]) -> P
     clean_proposals(repository.objects, record)
     certificate = certificate_of(record, plan, removed, ids, repository.genesis_id, repository.clock())
     end(repository, record, certificate.summary())
-    return certificate
+    return replace(certificate, unindexed=rebuild_indexes(context, record, plan))

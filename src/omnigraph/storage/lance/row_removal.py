@@ -105,6 +105,8 @@ class Removal:
     """The ids of the rows."""
     replaced: dict[str, str | None] = field(default_factory=dict)
     """File → the file that takes its place, None for none; relative to the table's folder."""
+    drops_indexes: bool = False
+    """True if a counterpart lacks an index of its version."""
     bytes_read: int = 0
     """The size of the files that contained rows."""
     bytes_written: int = 0
@@ -276,6 +278,7 @@ class Removal:
                 steps.append(made.version)
             indexes = [one for index in table.dataset.describe_indices() for one in segments_of(index)]
             if indexes:
+                self.drops_indexes = True
                 made = _detached(made, lance.LanceOperation.CreateIndex([], indexes), properties)
                 steps.append(made.version)
             numbered = restored(table, made.version, properties)

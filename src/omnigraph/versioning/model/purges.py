@@ -67,6 +67,8 @@ class PurgeRecord:
     finished_us: int | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     """The numbers of removed rows and files, and the digest of the certificate."""
+    request: str | None = None
+    """The keyed digest of the idempotency key."""
 
     @property
     def created_at(self) -> datetime:
@@ -170,6 +172,7 @@ def purge_to_row(record: PurgeRecord) -> Row:
         "state": record.state,
         "finished_at": record.finished_us,
         "summary": dict(record.summary),
+        "request": record.request,
     }
     return to_row(record.object_id, PURGE, metadata=json.dumps(metadata, ensure_ascii=False, separators=(",", ":")))
 
@@ -195,6 +198,7 @@ def row_to_purge(row: Row) -> PurgeRecord:
             state=data["state"],
             finished_us=data["finished_at"],
             summary=data["summary"],
+            request=data.get("request"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_row(row, str(error)) from error

@@ -30,6 +30,8 @@ class PurgePlan:
     """Table key → number of rewritten versions."""
     manifest_rows: int = 0
     """Number of rewritten rows of the manifest."""
+    indexed: list[str] = field(default_factory=list)
+    """Keys of tables whose versions lost an index."""
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_manifests: int = 0

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.checkpoints import checkpoint
-from omnigraph.errors import Conflict, Hint, InputError, NotFound
+from omnigraph.errors import Conflict, Hint, InputError, KeyReused, NotFound
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_files
@@ -63,6 +63,8 @@ class PurgeRequest:
     actor: str | None
     targets: tuple[PurgeTarget, ...]
     """The tables of the type, and the tables of edges that can end at its nodes."""
+    key: str | None = None
+    """The idempotency key."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ def begin(repository: Repository, request: PurgeRequest) -> PurgeRecord:
     for record in unfinished(repository.state()):
         if record.type_name == request.type_name and record.digests == _digests(record.salt, request.ids):
             return record
+    earlier = _repeated(repository.state(), request)
+    if earlier is not None:
+        return earlier
     record = _new_record(repository, request)
     search = PurgeSearch(repository, record, frozenset(request.ids))
     search.find(repository.state())
@@ -102,6 +107,20 @@ def begin(repository: Repository, request: PurgeRequest) -> PurgeRecord:
     repository.publish(decide, storage_format=STORAGE_FORMAT_PURGED)
     reach("purge.announced")
     return record
+
+
+def _repeated(state: State, request: PurgeRequest) -> PurgeRecord | None:
+    """Return the purge that an earlier request with the same idempotency key made; None if there is none."""
+    found = [record for record in state.purges if request.key and record.request == _key_digest(record.salt, request)]
+    for record in found:
+        if record.type_name != request.type_name or not record.digests <= _digests(record.salt, request.ids):
+            raise KeyReused(f"idempotency key '{request.key}' was used for another purge; nothing was removed")
+    return found[0] if found else None
+
+
+def _key_digest(salt: str, request: PurgeRequest) -> str | None:
+    """Return the digest of an idempotency key. Keys of different actors are independent."""
+    return None if request.key is None else digest_of(salt, f"{request.actor or ''}\0{request.key}")
 
 
 def unfinished(state: State) -> list[PurgeRecord]:
@@ -143,6 +162,7 @@ def _new_record(repository: Repository, request: PurgeRequest) -> PurgeRecord:
         targets=request.targets,
         salt=salt,
         digests=_digests(salt, request.ids),
+        request=_key_digest(salt, request),
     )
 
 
@@ -270,6 +290,8 @@ def _plan(repository: Repository, search: PurgeSearch, rewritten: int) -> PurgeP
             plan.rows[key] = plan.rows.get(key, 0) + len(removal.ids)
         if removal.new:
             plan.versions[key] = plan.versions.get(key, 0) + len(removal.new)
+        if removal.drops_indexes and key not in plan.indexed:
+            plan.indexed.append(key)
         plan.bytes_read += removal.bytes_read
         plan.bytes_written += removal.bytes_written
         plan.bytes_manifests += removal.bytes_manifests

@@ -199,7 +199,8 @@ def _report(uri: str, done: PurgeCertificate, *, as_json: bool) -> None:
     print(f"purge {uri}: {_counts(done.rows)} removed from all history")
     print(f"files: {len(done.rewritten)} rewritten, {len(done.removed)} removed, {done.bytes_removed} bytes freed")
     print(f"certificate {done.purge_id}, digest {done.digest}")
-    remark("note", "indexes of the tables were dropped; 'omnigraph optimize' builds them again")
+    for key, why in sorted(done.unindexed.items()):
+        remark("note", f"the indexes of {key} were not built again ({why}); 'omnigraph optimize' builds them")
 
 
 def _counts(rows: Any) -> str:

@@ -1,0 +1,95 @@
+"""Repeated purges, and the indexes after a purge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import KeyReused
+from omnigraph.operations.purge import rebuild
+from support.store import repository_of
+
+SCHEMA = """\
+node Person {
+  name: String @key
+  note: String? @index
+}
+
+edge Knows: Person -> Person
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    graph = og.init(tmp_path / "graph", SCHEMA, sync=False)
+    people = [{"type": "Person", "data": {"name": name, "note": f"note of {name}"}} for name in ("ana", "bob", "cy")]
+    graph.load([*people, {"edge": "Knows", "from": "ana", "to": "bob", "data": {}}], mode="append")
+    return graph
+
+
+def indexed(graph: og.Graph, key: str) -> bool:
+    return bool(repository_of(graph).snapshot("main").table(key).dataset.describe_indices())
+
+
+def structures(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "__cache").rglob("*") if path.is_file()}
+
+
+def test_a_repeated_request_returns_the_certificate(graph, tmp_path):
+    first = graph.purge("Person", ["ana"], edges=True, reason="test", idempotency_key="once")
+    again = og.open(tmp_path / "graph").purge("Person", ["ana"], edges=True, reason="test", idempotency_key="once")
+    assert (again.purge_id, again.digest, again.rows) == (first.purge_id, first.digest, first.rows)
+    assert (again.versions, again.bytes_removed) == (first.versions, first.bytes_removed)
+    assert first.removed
+    assert (again.removed, again.rewritten) == ((), ())
+    assert first.digest == first.computed_digest()
+    assert len(graph.purges()) == 1
+    assert graph.purge("Person", ["ana"], edges=True, reason="test", idempotency_key="twice").rows == {}
+    with pytest.raises(KeyReused, match="'once' was used for another purge"):
+        graph.purge("Person", ["bob"], reason="test", idempotency_key="once")
+    with pytest.raises(og.errors.InputError, match="idempotency key"):
+        graph.purge("Person", ["bob"], reason="test", idempotency_key="")
+
+
+def test_indexes_are_built_again(graph, tmp_path):
+    graph.optimize()
+    assert indexed(graph, "node:Person")
+    assert indexed(graph, "edge:Knows")
+    graph.branch_create("draft")
+    count = len(graph.commits())
+    certificate = graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert certificate.unindexed == {}
+    assert indexed(graph, "node:Person")
+    assert graph.commits()[0].message == f"build the indexes that purge {certificate.purge_id} dropped"
+    assert len(graph.commits()) == count + 1
+    assert graph.purge_verify(["note of ana"]).is_clean
+    assert graph.verify(deep=True) == []
+
+
+def test_a_graph_without_indexes_gets_no_commit(graph):
+    before = [commit.id for commit in graph.commits()]
+    graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert [commit.id for commit in graph.commits()] == before
+
+
+def test_search_structures_are_built_again(graph, tmp_path, tune):
+    tune(segment_rows_min=1, id_segments_rows_min=1)
+    assert not structures(tmp_path / "graph")
+    graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert structures(tmp_path / "graph")
+    assert graph.purge_verify(["note of ana"]).is_clean
+
+
+def test_a_failure_to_build_indexes_is_in_the_certificate(graph, monkeypatch):
+    graph.optimize()
+
+    def fail(*_: object, **__: object) -> None:
+        raise og.errors.StorageError("the disk is full", code="disk_full")
+
+    monkeypatch.setattr(rebuild, "ensure_indices", fail)
+    certificate = graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert certificate.unindexed == {"node:Person": "the disk is full", "edge:Knows": "the disk is full"}
+    assert graph.purges()[0].state == "done"
+    assert graph.purge_verify(["note of ana"]).is_clean
