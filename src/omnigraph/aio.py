@@ -431,6 +431,7 @@ class AsyncGraph:
     purge = _write(Graph.purge, "idempotency_key")
     purge_resume = _write(Graph.purge_resume)
     purge_allow = _write(Graph.purge_allow)
+    purge_redact = _write(Graph.purge_redact)
     purge_preview = _read(Graph.purge_preview)
     purge_verify = _read(Graph.purge_verify)
     purges = _read(Graph.purges)

@@ -13,6 +13,7 @@ from omnigraph.graph_proposals import GraphProposals
 
 if TYPE_CHECKING:
     from omnigraph.operations.purge.certificate import PurgeCertificate
+    from omnigraph.operations.purge.redact_texts import Redaction
     from omnigraph.pipeline.runner import Watch
     from omnigraph.versioning.model.purges import PurgeRecord
     from omnigraph.versioning.purge.byte_scan import PurgeScan
@@ -84,6 +85,17 @@ class GraphPurges(GraphProposals):
         self._context.check("purge")
         report = None if watch is None else lambda done, total: watch(Progress("search", done, total))
         return scan(self._context.repository, list(values), report)
+
+    def purge_redact(self, texts: Sequence[str], *, confirm: bool = False) -> Redaction:
+        """Replace texts in messages and metadata of commits, descriptions, and proposals, in all history.
+
+        Without `confirm`, nothing is changed, and the places are counted. Each occurrence becomes `[redacted]`. Commits
+        keep their ids, parents, actors and times. Names of branches and tags, and idempotency keys, are left.
+        """
+        from omnigraph.operations.purge.redact_texts import redact
+
+        self._context.check("purge")
+        return redact(self._context, list(texts), confirm=confirm)
 
     def purge_allow(self, type_name: str, ids: Sequence[str | int]) -> int:
         """Permit purged ids to be written again; return how many of them were not permitted."""

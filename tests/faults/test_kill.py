@@ -86,6 +86,7 @@ PURGE_DIES_AT = [
     "purge.swept=0:kill",
     "purge.before_end=kill",
 ]
+REDACT_DIES_AT = ["redact.proposals=kill", "redact.published=kill"]
 
 GROUP_DIES_AT = [
     *(f"group.{step}=0:kill" for step in ("prepared", "written", "published")),
@@ -117,6 +118,7 @@ def test_every_failpoint_has_a_case():
         *GROUP_DIES_AT,
         *LANDING_DIES_AT,
         *PURGE_DIES_AT,
+        *REDACT_DIES_AT,
     ]
     assert names(cases) == set(NAMES)
 
@@ -292,6 +294,22 @@ def test_kill_during_purge_at_store_calls(seeded, tmp_path):
         copy = Path(shutil.copytree(seeded, folder / "graph"))
         die(folder, copy, "purge", id=gone, die_at=number)
         check_purged(copy, gone)
+
+
+@pytest.mark.parametrize("case", REDACT_DIES_AT)
+def test_kill_during_redaction(case, root, tmp_path):
+    text = sorted(seeds(SEEDED))[1]
+    before = [(commit.id, commit.parents, commit.created_us) for commit in og.open(root).commits()]
+    die(tmp_path, root, "redact", case, id=text)
+    graph = og.open(root)
+    assert [(commit.id, commit.parents, commit.created_us) for commit in graph.commits()] == before
+    assert graph.verify(deep=True) == []
+    graph.purge_redact([text], confirm=True)
+    assert "[redacted]" in str([commit.metadata for commit in og.open(root).commits()])
+    found = og.open(root).purge_verify([text]).findings
+    assert {finding.object.partition("/")[0] for finding in found} <= {"nodes", "edges"}
+    add_pair(repository_of(og.open(root)), "after")
+    assert og.open(root).verify(deep=True) == []
 
 
 # -- at every call that changes the store ------------------------------------------------------------

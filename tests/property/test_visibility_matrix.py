@@ -510,7 +510,7 @@ NO_READS = {
     "propose", "mutate", "unify", "load", "ingest", "merge", "revert", "embed", "store_query", "delete_query",
     "branch_create", "branch_update", "branch_delete", "tag_create", "tag_delete",
     "optimize", "ensure_indices", "cleanup", "recover", "verify",
-    "purge", "purge_allow", "purge_preview", "purge_resume", "purge_verify", "purges",
+    "purge", "purge_allow", "purge_preview", "purge_redact", "purge_resume", "purge_verify", "purges",
 }  # fmt: skip
 """Members of `Graph` that return no rows, write, or treat the whole graph."""
 

@@ -230,6 +230,11 @@ class Actions:
             graph.purge("Item", [self.request["id"]], edges=True, reason="test")
         say(done="purge", calls=calls.seen)
 
+    def redact(self) -> None:
+        """Redact a text of the history."""
+        self.open().purge_redact([self.request["id"]], confirm=True)
+        say(done="redact")
+
     def increments(self) -> None:
         """Increment the counter."""
         repository = self.repository()

@@ -143,6 +143,7 @@ CALLS: dict[str, tuple[set[str], Call]] = {
     "purge": ({"purge"}, lambda g, raw: g.purge("Shelf", [new_shelf(raw)], reason="test")),
     "purge_allow": ({"purge"}, lambda g, _: g.purge_allow("Shelf", ["absent"])),
     "purge_preview": ({"purge"}, lambda g, _: g.purge_preview("Shelf", ["absent"])),
+    "purge_redact": ({"purge"}, lambda g, _: g.purge_redact(["absent text"])),
     "purge_resume": ({"purge"}, lambda g, _: g.purge_resume()),
     "purge_verify": ({"purge"}, lambda g, _: g.purge_verify()),
     "purges": ({"purge"}, lambda g, _: g.purges()),

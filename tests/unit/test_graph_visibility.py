@@ -271,7 +271,7 @@ APPLIES = {
 FREE = {"uri", "branch", "actor", "newest_version"}
 """Attributes that hold no rows."""
 MAINTAINS = {"optimize", "ensure_indices", "cleanup", "recover", "verify"}
-MAINTAINS |= {"purge", "purge_allow", "purge_preview", "purge_resume", "purge_verify", "purges"}
+MAINTAINS |= {"purge", "purge_allow", "purge_preview", "purge_redact", "purge_resume", "purge_verify", "purges"}
 """Methods that treat the whole graph and need the action `maintain` or `purge`."""
 
 

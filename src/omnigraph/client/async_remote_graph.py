@@ -348,6 +348,7 @@ class AsyncRemoteGraph:
     purge = _local(Graph.purge)
     purge_allow = _local(Graph.purge_allow)
     purge_preview = _local(Graph.purge_preview)
+    purge_redact = _local(Graph.purge_redact)
     purge_resume = _local(Graph.purge_resume)
     purge_verify = _local(Graph.purge_verify)
     purges = _local(Graph.purges)

@@ -16,6 +16,7 @@ LOCAL_METHODS: Mapping[str, str] = {
     "purge": _PURGE,
     "purge_allow": _PURGE,
     "purge_preview": _PURGE,
+    "purge_redact": _PURGE,
     "purge_resume": _PURGE,
     "purge_verify": _PURGE,
     "purges": _PURGE,

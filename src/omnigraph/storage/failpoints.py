@@ -58,6 +58,8 @@ NAMES: tuple[str, ...] = (
     "purge.checkpoint",
     "purge.swept",
     "purge.before_end",
+    "redact.proposals",
+    "redact.published",
 )
 """Every failpoint; a test iterates over this list."""
 

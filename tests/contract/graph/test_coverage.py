@@ -75,6 +75,7 @@ def test_local_methods_are_refused(variants: Variants, form: str, name: str) -> 
         "purge": ("Person", ["ana"]),
         "purge_allow": ("Person", ["ana"]),
         "purge_preview": ("Person", ["ana"]),
+        "purge_redact": (["a text"],),
         "purge_resume": (),
         "purge_verify": (),
         "purges": (),

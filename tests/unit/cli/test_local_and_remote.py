@@ -27,6 +27,7 @@ GOLDEN = Path(__file__).parents[2] / "cases" / "documents" / "session.txt"
 STORAGE_ONLY = {
     "purge allow": "it belongs to purges",
     "purge list": "it belongs to purges",
+    "purge redact": "it rewrites the history",
     "purge resume": "it removes files",
     "purge run": "it removes files",
     "purge verify": "it reads every file",

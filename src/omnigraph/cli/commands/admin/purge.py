@@ -25,6 +25,13 @@ IdsFrom = Annotated[
     Path | None, typer.Option("--ids-from", metavar="FILE", help="A file with one id per line.", dir_okay=False)
 ]
 
+Values = Annotated[
+    list[str] | None, typer.Option("--value", metavar="TEXT", help="A text that must not be stored (repeatable).")
+]
+ValuesFrom = Annotated[
+    Path | None, typer.Option("--values-from", metavar="FILE", help="A file with one text per line.", dir_okay=False)
+]
+
 
 @app.command("run")
 @takes_graph
@@ -98,14 +105,8 @@ def resume_command(run: Invocation, as_json: Json = False) -> None:
 @takes_graph
 def verify_command(
     run: Invocation,
-    values: Annotated[
-        list[str] | None,
-        typer.Option("--value", metavar="TEXT", help="A text that must not be stored (repeatable)."),
-    ] = None,
-    values_from: Annotated[
-        Path | None,
-        typer.Option("--values-from", metavar="FILE", help="A file with one text per line.", dir_okay=False),
-    ] = None,
+    values: Values = None,
+    values_from: ValuesFrom = None,
     hexadecimal: Annotated[
         list[str] | None,
         typer.Option("--hex", metavar="BYTES", help="Bytes that must not be stored, in hexadecimal (repeatable)."),
@@ -140,6 +141,41 @@ def verify_command(
         print(f"purge verify {address.uri}: {what} in {counted}")
     if not found.is_clean:
         raise typer.Exit(FAILED)
+
+
+@app.command("redact")
+@takes_graph
+def redact_command(
+    run: Invocation,
+    values: Values = None,
+    values_from: ValuesFrom = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Replace the texts; without it, only count their places.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Replace texts in messages of commits, descriptions of branches and proposals by [redacted], in all history.
+
+    Commits keep their ids, parents, actors and times. Names of branches and tags, and idempotency keys, are left.
+
+    omnigraph purge redact --value ana@example.org --confirm ./my.omni
+    """
+    texts = [*(values or []), *_lines(values_from)]
+    if not texts:
+        raise UsageFault("name the texts: --value TEXT, or --values-from FILE")
+    address = run.address()
+    if confirm:
+        run.confirm(address, as_json=as_json)
+        run.announce(address)
+    done = run.open(address, read_only=not confirm).purge_redact(texts, confirm=confirm)
+    if as_json:
+        print_json({"uri": address.uri, **done.to_json()})
+        return
+    places = [plural(done.commits, "commit"), plural(done.refs, "branch or tag record"), plural(done.events, "event")]
+    what = "redacted" if confirm else "preview"
+    print(f"purge redact {address.uri}: {what}: {', '.join(places)}")
+    if not confirm:
+        remark("note", "nothing was changed; run again with --confirm")
 
 
 @app.command("list")
