@@ -13,11 +13,9 @@ from omnigraph.graph_proposals import GraphProposals
 
 if TYPE_CHECKING:
     from omnigraph.operations.purge.certificate import PurgeCertificate
-    from omnigraph.operations.purge.redact_texts import Redaction
     from omnigraph.pipeline.runner import Watch
+    from omnigraph.versioning.model.purge_results import PurgePreview, PurgeScan, Redaction
     from omnigraph.versioning.model.purges import PurgeRecord
-    from omnigraph.versioning.purge.byte_scan import PurgeScan
-    from omnigraph.versioning.purge.purge import PurgePreview
 
 
 class GraphPurges(GraphProposals):

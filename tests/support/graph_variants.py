@@ -45,6 +45,8 @@ rules:
       actors: {{group: team}}
       actions: [schema_apply, branch_create, branch_delete, branch_merge]
       target_branch_scope: unprotected
+  - id: team-purges
+    allow: {{actors: {{group: team}}, actions: [purge]}}
   - id: guests-read
     allow: {{actors: {{group: guests}}, actions: [read], branch_scope: protected}}
 """

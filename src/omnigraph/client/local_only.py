@@ -8,18 +8,10 @@ from typing import Any
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.errors import InputError
 
-_PURGE = "open the graph in its storage: a purge removes files, and its search reads all of them"
 LOCAL_METHODS: Mapping[str, str] = {
     "Snapshot.table": "read the type with to_arrow or to_batches, at the commit of the snapshot",
     "Snapshot.entity": "read the row with get, at the commit of the snapshot",
     "resolve": "open the graph in its storage to find candidates; unify the pairs here",
-    "purge": _PURGE,
-    "purge_allow": _PURGE,
-    "purge_preview": _PURGE,
-    "purge_redact": _PURGE,
-    "purge_resume": _PURGE,
-    "purge_verify": _PURGE,
-    "purges": _PURGE,
     "sql": "open the graph in its storage to run SQL, or register to_batches('Type') with a DuckDB connection",
     "duckdb": "open the graph in its storage to run SQL, or register to_batches('Type') with a DuckDB connection",
     "show": "show a result: graph.query(…).show(), or open the graph in its storage",

@@ -340,13 +340,6 @@ class RemoteGraph:
     to_spark = _local(Graph.to_spark)
     show = _local(Graph.show)
     resolve = _local(Graph.resolve)
-    purge = _local(Graph.purge)
-    purge_allow = _local(Graph.purge_allow)
-    purge_preview = _local(Graph.purge_preview)
-    purge_redact = _local(Graph.purge_redact)
-    purge_resume = _local(Graph.purge_resume)
-    purge_verify = _local(Graph.purge_verify)
-    purges = _local(Graph.purges)
     sql = _local(Graph.sql)
     duckdb = _local(Graph.duckdb)
     with_access = _local(Graph.with_access)
@@ -388,6 +381,13 @@ class RemoteGraph:
     cleanup = _run(RemoteCalls.cleanup)
     recover = _run(RemoteCalls.recover)
     verify = _run(RemoteCalls.verify)
+    purge = _run(RemoteCalls.purge)
+    purge_allow = _run(RemoteCalls.purge_allow)
+    purge_preview = _run(RemoteCalls.purge_preview)
+    purge_redact = _run(RemoteCalls.purge_redact)
+    purge_resume = _run(RemoteCalls.purge_resume)
+    purge_verify = _run(RemoteCalls.purge_verify)
+    purges = _run(RemoteCalls.purges)
 
 
 def has_sent_write(graph: RemoteGraph) -> bool:

@@ -72,13 +72,6 @@ def test_local_methods_are_refused(variants: Variants, form: str, name: str) -> 
     graph = variants.graphs[form, ACTOR]
     arguments = {
         "show": ("Person",),
-        "purge": ("Person", ["ana"]),
-        "purge_allow": ("Person", ["ana"]),
-        "purge_preview": ("Person", ["ana"]),
-        "purge_redact": (["a text"],),
-        "purge_resume": (),
-        "purge_verify": (),
-        "purges": (),
         "resolve": ("Person", ["name"]),
         "sql": ("select 1",),
         "duckdb": (),

@@ -14,6 +14,7 @@ from omnigraph.client.calls.loads import LoadCalls
 from omnigraph.client.calls.maintenance import MaintenanceCalls
 from omnigraph.client.calls.mutations import MutationCalls
 from omnigraph.client.calls.proposals import ProposalCalls
+from omnigraph.client.calls.purges import PurgeCalls
 from omnigraph.client.calls.queries import QueryCalls
 from omnigraph.client.calls.schemas import SchemaCalls
 from omnigraph.client.calls.stored_queries import StoredQueryCalls
@@ -40,6 +41,7 @@ class RemoteCalls(
     DiffCalls,
     HistoryCalls,
     MaintenanceCalls,
+    PurgeCalls,
 ):
     """The calls of one handle."""
 

@@ -33,6 +33,8 @@ Decide = Callable[[ProposalRecord], "NewEvent | None"]
 """Returns the event that a record permits, None if there is nothing to add, or raises why it permits none."""
 
 _APPEND_TRIES = 100
+_OTHER_FOLDERS = frozenset({"open", "closed", "keys", "queue"})
+"""Folders beside those of the logs."""
 _LOGS_MAX = 2_048
 """Number of logs that a process keeps."""
 
@@ -207,6 +209,12 @@ class ProposalLogs:
             if any(name > missing for name in self._objects.list(f"{PROPOSALS}/{proposal_id}")):
                 problems.append((proposal_id, f"'{missing}' is missing, and later events exist"))
         return problems
+
+
+def stored_ids(objects: ObjectStore) -> list[str]:
+    """Return the ids of all proposals with a log, whether or not they are listed, oldest first."""
+    found = (folder.rpartition("/")[2] for folder in objects.folders(PROPOSALS))
+    return sorted(name for name in found if name not in _OTHER_FOLDERS)
 
 
 def event_name(proposal_id: str, number: int) -> str:

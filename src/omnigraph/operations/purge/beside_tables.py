@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.checkpoints import checked
 from omnigraph.engine.cache import disk_cache
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.proposals.event_log import stored_ids
 from omnigraph.operations.proposals.proposal_events import ProposalEvent
 from omnigraph.storage.files.layout import PROPOSALS
 from omnigraph.storage.files.object_store import ObjectStore
@@ -34,11 +35,9 @@ def clean_proposals(objects: ObjectStore, record: PurgeRecord) -> int:
     """Remove comments on purged rows, and choices for them, from the logs of proposals; return the number of events."""
     keys = {target.key for target in record.targets if "id" in target.columns}
     changed = 0
-    for folder in checked(list(objects.folders(PROPOSALS))):
-        if folder.rpartition("/")[2] in ("open", "closed"):
-            continue
+    for proposal_id in checked(stored_ids(objects)):
         threads: set[str] = set()
-        for name in objects.list(folder):
+        for name in objects.list(f"{PROPOSALS}/{proposal_id}"):
             data = objects.read(name)
             if data is None:
                 continue

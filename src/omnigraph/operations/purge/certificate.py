@@ -36,9 +36,9 @@ class PurgeCertificate:
     """Table key → number of rewritten versions."""
     manifest_rows: int
     """Number of rewritten rows of the manifest: commits, versions and requests."""
-    rewritten: Sequence[tuple[str, str | None]]
+    rewritten: tuple[tuple[str, str | None], ...]
     """File → the file that takes its place, None for none; names in the graph."""
-    removed: Sequence[str]
+    removed: tuple[str, ...]
     """Removed files; names in the graph."""
     bytes_read: int
     """The size of the data files that contained rows."""
@@ -132,8 +132,8 @@ def certificate_of(
         rows=plan.rows,
         versions=plan.versions,
         manifest_rows=plan.manifest_rows,
-        rewritten=rewritten,
-        removed=sorted(removed),
+        rewritten=tuple(rewritten),
+        removed=tuple(sorted(removed)),
         bytes_read=plan.bytes_read,
         bytes_written=plan.bytes_written,
         bytes_manifests=plan.bytes_manifests,

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from omnigraph.checkpoints import checked
 from omnigraph.operations.graph_context import GraphContext
-from omnigraph.operations.proposals.event_log import ProposalLogs
+from omnigraph.operations.proposals.event_log import ProposalLogs, stored_ids
 from omnigraph.operations.proposals.proposal_events import ProposalEvent
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import PROPOSALS
+from omnigraph.versioning.model.purge_results import Redaction
 from omnigraph.versioning.purge.redact import Redactor, redact_history
 from omnigraph.versioning.write.repository import Repository
 
 _TEXTS = ("title", "body", "text", "labels", "details", "why")
 """Members of events that contain free text."""
-
-
-@dataclass(frozen=True)
-class Redaction:
-    """The places of the redacted texts, or of a preview those of the texts."""
-
-    commits: int
-    """Commits with a text in the message or metadata."""
-    refs: int
-    """Descriptions of branches, messages of tags, the log of their changes, and reasons of purges."""
-    events: int
-    """Events of proposals."""
-    confirmed: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
-        return {"confirmed": self.confirmed, "commits": self.commits, "refs": self.refs, "events": self.events}
 
 
 def redact(context: GraphContext, texts: Collection[str], *, confirm: bool) -> Redaction:
@@ -55,11 +38,8 @@ def _redact_proposals(repository: Repository, redactor: Redactor, *, confirm: bo
     objects = repository.objects
     logs = ProposalLogs(objects, repository.clock, is_local=repository.location.is_local)
     count = 0
-    for folder in checked(sorted(objects.folders(PROPOSALS))):
-        proposal_id = folder.rpartition("/")[2]
-        if proposal_id in ("open", "closed"):
-            continue
-        for name in objects.list(folder):
+    for proposal_id in checked(stored_ids(objects)):
+        for name in objects.list(f"{PROPOSALS}/{proposal_id}"):
             data = objects.read(name)
             if data is None:
                 continue

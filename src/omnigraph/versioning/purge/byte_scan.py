@@ -12,8 +12,6 @@ Three searches complement each other:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -22,43 +20,12 @@ from omnigraph.errors import Damaged
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.file_values import NotDecodable, TableFiles, decoded_columns
 from omnigraph.storage.manifest.commit_log import entry_text, first_version_of
+from omnigraph.versioning.model.purge_results import PurgeFinding, PurgeScan
 from omnigraph.versioning.model.purges import PurgedIds, PurgeRecord
 from omnigraph.versioning.purge.value_search import ValueSearch
 from omnigraph.versioning.write.repository import Repository
 
 _LANCE = ".lance"
-
-
-@dataclass(frozen=True)
-class PurgeFinding:
-    """A place where a searched value, or a purged id, is stored."""
-
-    object: str
-    """The name of the object in the graph."""
-    place: str
-    """`bytes`, `name`, `text` of a log entry, or the name of a column."""
-    value: str
-    """The searched value; `purged id` if only its digest is known."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form that all interfaces show."""
-        return {"object": self.object, "place": self.place, "value": self.value}
-
-
-@dataclass(frozen=True)
-class PurgeScan:
-    """The result of a search."""
-
-    findings: tuple[PurgeFinding, ...]
-    objects: int
-    bytes: int
-    undecodable: tuple[str, ...]
-    """Lance files that could not be decoded: incomplete files of writes in progress or of dead writers."""
-
-    @property
-    def is_clean(self) -> bool:
-        """True if nothing was found and every file was decoded."""
-        return not self.findings and not self.undecodable
 
 
 Report = Callable[[int, int], None]
@@ -114,9 +81,9 @@ def _findings(
 ) -> Iterator[tuple[str, str]]:
     """Yield the places of values in an object: its name, its bytes and its decoded content."""
     if search:
-        yield from (("name", value) for value in search.found_in(name.encode()))
+        yield from (("name", value) for value in sorted(search.found_in(name.encode())))
         found = search.found_in_chunks(checked(repository.objects.chunks(name)))
-        yield from (("bytes", value) for value in found)
+        yield from (("bytes", value) for value in sorted(found))
     yield from _decoded(repository, name, search, conditions, tables)
 
 
@@ -131,7 +98,7 @@ def _decoded(
     if search and name.startswith(f"{layout.LOG}/") and first_version_of(name) is not None:
         data = repository.objects.read(name)
         if data is not None:
-            yield from (("text", value) for value in search.found_in(entry_text(name, data)))
+            yield from (("text", value) for value in sorted(search.found_in(entry_text(name, data))))
     if not name.endswith(_LANCE):
         return
     folder = "/".join(name.split("/")[:2])
@@ -140,7 +107,7 @@ def _decoded(
     if wanted is not None and not wanted:
         return
     for column, values in _columns(repository, folder, name, tables, wanted):
-        yield from ((column, value) for value in search.found_in_array(values))
+        yield from ((column, value) for value in sorted(search.found_in_array(values)))
         for condition in ids:
             if column in condition.columns and condition.any_in(values):
                 yield column, "purged id"

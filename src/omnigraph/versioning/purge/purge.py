@@ -31,6 +31,7 @@ from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.version import STORAGE_FORMAT_PURGED
 from omnigraph.versioning.model.ids import new_ulid
 from omnigraph.versioning.model.manifest_objects import Kind, Pin
+from omnigraph.versioning.model.purge_results import PurgePreview
 from omnigraph.versioning.model.purges import (
     FREEZE_ID,
     IdCondition,
@@ -65,18 +66,6 @@ class PurgeRequest:
     """The tables of the type, and the tables of edges that can end at its nodes."""
     key: str | None = None
     """The idempotency key."""
-
-
-@dataclass(frozen=True)
-class PurgePreview:
-    """The rows that a purge removes, over all history."""
-
-    rows: Mapping[str, int]
-    """Table key → number of rows, each counted once."""
-    missing: tuple[str, ...]
-    """Ids that no version contains."""
-    files: int
-    """Number of data files that contain such rows."""
 
 
 def preview(repository: Repository, request: PurgeRequest) -> PurgePreview:

@@ -53,6 +53,18 @@ def test_a_repeated_request_returns_the_certificate(graph, tmp_path):
         graph.purge("Person", ["bob"], reason="test", idempotency_key="")
 
 
+def test_a_graph_with_keyed_and_queued_proposals(graph):
+    """Keys and queues are stored beside the logs of proposals."""
+    graph.branch_create("draft")
+    graph.on("draft").mutate('query q() { insert Person { name: "dee" } }')
+    proposal = graph.propose("draft", title="Add Dee", idempotency_key="of-dee")
+    proposal.comment("who is this?", on={"table_key": "node:Person", "row_id": "dee"})
+    proposal.land()
+    graph.purge("Person", ["dee"], reason="test")
+    assert [record.state for record in graph.purges()] == ["done"]
+    assert graph.purge_redact(["Add Dee"], confirm=True).events == 1
+
+
 def test_indexes_are_built_again(graph, tmp_path):
     graph.optimize()
     assert indexed(graph, "node:Person")
