@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.purge.purge_rows import purge_request
 from omnigraph.storage.failpoints import arm
+from omnigraph.storage.lance.garbage import referenced_files
+from omnigraph.storage.manifest import manifest_table
 from omnigraph.versioning.purge import sweep
+from omnigraph.versioning.purge.plan import PurgePlan
 from omnigraph.versioning.purge.purge import _freeze, begin
 from omnigraph.versioning.write import repository as repositories
 from support.store import repository_of
@@ -141,3 +146,42 @@ def test_a_dead_freeze_does_not_stop_writers(tmp_path, monkeypatch):
     assert not repository_of(graph).state().is_frozen
     graph.purge_resume()
     assert graph.purge_verify([SUBJECT]).is_clean
+
+
+def test_a_purge_does_not_end_while_a_replaced_file_is_used(tmp_path):
+    graph = seeded(tmp_path / "graph")
+    repository = repository_of(graph)
+    folder = next(table.folder for table in repository.state().tables.values() if table.folder.startswith("nodes/"))
+    used = next(name for name in sorted(referenced_files(repository.tables, folder)) if name.startswith("data/"))
+    sweep._check_replaced(repository, folder, PurgePlan(replaced={folder: {"data/gone.lance": None}}))
+    with pytest.raises(OmniGraphError, match=used) as raised:
+        sweep._check_replaced(repository, folder, PurgePlan(replaced={folder: {used: None}}))
+    assert raised.value.code == "purge_incomplete"
+
+
+def test_checkpoint_in_the_publish_of_the_switch_has_the_new_pins(tmp_path, monkeypatch):
+    """The record of a long history is so large that the publish itself writes a checkpoint."""
+    graph = seeded(tmp_path / "graph")
+    graph.branch_create("draft")
+    monkeypatch.setattr(manifest_table, "_CHECKPOINT_BYTES", 1)
+    graph.purge("Person", [SUBJECT], edges=True, reason="test")
+    for handle in (graph, og.open(tmp_path / "graph")):
+        assert handle.get("Person", SUBJECT) is None
+        assert handle.get("Person", SUBJECT, branch="draft") is None
+        assert handle.purge_verify([SUBJECT]).is_clean
+        assert handle.verify(deep=True) == []
+
+
+def test_pins_of_an_earlier_state_are_not_those_of_the_new_history(tmp_path):
+    """A thread that still reads the state before the purge does not pass its pins on to the next checkpoint."""
+    graph = seeded(tmp_path / "graph")
+    before = repository_of(graph).state()
+    old: list[object] = []
+    with arm("purge.switched", lambda: old.extend(before.heads()[0].pins)):
+        graph.purge("Person", [SUBJECT], edges=True, reason="test")
+    again = og.open(tmp_path / "graph")
+    assert old
+    assert not {*old} & {*repository_of(again).state().heads()[0].pins}
+    assert again.get("Person", SUBJECT) is None
+    assert again.purge_verify([SUBJECT]).is_clean
+    assert again.verify(deep=True) == []

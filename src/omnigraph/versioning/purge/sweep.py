@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 from omnigraph.checkpoints import checked, checkpoint
+from omnigraph.errors import Conflict, Hint
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.lance.garbage import list_versions, referenced_files, remove
@@ -44,7 +45,22 @@ def sweep_tables(repository: Repository, record: PurgeRecord, plan: PurgePlan) -
     _wait_for_writers(repository)
     for target in checked(record.targets):
         _sweep_late(repository, record, target)
+        _check_replaced(repository, state.tables[target.table].folder, plan)
     return removed
+
+
+def _check_replaced(repository: Repository, folder: str, plan: PurgePlan) -> None:
+    """Refuse to end a purge while a version still refers to a file that contains purged rows."""
+    left = sorted(plan.replaced.get(folder, {}).keys() & referenced_files(repository.tables, folder))
+    if left:
+        raise Conflict(
+            f"{len(left)} files with purged rows are still in use, such as '{folder}/{left[0]}'",
+            code="purge_incomplete",
+            hint=Hint(
+                "stop writers that began before the purge, and call graph.purge_resume()",
+                cli="stop writers that began before the purge, and run 'omnigraph purge resume'",
+            ),
+        )
 
 
 def _sweep_table(

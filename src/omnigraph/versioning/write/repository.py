@@ -118,8 +118,10 @@ class Repository:
         self._aliases: dict[str, AliasSet] = {}
         self._lost_races: dict[str, int] = {}
         self._commits: tuple[Mapping[str, Commit], int] = {}, 0
-        self._pins: OrderedDict[str, tuple[Pin, ...]] = OrderedDict()
-        """Commit → pins, of commits that were used lately."""
+        self._pins: OrderedDict[tuple[int, str], tuple[Pin, ...]] = OrderedDict()
+        """Epoch and commit → pins, of commits that were used lately. A purge changes the pins and the epoch; threads
+        may still read the state before it.
+        """
         self._snapshots_of: State | None = None
         self._snapshots: dict[str, Snapshot] = {}
         """The head snapshots of one state that were requested."""
@@ -361,9 +363,11 @@ class Repository:
         return row_to_commit_and_pins(rows[0]) if rows else None
 
     def pins_of(self, version: ManifestVersion, commit_ids: Sequence[str]) -> dict[str, tuple[Pin, ...]]:
-        """Return commit → pins, which never change."""
+        """Return commit → pins, which never change within an epoch."""
+        epoch = version.epoch
         with self._lock:
-            found = {commit_id: self._pins[commit_id] for commit_id in commit_ids if commit_id in self._pins}
+            kept = ((commit_id, self._pins.get((epoch, commit_id))) for commit_id in commit_ids)
+            found = {commit_id: pins for commit_id, pins in kept if pins is not None}
         unknown = [commit_id for commit_id in commit_ids if commit_id not in found]
         for first in range(0, len(unknown), _PINS_AT_ONCE):
             for row in self.manifest.find(version, *unknown[first : first + _PINS_AT_ONCE]):
@@ -374,8 +378,8 @@ class Repository:
                 raise Damaged(f"commit {commit_id} is missing from the history", code="damaged_manifest")
         with self._lock:
             for commit_id in commit_ids:
-                self._pins[commit_id] = found[commit_id]
-                self._pins.move_to_end(commit_id)
+                self._pins[epoch, commit_id] = found[commit_id]
+                self._pins.move_to_end((epoch, commit_id))
             while len(self._pins) > _PINS_MAX:
                 self._pins.popitem(last=False)
         return found
