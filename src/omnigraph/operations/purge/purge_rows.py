@@ -16,9 +16,10 @@ from omnigraph.storage.files import layout
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.manifest_objects import Kind
+from omnigraph.versioning.model.purge_results import PurgePreview
 from omnigraph.versioning.model.purges import PurgeRecord, PurgeTarget, TableId
 from omnigraph.versioning.purge.plan import read_plan
-from omnigraph.versioning.purge.purge import PurgePreview, PurgeRequest, allow, begin, end, preview, switch, unfinished
+from omnigraph.versioning.purge.purge import PurgeRequest, allow, begin, end, preview, switch, unfinished
 from omnigraph.versioning.purge.sweep import sweep_tables
 from omnigraph.versioning.upkeep.claim import claimed
 from omnigraph.versioning.write.recovery import recover

@@ -37,7 +37,7 @@ _TRIES = 100
 class Redactor:
     """Replaces texts by the marker; longer texts first, so that none is left as a part of another."""
 
-    def __init__(self, texts: Collection[str]) -> None:
+    def __init__(self, texts: Collection[Any]) -> None:
         for text in texts:
             if not isinstance(text, str) or len(text.encode()) < VALUE_BYTES_MIN or text in MARKER:
                 raise InputError(
