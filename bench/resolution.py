@@ -1,22 +1,26 @@
 """Entity resolution: candidates among a million persons with planted duplicates, and a unify of 10,000 pairs.
 
-    python -m bench.resolution --rows 100000
+    python -m bench.resolution --rows 1000000 [--engine spark]
 
-Prints seconds, compared pairs, recall and precision on the planted truth.
+Prints seconds (elapsed and CPU, of the JVM and its workers too), compared pairs, recall and precision on the planted
+truth.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import omnigraph as og
-from omnigraph.operations.resolution.resolve import ResolveRequest, find_duplicates
+from bench.algorithms_on_spark import cpu_seconds
+from omnigraph.spark import open_session
 
 SCHEMA = """
 node Person {
@@ -71,20 +75,23 @@ def persons(rows: int, seed: int = 1) -> tuple[pa.Table, set[tuple[str, str]]]:
     return pa.table({"id": keys, "key": keys, "name": full, "email": email, "city": cities}), truth
 
 
-def resolve(rows: int, similar: float) -> None:
-    """Measure blocking, scoring and clustering."""
+def resolve(rows: int, similar: float, engine: str) -> None:
+    """Measure the search for pairs: read, blocking, scoring and clustering."""
     table, truth = persons(rows)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         graph = og.init(Path(folder) / "g", SCHEMA, sync=False)
-        node = graph.catalog().nodes["Person"]
-    started = time.perf_counter()
-    found = find_duplicates(node, ResolveRequest("Person", ("name", "email", "city"), similar), table)
-    took = time.perf_counter() - started
+        graph.load({"Person": table.drop(["id"])}, mode="append")
+        spark = stack.enter_context(open_session()) if engine == "spark" else None
+        started, cpu = time.perf_counter(), cpu_seconds()
+        found = graph.resolve("Person", ["name", "email", "city"], similar=similar, engine=engine, spark=spark)
+        took, used = time.perf_counter() - started, cpu_seconds() - cpu
     predicted = {(keep, drop) for keep, drops in found.clusters.items() for drop in drops}
     both = {frozenset(pair) for pair in predicted} & {frozenset(pair) for pair in truth}
     print(
-        f"resolve rows={rows:,} seconds={took:.1f} compared={found.compared:,} pairs={len(found.pairs):,} "
-        f"recall={len(both) / len(truth):.4f} precision={len(both) / max(len(predicted), 1):.4f}"
+        f"resolve rows={rows:,} engine={found.engine} seconds={took:.1f} cpu={used:.1f} compared={found.compared:,} "
+        f"pairs={len(found.pairs):,} recall={len(both) / len(truth):.4f} "
+        f"precision={len(both) / max(len(predicted), 1):.4f} "
+        f"peak={resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:,} MiB"
     )
 
 
@@ -98,11 +105,14 @@ def unify(rows: int, pairs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         graph = og.init(Path(folder) / "g", SCHEMA, sync=False)
         graph.load({"Person": table.drop(["id"]), "Knows": edges}, mode="append")
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), cpu_seconds()
         done = graph.unify("Person", pairs=chosen, rules={"email": "longest"})
-        took = time.perf_counter() - started
+        took, used = time.perf_counter() - started, cpu_seconds() - cpu
         assert done.unified is not None
-        print(f"unify rows={rows:,} pairs={len(chosen):,} seconds={took:.1f} repointed={done.unified.repointed:,}")
+        print(
+            f"unify rows={rows:,} pairs={len(chosen):,} seconds={took:.1f} cpu={used:.1f} "
+            f"repointed={done.unified.repointed:,}"
+        )
         started = time.perf_counter()
         assert graph.get("Person", chosen[0][1])["id"] == chosen[0][0]
         assert done.commit_id is not None
@@ -116,10 +126,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--similar", type=float, default=0.8)
     parser.add_argument("--pairs", type=int, default=10_000)
+    parser.add_argument("--engine", choices=("memory", "spark"), default="memory")
     parser.add_argument("--only", choices=("resolve", "unify"))
     options = parser.parse_args()
     if options.only != "unify":
-        resolve(options.rows, options.similar)
+        resolve(options.rows, options.similar, options.engine)
     if options.only != "resolve":
         unify(options.rows, options.pairs)
 

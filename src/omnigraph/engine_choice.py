@@ -49,7 +49,8 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import Repository
 
 if TYPE_CHECKING:
-    pass
+    from omnigraph.operations.resolution.resolve import Resolution, ResolveRequest
+    from omnigraph.schema.catalog import NodeType
 
 _ROW_BYTES = 100
 """Assumed size of a row."""
@@ -292,6 +293,34 @@ def solving(repository: Repository, bulk: BulkOptions, environ: Mapping[str, str
     with session_for(bulk.spark, environ) as session:
         yield lambda snapshot, nodes, edges, weight: SparkSolver(
             session, job_of(repository, snapshot), nodes, edges, weight, bulk.watch
+        )
+
+
+def resolve_data(
+    repository: Repository,
+    snapshot: Snapshot,
+    node: NodeType,
+    request: ResolveRequest,
+    bulk: BulkOptions,
+    environ: Mapping[str, str],
+) -> Resolution | None:
+    """Find nodes of one entity on Spark; None if the table is so small that this process finds them sooner."""
+    if choose_runner(bulk, snapshot.tables[node.table_key].pin.row_count * _ROW_BYTES) == "inline":
+        return None
+    from omnigraph.spark.resolution import resolve_on_spark  # noqa: PLC0415 (PySpark is optional)
+    from omnigraph.spark.scans import job_of  # noqa: PLC0415
+    from omnigraph.spark.session import session_for  # noqa: PLC0415
+
+    with session_for(bulk.spark, environ) as session:
+        return resolve_on_spark(session, job_of(repository, snapshot), node, request, bulk.watch)
+
+
+def check_engine(bulk: BulkOptions, what: str) -> None:
+    """Refuse Spark to a caller who sees a part of the graph."""
+    if bulk.engine == "spark" or bulk.spark is not None:
+        raise Denied(
+            f"{what} on Spark applies no rules for rows and properties, and rules limit what you may see",
+            hint="leave out 'engine' and 'spark'",
         )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from omnigraph.bulk_options import BulkOptions
 from omnigraph.graph_exploration import GraphExploration
 from omnigraph.operations.requests import MutationRequest
 from omnigraph.operations.stoppable import stoppable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.mutate import MutationResult
     from omnigraph.operations.resolution.resolve import Resolution
     from omnigraph.operations.resolution.unify_request import Pair, UnifyRule
+    from omnigraph.pipeline.runner import Watch
 
 
 class GraphEntities(GraphExploration):
@@ -68,6 +70,9 @@ class GraphEntities(GraphExploration):
         edges: Mapping[str, str] | None = None,
         branch: str | None = None,
         message: str | None = None,
+        engine: str = "auto",
+        spark: Any = None,
+        watch: Watch | None = None,
         cancel: Cancellation | None = None,
         timeout: float | None = None,
     ) -> Resolution:
@@ -78,20 +83,30 @@ class GraphEntities(GraphExploration):
         Jaccard similarity of tokens weighted by their inverse document frequency, or the cosine of vectors. Pairs with
         at least the score `similar` form clusters, of which the node with most values is kept. `rules`, `edges` and
         `message` are those of `unify`.
+        `engine` and `spark` are as in `load`: pairs of large tables are found on Spark, with the same result.
+        `Resolution.engine` tells where. The branch is written by this process.
         """
         from dataclasses import replace
 
+        from omnigraph.engine_choice import check_engine, resolve_data
         from omnigraph.graph_tables import table_key_of
         from omnigraph.operations.resolution.resolve import ResolveRequest, find_duplicates
 
-        request = ResolveRequest(type_name, tuple(by), similar, dict(weights or {}), block)
+        request = ResolveRequest(type_name, tuple(dict.fromkeys(by)), similar, dict(weights or {}), block)
+        bulk = BulkOptions(engine, spark, watch)
         with stoppable("resolve", cancel, timeout):
             snapshot = self._point("read", branch)
             key = table_key_of(snapshot, type_name, "node")
             node = self._context.catalog(snapshot).nodes[key.type_name]
             request.check(node)
-            rows = self._tables.to_arrow(snapshot, type_name, list(dict.fromkeys(["id", *by])), "node")
-            found = find_duplicates(node, request, rows)
+            context, found = self._context, None
+            if context.view(snapshot) is not None:
+                check_engine(bulk, "a resolution")
+            else:
+                found = resolve_data(context.repository, snapshot, node, request, bulk, context.environ)
+            if found is None:
+                rows = self._tables.to_arrow(snapshot, type_name, ["id", *request.by], "node")
+                found = find_duplicates(node, request, rows)
         if into is None:
             return found
         self.branch_create(into, at=snapshot.point)

@@ -11,8 +11,8 @@ from typing import Any
 from omnigraph.bulk_options import BulkOptions
 from omnigraph.cancellation import Limits
 from omnigraph.engine.statistics.summaries import Samples
-from omnigraph.engine_choice import Rejects, diff_data, export_data, hold_records, keep_rejects, load_data
-from omnigraph.errors import Denied, InputError
+from omnigraph.engine_choice import Rejects, check_engine, diff_data, export_data, hold_records, keep_rejects, load_data
+from omnigraph.errors import InputError
 from omnigraph.models.objects import as_records
 from omnigraph.operations.authorization.visible_changes import sight_of
 from omnigraph.operations.derived import build_after_load
@@ -106,7 +106,7 @@ class GraphIO:
         if request.format != "jsonl" or request.partitioned:
             view = context.view(snapshot)
             if view is not None:
-                _check_engine(bulk, "an export")
+                check_engine(bulk, "an export")
                 return export_visible(snapshot, view, request, context.environ).rows
             return export_data(context.repository, snapshot, catalog, request, bulk, context.environ).rows
         lines = export_lines(snapshot, catalog, request.types, context.view(snapshot))
@@ -148,18 +148,9 @@ class GraphIO:
         sight = sight_of(context)
         seen = None if sight is None else sight.compare(request.before, request.after)
         if seen is not None:
-            _check_engine(bulk, "a diff")
+            check_engine(bulk, "a diff")
             return diff_visible_files(request, seen, context.environ)
         return diff_data(self._context.repository, request, bulk, self._context.environ)
-
-
-def _check_engine(bulk: BulkOptions, what: str) -> None:
-    """Refuse Spark to a caller who sees a part of the graph."""
-    if bulk.engine == "spark" or bulk.spark is not None:
-        raise Denied(
-            f"{what} on Spark applies no rules for rows and properties, and rules limit what you may see",
-            hint="leave out 'engine' and 'spark'",
-        )
 
 
 def _progress(bulk: BulkOptions) -> Callable[[int, int], None] | None:

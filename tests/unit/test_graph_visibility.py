@@ -283,6 +283,8 @@ def test_all_other_methods_refuse(graph):
             _call(handle, name)
     with pytest.raises(Denied, match="rules"):
         handle.analyze("degrees", engine="spark", spark=object())
+    with pytest.raises(Denied, match="a resolution on Spark applies no rules"):
+        handle.resolve("Note", ["name"], engine="spark")
 
 
 def test_stored_queries_show_visible_rows(graph):

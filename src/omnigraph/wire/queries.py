@@ -167,6 +167,8 @@ class ResolutionDocument(Document):
     """The first pairs of a resolution, the number of all, and the branch that was written."""
 
     type: str
+    engine: str
+    """Where the pairs were found: memory or spark."""
     compared: int
     pairs: list[ResolvedPairDocument]
     clusters: dict[str, list[str]]

@@ -6,10 +6,9 @@ their inverse document frequency, or the cosine of vectors. A property that one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import InputError
 from omnigraph.operations.resolution.candidates import BLOCK_MAX, all_pairs, token_pairs, value_pairs, vector_pairs
-from omnigraph.operations.resolution.tokens import Numbers, Scores, TokenRows, token_rows
+from omnigraph.operations.resolution.tokens import Numbers, Scores, distinct, token_rows
 from omnigraph.schema.catalog import NodeType
 from omnigraph.suggestions import did_you_mean
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.mutate import MutationResult
 
 _ROUND = 4
+_PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Resolution:
     branch: str | None = None
     """The branch that was written; None if none was."""
     written: MutationResult | None = None
+    engine: Literal["memory", "spark"] = "memory"
+    """Where the pairs were found."""
 
     @property
     def unify_pairs(self) -> list[tuple[str, str]]:
@@ -101,6 +103,7 @@ class Resolution:
         """Return the JSON form."""
         return {
             "type": self.type_name,
+            "engine": self.engine,
             "compared": self.compared,
             "pairs": [pair.to_json() for pair in self.pairs],
             "clusters": {keep: list(drops) for keep, drops in self.clusters.items()},
@@ -109,81 +112,104 @@ class Resolution:
         }
 
 
-class Comparison:
-    """The columns of a comparison, prepared for blocking and scoring."""
+class PairScores(Protocol):
+    """One property of all rows, prepared for scoring."""
 
-    def __init__(self, node: NodeType, request: ResolveRequest, rows: pa.Table) -> None:
-        self.request = request
-        self._tokens: dict[str, TokenRows] = {}
-        self._vectors: dict[str, tuple[np.ndarray[Any, np.dtype[np.float32]], Numbers]] = {}
+    def scores(self, left: Numbers, right: Numbers) -> Scores:
+        """Return the scores of pairs of rows; NaN if a node lacks the property."""
+
+
+@dataclass(frozen=True)
+class VectorScores:
+    """Vectors of length 1, and the rows that have one."""
+
+    vectors: np.ndarray[Any, np.dtype[np.float32]]
+    known: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def scores(self, left: Numbers, right: Numbers) -> Scores:
+        """Return the cosines of pairs of rows; NaN if one has no vector."""
+        cosines = np.einsum("ij,ij->i", self.vectors[left], self.vectors[right]).astype(np.float64)
+        return np.where(self.known[left] & self.known[right], cosines, np.nan)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of rows from the threshold on, with their scores and those of each property."""
+
+    left: Numbers
+    right: Numbers
+    scores: Scores
+    by_property: Mapping[str, Scores]
+    """Property → scores; NaN if a node lacks it."""
+
+
+def find_matches(request: ResolveRequest, columns: Mapping[str, PairScores], left: Numbers, right: Numbers) -> Matches:
+    """Score pairs of rows, and return those from the threshold on."""
+    found: list[tuple[Numbers, Scores, list[Scores]]] = []
+    for first in range(0, max(len(left), 1), _PAIRS_AT_ONCE):
+        part = slice(first, first + _PAIRS_AT_ONCE)
+        total, weight = np.zeros(len(left[part])), np.zeros(len(left[part]))
+        by_property: list[Scores] = []
         for name in request.by:
             checkpoint()
-            column = one_array(rows[name])
-            if node.properties[name].type.scalar == "Vector":
-                self._vectors[name] = _unit_vectors(column)
-            else:
-                self._tokens[name] = token_rows(column)
-
-    def blocks(self) -> list[Callable[[], Numbers]]:
-        """Return the sources of candidate pairs, which can run in any order."""
-        most = self.request.block
-        found: list[Callable[[], Numbers]] = []
-        for column in self._tokens.values():
-            found += [partial(value_pairs, column, most), partial(token_pairs, column, most)]
-        for vectors, rows in self._vectors.values():
-            found.append(partial(vector_pairs, vectors[rows], rows, most))
-        return found
-
-    def scores(self, left: Numbers, right: Numbers) -> tuple[Scores, dict[str, Scores]]:
-        """Return the scores of pairs, and those of each property; NaN if a node lacks it."""
-        by_property: dict[str, Scores] = {}
-        total, weight = np.zeros(len(left)), np.zeros(len(left))
-        for name in self.request.by:
-            checkpoint()
-            one = self._score(name, left, right)
-            by_property[name] = one
+            one = columns[name].scores(left[part], right[part])
+            by_property.append(one)
             known = ~np.isnan(one)
-            share = self.request.weights.get(name, 1.0)
+            share = request.weights.get(name, 1.0)
             total[known] += share * one[known]
             weight[known] += share
-        return np.divide(total, weight, out=np.zeros(len(left)), where=weight > 0), by_property
-
-    def _score(self, name: str, left: Numbers, right: Numbers) -> Scores:
-        if name in self._tokens:
-            column = self._tokens[name]
-            known = (column.values[left] >= 0) & (column.values[right] >= 0)
-            found = column.jaccard(left, right)
-        else:
-            vectors, rows = self._vectors[name]
-            present = np.zeros(len(vectors), bool)
-            present[rows] = True
-            known = present[left] & present[right]
-            found = np.einsum("ij,ij->i", vectors[left], vectors[right]).astype(np.float64)
-        return np.where(known, found, np.nan)
+        scores = np.divide(total, weight, out=np.zeros(len(total)), where=weight > 0)
+        chosen = np.flatnonzero(scores >= request.similar - 1e-9)
+        found.append((chosen + first, scores[chosen], [one[chosen] for one in by_property]))
+    places, chosen_scores = (np.concatenate([one[at] for one in found]) for at in (0, 1))
+    columns_of = {name: np.concatenate([one[2][at] for one in found]) for at, name in enumerate(request.by)}
+    return Matches(left[places], right[places], chosen_scores, columns_of)
 
 
 def find_duplicates(node: NodeType, request: ResolveRequest, rows: pa.Table) -> Resolution:
     """Find the nodes of a table that may be one; `rows` has the ids and all properties that are compared."""
-    comparison = Comparison(node, request, rows)
-    left, right = all_pairs([block() for block in comparison.blocks()])
-    scores, by_property = comparison.scores(left, right)
-    chosen = np.flatnonzero(scores >= request.similar - 1e-9)
-    chosen = chosen[np.lexsort((right[chosen], left[chosen], -scores[chosen]))]
+    columns: dict[str, PairScores] = {}
+    found: list[Numbers] = []
+    for name in request.by:
+        checkpoint()
+        column = one_array(rows[name])
+        if node.properties[name].type.scalar == "Vector":
+            vectors = unit_vectors(column)
+            columns[name] = vectors
+            known = np.flatnonzero(vectors.known)
+            found.append(vector_pairs(vectors.vectors[known], known, request.block))
+        else:
+            tokens = token_rows(column)
+            columns[name] = tokens.scored
+            found += [value_pairs(tokens, request.block), token_pairs(tokens, request.block)]
+    left, right = all_pairs(found)
+    del found
+    matches = find_matches(request, columns, left, right)
+    needed = distinct(np.concatenate([matches.left, matches.right]))
+    return describe_matches(node, request, matches, needed, rows.take(pa.array(needed)), len(left))
+
+
+def describe_matches(
+    node: NodeType, request: ResolveRequest, matches: Matches, needed: Numbers, rows: pa.Table, compared: int
+) -> Resolution:
+    """Return pairs of rows as pairs of nodes and clusters; `rows` are those with the numbers `needed`, ascending."""
+    left, right = np.searchsorted(needed, matches.left), np.searchsorted(needed, matches.right)
+    order = np.lexsort((right, left, -matches.scores))
     filled = sum((np.asarray(one_array(rows[name]).is_valid()).astype(np.int64) for name in request.by), np.int64(0))
     ids: list[str] = rows["id"].to_pylist()
-    clusters = _clusters(left[chosen], right[chosen], np.asarray(filled), ids)
+    clusters = _clusters(left[order], right[order], np.asarray(filled), ids)
     kept = {drop: keep for keep, drops in clusters.items() for drop in drops}
     shown = [name for name in request.by if node.properties[name].type.scalar != "Vector"]
-    images = {name: one_array(rows[name]) for name in shown}
+    images = {name: rows[name].to_pylist() for name in shown}
     pairs: list[ResolvedPair] = []
-    for place in chosen.tolist():
+    for place in order.tolist():
         a, b = int(left[place]), int(right[place])
         if ids[a] in kept and (ids[b] not in kept or ids[b] < ids[a]):
             a, b = b, a
-        of_pair = {name: _rounded(by_property[name][place]) for name in request.by}
-        values = {name: (column[a].as_py(), column[b].as_py()) for name, column in images.items()}
-        pairs.append(ResolvedPair(ids[a], ids[b], round(float(scores[place]), _ROUND), of_pair, values))
-    return Resolution(request.type_name, len(left), tuple(pairs), clusters)
+        of_pair = {name: _rounded(matches.by_property[name][place]) for name in request.by}
+        values = {name: (column[a], column[b]) for name, column in images.items()}
+        pairs.append(ResolvedPair(ids[a], ids[b], round(float(matches.scores[place]), _ROUND), of_pair, values))
+    return Resolution(request.type_name, compared, tuple(pairs), clusters)
 
 
 def _rounded(score: float) -> float | None:
@@ -214,12 +240,12 @@ def _clusters(left: Numbers, right: Numbers, filled: Numbers, ids: Sequence[str]
     return dict(sorted(found.items()))
 
 
-def _unit_vectors(column: pa.Array) -> tuple[np.ndarray[Any, np.dtype[np.float32]], Numbers]:
-    """Return vectors of length 1, and the rows that have one."""
+def unit_vectors(column: pa.Array) -> VectorScores:
+    """Return vectors of length 1. A vector of zeros is like none."""
     size = column.type.list_size
     vectors = np.zeros((len(column), size), np.float32)
     rows = np.flatnonzero(np.asarray(column.is_valid()))
     vectors[rows] = column.drop_null().flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-    return vectors, rows[lengths[rows, 0] > 0]
+    return VectorScores(vectors, lengths[:, 0] > 0)

@@ -28,11 +28,13 @@ class TokenRows:
     """The distinct tokens of each row: those of row `r` are `tokens[starts[r]:starts[r + 1]]`, in ascending order."""
 
     words: pa.Array
-    """The token of each number."""
+    """The token of each number, in order of their UTF-8 bytes."""
     starts: Numbers
     tokens: Numbers
     values: Numbers
     """A number for each row: equal for equal normalised values, -1 for null."""
+    texts: pa.Array
+    """The normalised value of each number."""
 
     @property
     def count(self) -> int:
@@ -45,19 +47,41 @@ class TokenRows:
         return np.bincount(self.tokens, minlength=len(self.words))
 
     @cached_property
-    def weights(self) -> Scores:
-        """The inverse document frequency of each token."""
-        return np.asarray(np.log1p(self.count / np.maximum(self.frequencies, 1)), np.float64)
-
-    @cached_property
     def rows(self) -> Numbers:
         """The row of each entry of `tokens`."""
         return np.repeat(np.arange(self.count), np.diff(self.starts))
 
     @cached_property
-    def totals(self) -> Scores:
-        """The sum of the weights of each row."""
-        return np.bincount(self.rows, self.weights[self.tokens], minlength=self.count).astype(np.float64)
+    def scored(self) -> TokenScores:
+        """The tokens with their weights."""
+        weights = token_weights(self.frequencies, self.count)
+        totals = np.bincount(self.rows, weights[self.tokens], minlength=self.count).astype(np.float64)
+        return TokenScores(self.starts, self.tokens, weights, totals, self.values >= 0)
+
+    def jaccard(self, left: Numbers, right: Numbers) -> Scores:
+        """Return the weighted Jaccard similarity of pairs of rows; 0 if a row has no tokens."""
+        return self.scored.jaccard(left, right)
+
+
+def token_weights(frequencies: Numbers, count: int) -> Scores:
+    """Return the inverse document frequency of tokens in a number of rows."""
+    return np.asarray(np.log1p(count / np.maximum(frequencies, 1)), np.float64)
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """The tokens of rows with the weight of each token, and the sum of the weights of each row."""
+
+    starts: Numbers
+    tokens: Numbers
+    weights: Scores
+    totals: Scores
+    known: np.ndarray[Any, np.dtype[np.bool_]]
+    """The rows that have a value."""
+
+    def scores(self, left: Numbers, right: Numbers) -> Scores:
+        """Return the similarity of pairs of rows; NaN if one has no value."""
+        return np.where(self.known[left] & self.known[right], self.jaccard(left, right), np.nan)
 
     def jaccard(self, left: Numbers, right: Numbers) -> Scores:
         """Return the weighted Jaccard similarity of pairs of rows; 0 if a row has no tokens."""
@@ -71,17 +95,29 @@ class TokenRows:
         return found
 
     def _shared(self, left: Numbers, right: Numbers) -> Scores:
-        """Return the weight of the common tokens of pairs: tokens of a pair that occur twice."""
-        pair, token = [], []
-        for rows in (left, right):
-            lengths = self.starts[rows + 1] - self.starts[rows]
-            offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            pair.append(np.repeat(np.arange(len(rows)), lengths))
-            token.append(self.tokens[np.repeat(self.starts[rows], lengths) + offsets])
-        keys = np.sort(np.concatenate(pair) * len(self.words) + np.concatenate(token))
-        common = keys[1:][keys[1:] == keys[:-1]]
-        weights = self.weights[common % len(self.words)]
-        return np.bincount(common // len(self.words), weights, minlength=len(left)).astype(np.float64)
+        """Return the weight of the common tokens of pairs."""
+        pairs, common = common_entries(self.starts, self.tokens, left, right)
+        return np.bincount(pairs, self.weights[common], minlength=len(left)).astype(np.float64)
+
+
+def common_entries(starts: Numbers, entries: Numbers, left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the entries that both rows of a pair have, and the number of the pair: entries that occur twice."""
+    pair, found = [], []
+    for rows in (left, right):
+        lengths = starts[rows + 1] - starts[rows]
+        offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        pair.append(np.repeat(np.arange(len(rows)), lengths))
+        found.append(entries[np.repeat(starts[rows], lengths) + offsets])
+    size = int(max(map(np.max, found if len(found[0]) and len(found[1]) else [np.zeros(1)]))) + 1
+    keys = np.sort(np.concatenate(pair) * size + np.concatenate(found))
+    common = keys[1:][keys[1:] == keys[:-1]]
+    return common // size, common % size
+
+
+def distinct(numbers: Numbers) -> Numbers:
+    """Return the distinct numbers, ascending. Sorting is several times faster than the hash table of `np.unique`."""
+    found = np.sort(numbers)
+    return found[np.diff(found, prepend=found[0] - 1) != 0] if len(found) else found
 
 
 def normalised(values: pa.Array) -> pa.Array:
@@ -119,11 +155,15 @@ def token_rows(values: pa.Array | pa.ChunkedArray) -> TokenRows:
     # Equal values are split once.
     split = pc.split_pattern(coded.dictionary, " ")
     flat = split.flatten().dictionary_encode()
+    order = pc.array_sort_indices(flat.dictionary).to_numpy()
+    words = flat.dictionary.take(order)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
     starts = np.asarray(split.offsets).astype(np.int64)
     owner = np.repeat(np.arange(len(split)), np.diff(starts))
-    words = flat.dictionary
-    keys = np.unique(owner * max(len(words), 1) + flat.indices.to_numpy().astype(np.int64))
-    of_value, of_token = keys // max(len(words), 1), keys % max(len(words), 1)
+    count = max(len(words), 1)
+    keys = distinct(owner * count + number[flat.indices.to_numpy()])
+    of_value, of_token = np.divmod(keys, count)
     first = np.searchsorted(of_value, np.arange(len(split) + 1))
     known = value_codes >= 0
     lengths = np.where(known, (first[1:] - first[:-1])[value_codes] if len(split) else 0, 0)
@@ -131,4 +171,4 @@ def token_rows(values: pa.Array | pa.ChunkedArray) -> TokenRows:
     offsets = np.arange(int(ends[-1])) - np.repeat(ends[:-1], lengths)
     from_ = np.repeat(np.where(known, first[value_codes] if len(split) else 0, 0), lengths)
     tokens = of_token[from_ + offsets] if len(of_token) else np.zeros(0, np.int64)
-    return TokenRows(words, ends.astype(np.int64), tokens, value_codes)
+    return TokenRows(words, ends.astype(np.int64), tokens, value_codes, coded.dictionary)

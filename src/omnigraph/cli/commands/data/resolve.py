@@ -10,6 +10,8 @@ from omnigraph.cli.commands.data.unify import EdgeRules, Rules, assigned
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, takes_graph
 from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.progress import progress_bar
+from omnigraph.cli.io.spark_options import Engine, Master, Remote, check_engine, spark_options
 from omnigraph.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ def resolve_command(
     rules: Rules = None,
     edge_rules: EdgeRules = None,
     branch: Branch = None,
+    engine: Engine = "auto",
+    master: Master = None,
+    remote: Remote = None,
     message: Message = None,
     as_json: Json = False,
 ) -> None:
@@ -50,19 +55,25 @@ def resolve_command(
     """
     if dry_run and into is not None:
         raise UsageFault("--dry-run and --into exclude each other")
+    check_engine(engine)
+    spark = spark_options(engine, master, remote)
     on = run.branch(branch)
-    graph = run.open(branch=on)
-    found = graph.resolve(
-        type_name,
-        [name for text in by for name in text.split(",") if name],
-        similar=similar,
-        weights=_weights(weights),
-        block=block,
-        into=None if dry_run else into or f"resolve/{type_name.lower()}",
-        rules=assigned(rules, "--rule"),
-        edges=assigned(edge_rules, "--edge-rule"),
-        message=message,
-    )
+    graph = run.open(branch=on, spark=engine == "spark" or spark is not None)
+    with progress_bar("resolve", wanted=not (as_json or run.options.quiet)) as watch:
+        found = graph.resolve(
+            type_name,
+            [name for text in by for name in text.split(",") if name],
+            similar=similar,
+            weights=_weights(weights),
+            block=block,
+            into=None if dry_run else into or f"resolve/{type_name.lower()}",
+            rules=assigned(rules, "--rule"),
+            edges=assigned(edge_rules, "--edge-rule"),
+            message=message,
+            engine=engine,
+            spark=spark,
+            watch=watch,
+        )
     if as_json:
         from omnigraph.wire.queries import ResolutionDocument
 
@@ -86,7 +97,9 @@ def _print(found: Resolution, limit: int) -> None:
         for line in table_lines(["score", "keep", "drop", *names, "values"], columns):
             print(line)
     more = len(found.pairs) - len(shown)
-    print(f"{plural(len(found.pairs), 'pair')} of {found.compared:,} compared{f', {more:,} not shown' if more else ''}")
+    where = " on Spark" if found.engine == "spark" else ""
+    hidden = f", {more:,} not shown" if more else ""
+    print(f"{plural(len(found.pairs), 'pair')} of {found.compared:,} compared{where}{hidden}")
     if found.branch is not None:
         unified = found.written.unified if found.written is not None else None
         dropped = 0 if unified is None else unified.nodes
