@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.adjacency import adjacency
-from omnigraph.engine.cache import disk_cache, id_segments, remote_cache, user_folder
+from omnigraph.engine.cache import disk_cache, entry_checks, id_segments, remote_cache, user_folder
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.graph_handle import cache_of
 from omnigraph.storage.files.location import locate
@@ -228,7 +228,7 @@ def test_values_out_of_range_are_refused(machines, caplog):
     facts = document["entry"]["arrays"]["targets"]
     array = np.full(facts["shape"], 1 << 30, facts["type"])
     machines.objects.write(f"{remote_cache._folder()}/{upload}/targets", array.tobytes())
-    arrays = {**document["entry"]["arrays"], "targets": {**facts, "checksum": disk_cache.checksum(array)}}
+    arrays = {**document["entry"]["arrays"], "targets": {**facts, "checksum": entry_checks.checksum(array)}}
     machines.objects.write(name, forged(document, arrays=arrays))
     with caplog.at_level(logging.WARNING, "omnigraph"):
         assert answers(machines.open("second")) == expected

@@ -220,6 +220,10 @@ class Tuning:
     disk_cache_tries: int = 3
     remote_cache_list_s: float = 60.0
     """Age up to which a listing of the cache of a bucket is used again."""
+    remote_block_bytes: int = 1 << 16
+    """Size of the blocks of arrays that other machines read by range. It must be a multiple of 8."""
+    remote_ranged_bytes_min: int = 2 << 20
+    """A structure of fewer bytes is downloaded completely."""
     build_wait_s: float = 30.0
     """Seconds that a process waits for another one that builds a large structure."""
     disk_cache_orphan_s: float = 24 * 3600.0

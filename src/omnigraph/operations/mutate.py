@@ -23,6 +23,7 @@ from omnigraph.errors import InputError
 from omnigraph.observer import current
 from omnigraph.operations.embed.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.lost_structures import repeated_if_lost
 from omnigraph.operations.requests import MutationRequest, QueryText
 from omnigraph.query.compile import pick_query
 from omnigraph.query.params import bind_params
@@ -127,6 +128,7 @@ class _Attempt:
         return cls(MutationCounts(*commit.metadata[COUNTS]), returned, name, unified=unified)
 
 
+@repeated_if_lost
 def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     """Run one mutation query as one commit; a dry run ends before the commit."""
     started = time.perf_counter()

@@ -22,6 +22,7 @@ from omnigraph.engine.result.result import Result
 from omnigraph.errors import CommitNotFound, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.observer import current
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.lost_structures import repeated_if_lost
 from omnigraph.operations.read import embedding_at, report_plan, result_of
 from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
@@ -106,6 +107,7 @@ class OpenedPage:
             raise PageGone(self.snapshot.commit_id) from error
 
 
+@repeated_if_lost
 def read_page(context: GraphContext, request: ReadRequest) -> Result:
     """Return one page of a read query in memory: its first rows, or those after a cursor of the same branch."""
     watch = request.limits.watch()

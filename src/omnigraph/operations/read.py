@@ -21,6 +21,7 @@ from omnigraph.engine.result.result_graph import result_graph_of
 from omnigraph.engine.search.searcher import EmbedQuery
 from omnigraph.observer import Observer, Step, current
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.lost_structures import repeated_if_lost
 from omnigraph.operations.requests import ExceedsBudget, ReadRequest
 from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
@@ -43,6 +44,7 @@ class ReadOutcome(NamedTuple):
     """The run of the pipeline; None for the fast path."""
 
 
+@repeated_if_lost
 def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, profile: bool = False) -> ReadOutcome:
     """Run one read query on a snapshot, by the fast path if the plan and the request permit it, else by the pipeline.
 

@@ -48,8 +48,10 @@ from omnigraph.engine.adjacency.incremental import (
     mapped_ends,
     removed_pairs,
 )
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.adjacency.ranged_csr import RangedCsr, RangedEdgeRows, csr_of, edge_rows_of
+from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.build_turn import build_turn
+from omnigraph.engine.cache.ranged_arrays import complete_array
 from omnigraph.engine.cache.remote_cache import covered_rows
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, UseCounter
@@ -57,8 +59,8 @@ from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.query.plan.ir import Direction
 
-AnyCsr = Csr | CsrOverlay
-AnyEdgeRows = EdgeRows | EdgeRowsOverlay
+AnyCsr = Csr | CsrOverlay | RangedCsr
+AnyEdgeRows = EdgeRows | EdgeRowsOverlay | RangedEdgeRows
 Ends = tuple[I32, I32]
 
 _Ends = TypeVar("_Ends", Numbers, I32)
@@ -141,6 +143,8 @@ class EdgeAdjacency:
         walked = self.neighbours(direction)
         if isinstance(walked, Csr):
             return walked
+        if isinstance(walked, RangedCsr):
+            return self.compacted(direction)
         uses = self.edges.derived(self._names["uses", direction], UseCounter)
         return walked if uses.increment() < tuning.current.scans_before_compaction else self.compacted(direction)
 
@@ -208,7 +212,7 @@ class EdgeAdjacency:
         if found is None:
             return None
         offsets, targets, loops = built.arrays
-        base = Csr(offsets, targets)
+        base, loops = csr_of(offsets, targets), complete_array(loops)
         count = self._near(direction).row_count
         moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
         if not len(found.src) and not len(found.removed) and moved == (None, None) and base.count == count:
@@ -218,12 +222,12 @@ class EdgeAdjacency:
             ends = self._base("ends")
             if ends is None or not ends.built_from_same(built):
                 return None
-            src, dst = ends.arrays
+            src, dst = map(complete_array, ends.arrays)
             gone = found.removed
             if direction == "both":
                 gone = np.concatenate([gone, gone + len(src)])
             near, far = oriented(src, dst, direction)
-            removed = removed_pairs(near, far, gone, parallel=len(near) != len(base.targets))
+            removed = removed_pairs(near, far, gone, parallel=len(near) != len(targets))
             loops = loops[~contains(low(removed)[high(removed) == low(removed)], loops)]
         if found.sources is not None:
             loops = np.sort(found.sources.new_of[loops])
@@ -310,7 +314,7 @@ class EdgeAdjacency:
         mapping = map_rows(built.edges, self.edges) if found is not None else None
         if found is None or mapping is None:
             return None
-        base = EdgeRows(*built.arrays)
+        base = edge_rows_of(built.arrays)
         before = built.edges.row_count
         moved = (found.targets, found.sources) if direction == "in" else (found.sources, found.targets)
         unchanged = not len(found.src) and mapping.row_of is None and moved == (None, None)
@@ -344,6 +348,7 @@ class EdgeAdjacency:
         found = remote.fetch(
             [self._subject(kind)],
             lambda abouts: covered_rows((about["edges"]["pieces"] for about in abouts), rows_of) > covered,
+            () if kind == "ends" else _RANGED,
         )
         return self._load(kind) if found else None
 
@@ -351,7 +356,10 @@ class EdgeAdjacency:
         """Read the last structure from the disk cache; None if there is none."""
         what = self._subject(kind)
         discard = self._cache.keep_in is not None
-        built = disk_cache.load(self._cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard)
+        cache = self._cache
+        built = disk_cache.load(
+            cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard, source=cache.remote
+        )
         if built is not None:
             self._cache.set_base(what, built)
         return built
@@ -402,7 +410,8 @@ class EdgeAdjacency:
             add_note(f"not kept: {error.strerror}")
             return None
         built = self._load(kind)
-        return built.arrays if built is not None and built.built_from_same(BuiltAdjacency(*layouts, ())) else None
+        same = built is not None and built.built_from_same(BuiltAdjacency(*layouts, ()))
+        return tuple(map(complete_array, built.arrays)) if built is not None and same else None
 
     def _layouts(self) -> tuple[FragmentLayout, FragmentLayout, FragmentLayout]:
         return (
@@ -425,7 +434,7 @@ class EdgeAdjacency:
             disk_cache.save(self._cache.keep_in, what, about, kept)
             mapped = self._load(kind) if self._cache.keep_in is not None else None
             if mapped is not None and mapped.built_from_same(built):
-                return mapped.arrays
+                return tuple(map(complete_array, mapped.arrays))
             self._cache.set_base(what, built)
         return arrays
 
@@ -451,6 +460,8 @@ class EdgeAdjacency:
 
 _KINDS = ("neighbours", "compacted", "uses", "edge_rows", "ends", "linked")
 _TABLES = ("edges", "sources", "targets")
+_RANGED = ("offsets", "targets", "edges")
+"""The arrays that a walk from few nodes reads by range. The ends of edges are read as a whole."""
 
 
 def _arrays_of(kind: str) -> tuple[str, ...]:
@@ -461,34 +472,34 @@ def _arrays_of(kind: str) -> tuple[str, ...]:
 
 
 def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
-    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if a number in it is out of range.
+    """Read an entry of the disk cache; raise `entry_checks.BadEntry` if a number in it is out of range.
 
     Compiled kernels use these arrays without bounds checks. A trusted entry was checked before.
     """
     edges, sources, targets = (FragmentLayout.read(kept, name) for name in _TABLES)
-    arrays = tuple(kept.arrays[name] for name in _arrays_of(kind))
+    arrays = tuple(kept.get(name) for name in _arrays_of(kind))
     built = BuiltAdjacency(edges, sources, targets, arrays)
     if kind == "ends":
         src, dst = arrays
-        disk_cache.check(len(src) == len(dst) == edges.row_count, "'ends' has a wrong number of edges")
+        entry_checks.check(len(src) == len(dst) == edges.row_count, "'ends' has a wrong number of edges")
         if not kept.trusted:
-            disk_cache.check_within(src, sources.row_count, "src")
-            disk_cache.check_within(dst, targets.row_count, "dst")
+            entry_checks.check_within(src, sources.row_count, "src")
+            entry_checks.check_within(dst, targets.row_count, "dst")
         return built
     near, far = (targets, sources) if kind.endswith("in") else (sources, targets)
     if kind.startswith("edges_"):
         offsets, rows, neighbours = arrays
-        disk_cache.check(len(rows) == len(neighbours), "'edges' and 'targets' have different lengths")
+        entry_checks.check(len(rows) == len(neighbours), "'edges' and 'targets' have different lengths")
         if not kept.trusted:
-            disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
-            disk_cache.check_within(rows, edges.row_count, "edges")
-            disk_cache.check_within(neighbours, far.row_count, "targets")
+            entry_checks.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
+            entry_checks.check_within(rows, edges.row_count, "edges")
+            entry_checks.check_within(neighbours, far.row_count, "targets")
         return built
     offsets, neighbours, loops = arrays
     if not kept.trusted:
-        disk_cache.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
-        disk_cache.check_within(neighbours, far.row_count, "targets")
-    disk_cache.check_within(loops, near.row_count, "loops")
+        entry_checks.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
+        entry_checks.check_within(neighbours, far.row_count, "targets")
+    entry_checks.check_within(loops, near.row_count, "loops")
     return built
 
 

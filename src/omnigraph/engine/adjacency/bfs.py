@@ -30,6 +30,7 @@ from omnigraph.engine.adjacency.csr import (
     unbounded,
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
+from omnigraph.engine.adjacency.ranged_csr import RangedCsr
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.exec.native_calls import gather, interruptible, slices
@@ -236,10 +237,13 @@ def _step(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: i
 
 def _step_at_once(neighbours: Neighbours, frontier: Numbers, marks: _VisitMarks, mark: int) -> Numbers:
     loops = kernels.find("bfs_kernels")
+    if isinstance(neighbours, RangedCsr):
+        neighbours = neighbours.of(frontier)
     if loops is not None and isinstance(neighbours, Csr):
         return marks.found(loops.step(neighbours.addresses, frontier, 0, *marks.addresses(mark)))
     if loops is not None and isinstance(neighbours, CsrOverlay):
         base, (known, others) = neighbours.base, neighbours.split_unchanged(frontier)
+        base = base if isinstance(base, Csr) else base.of(known)
         moved = 0 if neighbours.far_renumbered is None else address_of(neighbours.far_renumbered.new_of, INT64)
         found = marks.found(loops.step(base.addresses, known, moved, *marks.addresses(mark)))
         return np.concatenate([found, _unvisited(neighbours.far(others), marks, mark)]) if len(others) else found

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room, build, unbounded
+from omnigraph.engine.adjacency.ranged_csr import RangedCsr
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.fast_dataclass import dataclass
 
@@ -86,7 +87,7 @@ class CsrOverlay:
     `base` and `removed` use the row numbers of the version they were built from, `added` those of the current version.
     """
 
-    base: Csr
+    base: Csr | RangedCsr
     added: SparseCsr
     removed: SparseCsr | None = None
     near_renumbered: Renumbering | None = None
@@ -218,7 +219,8 @@ class CsrOverlay:
         """Merge the overlay into a complete CSR."""
         if self.removed is not None or self.near_renumbered is not None or self.far_renumbered is not None:
             return build(*self.expand(np.arange(self.count)), self.count)
-        base, few = self.base, self.added.rows
+        base = self.base if isinstance(self.base, Csr) else self.base.compacted()
+        few = self.added.rows
         near = np.repeat(self.added.sources, np.diff(few.offsets))
         offsets = np.full(self.count + 1, len(base.targets), np.int64)
         offsets[: base.count + 1] = base.offsets

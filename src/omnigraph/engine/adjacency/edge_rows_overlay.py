@@ -8,6 +8,7 @@ import numpy as np
 
 from omnigraph.engine.adjacency.csr import I32, EdgeRows, Room, build_edge_rows, unbounded
 from omnigraph.engine.adjacency.csr_overlay import Renumbering
+from omnigraph.engine.adjacency.ranged_csr import RangedEdgeRows
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.fast_dataclass import dataclass
@@ -61,7 +62,7 @@ class EdgeRowsOverlay:
     `base` uses the row numbers of the version it was built from, `added` those of the current version.
     """
 
-    base: EdgeRows
+    base: EdgeRows | RangedEdgeRows
     added: SparseEdgeRows
     row_of: RowPositions | None = None
     """Old edge row → current edge row, -1 if it was removed; None if the numbers are unchanged."""

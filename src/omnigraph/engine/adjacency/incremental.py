@@ -7,8 +7,6 @@ updated node is a new row with the same id, and the rows behind a deleted row mo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,13 +24,15 @@ from omnigraph.engine.adjacency.csr import (
     pack,
 )
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay, Renumbering, build_sparse
+from omnigraph.engine.adjacency.ranged_csr import RangedCsr
 from omnigraph.engine.cache.id_index import find_all
+from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, complete_array
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows, removed_by_fragment, removed_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, unmapped_bytes
 from omnigraph.errors import Damaged
 from omnigraph.fast_dataclass import dataclass
 
-Arrays = tuple[np.ndarray[Any, Any], ...]
+Arrays = tuple[AnyArray, ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BuiltAdjacency:
     edges: FragmentLayout
     sources: FragmentLayout
     targets: FragmentLayout
-    arrays: Arrays
+    arrays: tuple[AnyArray | RangedArray, ...]
 
     @property
     def nbytes(self) -> int:
@@ -156,7 +156,10 @@ def _lost_ids(earlier: FragmentLayout, nodes: TableData) -> tuple[pa.Array, Numb
 
 
 def build_overlay(
-    base: Csr, near: tuple[Numbers, Renumbering | None, int], far: tuple[Numbers, Renumbering | None], removed: U64
+    base: Csr | RangedCsr,
+    near: tuple[Numbers, Renumbering | None, int],
+    far: tuple[Numbers, Renumbering | None],
+    removed: U64,
 ) -> CsrOverlay:
     """Build the overlay of the changes since `base`.
 
@@ -195,7 +198,8 @@ def mapped_ends(built: BuiltAdjacency, edges: TableData, found: AdjacencyChanges
     if related is None:
         return None
     ends: list[I32] = []
-    pairs = ((built.arrays[0], found.src, found.sources), (built.arrays[1], found.dst, found.targets))
+    src, dst = map(complete_array, built.arrays)
+    pairs = ((src, found.src, found.sources), (dst, found.dst, found.targets))
     for before, gained, moved in pairs:
         if moved is None and not len(gained) and related.stored_of is None:
             ends.append(before)

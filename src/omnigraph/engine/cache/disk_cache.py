@@ -12,6 +12,10 @@ times are recorded again. Small arrays are always verified.
 
 The checksum is a sum per block of one mebibyte, combined by CRC-32: it runs at memory speed, several times as fast as
 CRC-32 over all bytes.
+
+An entry of a graph on an object store can be incomplete: `about.json` then lists under `ranged` the arrays that are
+read by range (`ranged_arrays`). When the last block is there, they are removed from the list, and the next process
+verifies the entry like a copied one.
 """
 
 from __future__ import annotations
@@ -23,9 +27,8 @@ import os
 import shutil
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -34,25 +37,23 @@ from uuid import uuid4
 import numpy as np
 
 from omnigraph.engine import tuning
+from omnigraph.engine.cache.entry_checks import BadEntry, check, checksum
+from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, RangedEntry, RangeSource
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
 GENERATION = 5
 """The format of the entries."""
+RANGED = "ranged"
+"""The key of the description of an incomplete entry under which the arrays are listed that are read by range."""
 _ABOUT = "about.json"
 _SCRATCH = ".scratch"
-_WORDS_PER_BLOCK = 131_072
 _log = logging.getLogger(__name__)
 
-AnyArray = np.ndarray[Any, Any]
 Subject = tuple[str, ...]
 """The subject of an entry: its kind first, then the tables and columns."""
 T = TypeVar("T")
-
-
-class BadEntry(ValueError):
-    """Raised for an entry whose content is inconsistent."""
 
 
 BAD = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -69,12 +70,27 @@ class CacheEntry:
     """True if there are large arrays and they are unchanged since they were verified. Their values need no check."""
     times: Mapping[str, int] = field(default_factory=dict)
     """The modification time of every file if one of the large files changed and all of them were verified."""
+    ranged: Mapping[str, RangedArray] = field(default_factory=dict)
+    """The arrays of an incomplete entry that are read by range; they are not in `arrays`."""
+
+    def get(self, name: str) -> AnyArray | RangedArray:
+        """Return an array that may be read by range."""
+        found = self.ranged.get(name)
+        return self.arrays[name] if found is None else found
 
 
-def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T], *, discard: bool) -> T | None:
+def load(
+    folder: Path | None,
+    subject: Subject,
+    read: Callable[[CacheEntry], T],
+    *,
+    discard: bool,
+    source: RangeSource | None = None,
+) -> T | None:
     """Return the newest valid entry of a subject, converted by `read`; None if there is none.
 
-    `read` raises `BadEntry` for inconsistent arrays. A bad entry is reported and, with `discard`, removed.
+    `read` raises `BadEntry` for inconsistent arrays. A bad entry is reported and, with `discard`, removed. `source` is
+    the object store from which incomplete entries are read.
     """
     if folder is None:
         return None
@@ -82,7 +98,7 @@ def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T],
         paths = _entries(folder, subject)
         for path in paths:
             try:
-                entry = _open(path)
+                entry = _open(path, source)
                 if entry.about.get("generation") == GENERATION and entry.about.get("what") == list(subject):
                     found = read(entry)
                     if discard and entry.times:
@@ -93,7 +109,7 @@ def load(folder: Path | None, subject: Subject, read: Callable[[CacheEntry], T],
                     continue  # removed by the process that replaced it
                 _log.warning("the cache entry %s is damaged and is built again: %s", path.name, _reason(error))
             if discard:
-                _remove(path)
+                remove_entry(path)
         if all(path.exists() for path in paths):
             return None
     return None
@@ -134,7 +150,7 @@ def save(folder: Path | None, subject: Subject, about: Mapping[str, Any], arrays
 def remove(folder: Path, subject: Subject) -> None:
     """Remove every entry of a subject."""
     for path in _entries(folder, subject):
-        _remove(path)
+        remove_entry(path)
 
 
 def remove_of(folder: Path, tables: Collection[str]) -> int:
@@ -144,7 +160,7 @@ def remove_of(folder: Path, tables: Collection[str]) -> int:
         if path.name.startswith((".making-", ".gone-")):
             shutil.rmtree(path, ignore_errors=True)
         elif path.is_dir() and describes(_about_text(path), tables):
-            _remove(path)
+            remove_entry(path)
             removed += 1
     return removed
 
@@ -209,6 +225,10 @@ class EntryWriter:
                 file.flush()
                 os.fsync(file.fileno())
 
+    def read(self, name: str) -> AnyArray:
+        """Map an array that was written."""
+        return _map(self._path / name, *self._kinds[name])
+
     def scratch(self) -> Path:
         """Return a folder for intermediate files, which are removed when the entry is complete."""
         folder = self._path / _SCRATCH
@@ -221,7 +241,7 @@ class EntryWriter:
             name: {
                 "type": kind.str,
                 "shape": list(shape),
-                "checksum": checksum(_map(self._path / name, kind, shape)),
+                "checksum": checksum(self.read(name)),
                 "time": (self._path / name).stat().st_mtime_ns,
             }
             for name, (kind, shape) in self._kinds.items()
@@ -245,16 +265,24 @@ def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> I
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _place(folder: Path, temporary: Path, name: str, subject: Subject) -> None:
-    """Make a complete entry visible and remove the earlier entries of its subject."""
+def _place(folder: Path, temporary: Path, name: str, subject: Subject, *, replace: bool = True) -> None:
+    """Make a finished entry visible and remove the earlier entries of its subject.
+
+    Without `replace`, raises `FileExistsError` if another process was faster.
+    """
     path = folder / name
     older = [one for one in _entries(folder, subject) if one != path]
-    if path.exists():
+    if path.exists() and replace:
         # Another process built the same content, or the existing entry is damaged.
-        _remove(path)
-    os.replace(temporary, path)  # noqa: PTH105
+        remove_entry(path)
+    try:
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError as error:
+        if path.exists() and not replace:
+            raise FileExistsError(path) from error
+        raise
     for one in older:
-        _remove(one)
+        remove_entry(one)
 
 
 @contextmanager
@@ -274,20 +302,22 @@ def placing_entry(folder: Path, name: str, entry: Mapping[str, Any]) -> Iterator
             check(name.startswith(prefix_of(subject)), "its name is that of another subject")
         except BAD as error:
             raise BadEntry(_reason(error)) from error
-        _place(folder, temporary, name, subject)
+        with suppress(FileExistsError):
+            # Another process placed the same entry: its blocks stay in use.
+            _place(folder, temporary, name, subject, replace=False)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def descriptions(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the entries of the current format and their descriptions; damaged ones are skipped."""
+    """Yield the complete entries of the current format and their descriptions; damaged ones are skipped."""
     for path in sorted(_visible(folder)):
         try:
             document = json.loads((path / _ABOUT).read_bytes())
             check_document(document)
         except BAD:
             continue
-        if document["entry"]["generation"] == GENERATION:
+        if document["entry"]["generation"] == GENERATION and not is_incomplete(document["entry"]):
             yield path, document["entry"]
 
 
@@ -303,6 +333,11 @@ def check_document(document: Any) -> None:
     """Raise `BadEntry` if a description does not match its checksum."""
     text = json.dumps(document["entry"], sort_keys=True)
     check(hashlib.sha256(text.encode()).hexdigest() == document["sha256"], f"'{_ABOUT}' has a wrong checksum")
+
+
+def is_incomplete(entry: Mapping[str, Any]) -> bool:
+    """Return True if arrays of an entry are read by range."""
+    return RANGED in entry
 
 
 def bytes_of(name: str, facts: Mapping[str, Any]) -> int:
@@ -321,44 +356,10 @@ def fragments_of(written: Any) -> tuple[FragmentKey, ...]:
     return tuple((str(files), int(rows), str(gone)) for files, rows, gone in written)
 
 
-# -- checks ------------------------------------------------------------------------------------------
-
-
-def checksum(array: AnyArray) -> int:
-    """Return the checksum of an array's bytes."""
-    raw = array.reshape(-1).view(np.uint8)
-    whole = len(raw) // 8 * 8
-    words = raw[:whole].view(np.uint64)
-    starts = np.arange(0, len(words), _WORDS_PER_BLOCK)
-    sums = np.add.reduceat(words, starts) if len(words) else np.zeros(0, np.uint64)
-    return zlib.crc32(raw[whole:].tobytes(), zlib.crc32(sums.tobytes(), len(raw) & 0xFFFFFFFF))
-
-
-def check(condition: bool, reason: str) -> None:
-    """Raise `BadEntry` unless a condition holds."""
-    if not condition:
-        raise BadEntry(reason)
-
-
-def check_within(array: AnyArray, count: int, name: str, *, low: int = 0) -> None:
-    """Check that every number of an index array is at least `low` and below `count`."""
-    check(array.dtype.kind in "iu" and array.ndim == 1, f"'{name}' is not an array of numbers")
-    check(
-        not len(array) or (int(array.min()) >= low and int(array.max()) < count), f"'{name}' has a number out of range"
-    )
-
-
-def check_offsets(offsets: AnyArray, count: int, end: int, name: str) -> None:
-    """Check that `offsets` divides `end` values into `count` runs."""
-    check(offsets.dtype.kind in "iu" and offsets.shape == (count + 1,), f"'{name}' does not have {count + 1} offsets")
-    check(int(offsets[0]) == 0 and int(offsets[-1]) == end, f"'{name}' does not cover its values")
-    check(bool((offsets[1:] >= offsets[:-1]).all()), f"'{name}' is not ascending")
-
-
 # -- files -------------------------------------------------------------------------------------------
 
 
-def _open(path: Path, *, verify_all: bool = False) -> CacheEntry:
+def _open(path: Path, source: RangeSource | None = None, *, verify_all: bool = False) -> CacheEntry:
     """Open an entry. Large arrays are verified if their files changed, or with `verify_all`."""
     document = json.loads((path / _ABOUT).read_bytes())
     check_document(document)
@@ -366,8 +367,11 @@ def _open(path: Path, *, verify_all: bool = False) -> CacheEntry:
     arrays: dict[str, AnyArray] = {}
     times: dict[str, int] = {}
     large: list[str] = []
+    ranged = _open_ranged(path, entry, source) if is_incomplete(entry) else {}
     for name, facts in entry["arrays"].items():
         bytes_of(name, facts)
+        if name in ranged:
+            continue
         times[name] = (path / name).stat().st_mtime_ns
         arrays[name] = array = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
         if array.nbytes < tuning.current.disk_cache_large_bytes:
@@ -375,10 +379,28 @@ def _open(path: Path, *, verify_all: bool = False) -> CacheEntry:
         else:
             large.append(name)
     if not verify_all and all(times[name] == entry["arrays"][name].get("time") for name in large):
-        return CacheEntry(entry, arrays, trusted=bool(large))
+        return CacheEntry(entry, arrays, trusted=bool(large) and not ranged, ranged=ranged)
     for name in large:
         _verify(name, arrays[name], entry["arrays"][name])
-    return CacheEntry(entry, arrays, times=times)
+    for name, part in ranged.items():
+        check(not verify_all or part.is_sound(), f"'{name}' has a wrong checksum")
+    return CacheEntry(entry, arrays, times={} if ranged else times, ranged=ranged)
+
+
+def _open_ranged(path: Path, entry: Mapping[str, Any], source: RangeSource | None) -> dict[str, RangedArray]:
+    """Open the arrays of an incomplete entry that are read by range."""
+    facts = entry[RANGED]
+
+    def completed() -> None:
+        # The maps keep the folder's files if it was replaced meanwhile.
+        complete = {key: value for key, value in entry.items() if key != RANGED}
+        _replace_about(path, portable(complete))
+
+    opened = RangedEntry(path, str(facts["folder"]), int(facts["block"]), dict(facts["arrays"]), source, completed)
+    for name in facts["arrays"]:
+        array = entry["arrays"][name]
+        opened.arrays[name] = RangedArray(opened, name, np.dtype(array["type"]), int(array["shape"][0]))
+    return opened.arrays
 
 
 def _verify(name: str, array: AnyArray, facts: Mapping[str, Any]) -> None:
@@ -387,13 +409,21 @@ def _verify(name: str, array: AnyArray, facts: Mapping[str, Any]) -> None:
 
 def _record_times(path: Path, entry: CacheEntry) -> None:
     """Record the modification times of the files of a verified entry. If that fails, it is verified again."""
-    temporary = path / f".{uuid4().hex}"
     try:
         for name in entry.arrays:
             with (path / name).open("rb+") as file:
                 os.fsync(file.fileno())
-        arrays = {name: {**facts, "time": entry.times[name]} for name, facts in entry.about["arrays"].items()}
-        temporary.write_text(_document({**entry.about, "arrays": arrays}))
+    except OSError:
+        return
+    arrays = {name: {**facts, "time": entry.times[name]} for name, facts in entry.about["arrays"].items()}
+    _replace_about(path, _document({**entry.about, "arrays": arrays}))
+
+
+def _replace_about(path: Path, text: str) -> None:
+    """Replace the description of an entry. If that fails, it stays as it is."""
+    temporary = path / f".{uuid4().hex}"
+    try:
+        temporary.write_text(text)
         temporary.replace(path / _ABOUT)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -433,7 +463,7 @@ def _visible(folder: Path) -> list[Path]:
         return []
 
 
-def _remove(path: Path) -> None:
+def remove_entry(path: Path) -> None:
     """Remove an entry in one step, so that no reader sees an incomplete entry."""
     gone = path.with_name(f".gone-{uuid4().hex}")
     try:
@@ -450,7 +480,7 @@ def _sweep(folder: Path) -> None:
     """Remove the temporary folders of processes that died, and entries of earlier releases."""
     for path in _visible(folder):
         if _is_of_earlier_release(path):
-            _remove(path)
+            remove_entry(path)
     before = time.time() - tuning.current.disk_cache_orphan_s
     earlier = [path for path in _visible(folder) if "-" not in path.name]
     for path in [*folder.glob(".*-*"), *earlier]:

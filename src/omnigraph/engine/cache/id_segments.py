@@ -1,7 +1,8 @@
 """The id index of a large table: sorted hashes and rows in segments of the disk cache.
 
 An entry of a segment is the hash of an id in the high half and the number of its row in the segment in the low half.
-Entries are sorted and mapped, so a lookup touches a few pages. The hash selects candidates; their ids are read and
+Entries are sorted and mapped, so a lookup touches a few pages; on an object store it reads the block in which the hash
+must be, since hashes are spread evenly. The hash selects candidates; their ids are read and
 compared. The id column is not read to find a few ids.
 """
 
@@ -15,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.cache.ranged_arrays import RangedArray
 from omnigraph.engine.cache.segments import Segment, SegmentBuilder, find_fragment, list_segments
-from omnigraph.engine.cache.table_cache import Numbers, TableData, is_mapped
+from omnigraph.engine.cache.table_cache import Numbers, TableData, unmapped_bytes
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.hashing import crc32_texts
 
@@ -35,12 +37,18 @@ Packed = np.ndarray[Any, np.dtype[np.uint64]]
 class PackedIds:
     """The hashes and rows of a segment, sorted."""
 
-    packed: Packed
+    packed: Packed | RangedArray
 
     @property
     def nbytes(self) -> int:
         """The size in memory."""
-        return 0 if is_mapped(self.packed) else int(self.packed.nbytes)
+        return unmapped_bytes(self.packed)
+
+    def prefetch(self, hashes: Sequence[int]) -> None:
+        """Read the entries of some hashes from the object store, by requests at the same time."""
+        if isinstance(self.packed, RangedArray):
+            blocks = self.packed.blocks_near(np.array(hashes, np.uint64) << np.uint64(32))
+            self.packed.entry.ensure([(self.packed, blocks)])
 
 
 class IdSegments:
@@ -48,7 +56,8 @@ class IdSegments:
 
     def __init__(self, data: TableData, segments: Sequence[Segment[PackedIds]]) -> None:
         self._data = data
-        self._packed = [segment.body.packed for segment in segments]
+        self._bodies = [segment.body for segment in segments]
+        self._packed = [body.packed for body in self._bodies]
         self._layouts = [segment.layout for segment in segments]
         self._begins = [
             np.cumsum([0, *(layout.rows(at) for at in range(len(layout.fragments)))]).tolist()
@@ -74,6 +83,8 @@ class IdSegments:
     def find_all(self, ids: pa.Array) -> Numbers:
         """Return the row of each id, -1 if it does not exist."""
         hashes = crc32_texts(ids, HASHED_BYTES).tolist()
+        for body in self._bodies:
+            body.prefetch(hashes)
         pairs = [(at, row) for at, hashed in enumerate(hashes) for row in self._candidates(hashed)]
         found = np.full(len(ids), -1, np.int64)
         if pairs:
@@ -161,11 +172,11 @@ def id_segment_builder(data: TableData) -> SegmentBuilder[PackedIds]:
             fill(packed, fragments)
 
     def read(entry: disk_cache.CacheEntry, row_count: int) -> PackedIds:
-        packed = entry.arrays[_PACKED]
-        disk_cache.check(packed.dtype == np.uint64 and packed.shape == (row_count,), f"'{_PACKED}' has a wrong size")
+        packed = entry.get(_PACKED)
+        entry_checks.check(packed.dtype == np.uint64 and packed.shape == (row_count,), f"'{_PACKED}' has a wrong size")
         if not entry.trusted:
-            disk_cache.check(bool((packed[1:] > packed[:-1]).all()), f"'{_PACKED}' is not ascending")
-            disk_cache.check_within(packed & np.uint64(_LOW), max(row_count, 1), _PACKED)
+            entry_checks.check_ascending(packed, _PACKED)
+            entry_checks.check_within(packed, max(row_count, 1), _PACKED, bits=_LOW)
         return PackedIds(packed)
 
-    return SegmentBuilder(IDS, tuning.current.segment_rows_min, make, write, read)
+    return SegmentBuilder(IDS, tuning.current.segment_rows_min, make, write, read, ranged=(_PACKED,))

@@ -5,17 +5,24 @@ another machine downloads an entry when a query needs it. Entries are immutable.
 of their own; the object `<entry>.<upload>.json`, written last, makes it visible. It is a cache, never authority: an
 entry that is missing, damaged or removed while it is read is computed again.
 
+An entry of several mebibytes whose structure knows the ranges that a query reads is not downloaded as a whole. Its
+small arrays are; of the others, blocks are fetched when they are needed (`ranged_arrays`). The description of an upload
+names the arrays and the size of a block under `blocks`, and the SHA-256 of the object `<upload>/blocks.crc`, which has
+the checksums of their blocks. An upload without it, and small entries, are downloaded completely.
+
 A bucket has other writers than the local cache folder. A download is verified by its checksums, and its values are
 checked like those of a copied entry before they are used.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import re
 import shutil
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,8 +32,9 @@ from typing import Any
 from uuid import uuid4
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.cache.disk_cache import FOLDER, Subject
+from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.cache.disk_cache import FOLDER, RANGED, Subject
+from omnigraph.engine.cache.ranged_arrays import block_sums, sums_path
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import StorageError
 from omnigraph.fast_dataclass import dataclass
@@ -36,6 +44,9 @@ from omnigraph.storage.parallel import each_request
 _NAME = re.compile(r"([0-9a-f]{32}-[0-9a-f]{32})\.([0-9a-f]{32})\.json")
 _ABOUT_BYTES_MAX = 64 << 20
 _PART_BYTES = 8 << 20
+_BLOCKS = "blocks"
+_SUMS = "blocks.crc"
+_BLOCK_BYTES_MAX = 16 << 20
 _PARTS_AT_ONCE = 8
 _DISK_SHARE = 0.9
 """Share of the free disk space that a download may fill."""
@@ -86,11 +97,14 @@ class RemoteCache:
             _log.warning("the search structures of the graph cannot be listed: %s", error.message)
             return False
 
-    def fetch(self, subjects: Sequence[Subject], is_better: Callable[[list[About]], bool]) -> bool:
+    def fetch(
+        self, subjects: Sequence[Subject], is_better: Callable[[list[About]], bool], ranged: Collection[str] = ()
+    ) -> bool:
         """Download the entries of some subjects if their descriptions are better than what is kept locally.
 
-        The subjects belong together: local entries of those without a remote entry are removed. Returns True if an
-        entry was downloaded. An entry that cannot be read is not downloaded.
+        The subjects belong together: local entries of those without a remote entry are removed. Of the arrays `ranged`
+        of a large entry, nothing is downloaded yet. Returns True if an entry was downloaded. An entry that cannot be
+        read is not downloaded.
         """
         with self._locked():
             try:
@@ -102,7 +116,7 @@ class RemoteCache:
                 known = {one: document for one, document in documents.items() if document is not None}
                 if not known or not is_better([document["entry"] for document in known.values()]):
                     return False
-                done = [one for one, document in known.items() if self._download(one, document)]
+                done = [one for one, document in known.items() if self._download(one, document, ranged)]
             except (StorageError, *disk_cache.BAD) as error:
                 _log.warning("a search structure cannot be downloaded: %s", _reason(error))
                 return False
@@ -172,7 +186,7 @@ class RemoteCache:
         try:
             for chunk in self._objects.chunks(one.about):
                 text += chunk
-                disk_cache.check(len(text) <= _ABOUT_BYTES_MAX, "its description is too large")
+                entry_checks.check(len(text) <= _ABOUT_BYTES_MAX, "its description is too large")
             document: dict[str, Any] = json.loads(text)
             disk_cache.check_document(document)
             return document
@@ -182,19 +196,28 @@ class RemoteCache:
             self._discard(one, error)
             return None
 
-    def _download(self, one: _Upload, document: Mapping[str, Any]) -> bool:
+    def _download(self, one: _Upload, document: Mapping[str, Any], ranged: Collection[str]) -> bool:
         """Copy an entry to the local disk cache; return False if it is missing or damaged."""
         if (self._local / one.name).exists():
             return True
+        entry = {key: value for key, value in document["entry"].items() if key != RANGED}
         try:
-            sizes = {name: disk_cache.bytes_of(name, facts) for name, facts in document["entry"]["arrays"].items()}
-            total = sum(sizes.values())
+            sizes = {name: disk_cache.bytes_of(name, facts) for name, facts in entry["arrays"].items()}
+            later = _ranged_arrays(entry, sizes, ranged)
+            total = sum(size for name, size in sizes.items() if name not in later)
             if total > _DISK_SHARE * shutil.disk_usage(self._local.parent).free:
                 add_note(f"not downloaded: {total:,} bytes do not fit the disk")
                 return False
             add_note(f"{total:,} bytes of the cache downloaded")
-            with disk_cache.placing_entry(self._local, one.name, document["entry"]) as temporary:
-                self._copy(one, sizes, temporary)
+            sums = self._sums(one, entry, sizes) if later else {}
+            if later:
+                checksums = {name: zlib.crc32(sums[name]) for name in later}
+                entry[RANGED] = {"folder": one.folder, "block": entry[_BLOCKS]["bytes"], "arrays": checksums}
+            with disk_cache.placing_entry(self._local, one.name, entry) as temporary:
+                for name in later:
+                    sums_path(temporary, name).write_bytes(sums[name])
+                    _write_sparse(temporary / name, sizes[name])
+                self._copy(one, {name: size for name, size in sizes.items() if name not in later}, temporary)
         except FileNotFoundError:
             return False
         except OSError:
@@ -204,19 +227,51 @@ class RemoteCache:
             return False
         return True
 
+    def _sums(self, one: _Upload, entry: About, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Read the checksums of the blocks of the large arrays of an upload."""
+        blocks = entry[_BLOCKS]
+        counts = {name: -(-sizes[name] // int(blocks["bytes"])) * 4 for name in blocks["arrays"]}
+        data = self._objects.read_range(f"{one.folder}/{_SUMS}", 0, sum(counts.values()))
+        entry_checks.check(hashlib.sha256(data).hexdigest() == blocks["sha256"], f"'{_SUMS}' has a wrong checksum")
+        found: dict[str, bytes] = {}
+        start = 0
+        for name, size in counts.items():
+            found[name] = data[start : start + size]
+            start += size
+        return found
+
+    def read_part(self, name: str, start: int, end: int, size: int) -> bytes:
+        """Return a range of an object of a size; raise `BadEntry` if it has another size."""
+        try:
+            return self._objects.read_range(name, start, end)
+        except StorageError:
+            # A store refuses a range behind the end of an object.
+            found = self._objects.size(name)
+            entry_checks.check(found in (0, size), f"'{name.rpartition('/')[2]}' is too short")
+            if not found:
+                raise FileNotFoundError(name) from None
+            raise
+
+    def lose(self, path: Path, folder: str, reason: str | None) -> None:
+        """Remove an incomplete local entry whose arrays are missing on the object store, or damaged for a reason."""
+        one = _Upload(path.name, folder.rpartition("/")[2])
+        self._tried.add(one)
+        disk_cache.remove_entry(path)
+        if reason is not None:
+            self._discard(one, entry_checks.BadEntry(reason))
+
     def _copy(self, one: _Upload, sizes: Mapping[str, int], folder: Path) -> None:
         """Copy the arrays of an entry to a folder, several parts at a time."""
         parts: list[tuple[Path, int, int]] = []
         for name, size in sizes.items():
             path = folder / name
-            with path.open("wb") as file:
-                file.truncate(size)
+            _write_sparse(path, size)
             parts += [(path, start, min(start + _PART_BYTES, size)) for start in range(0, size, _PART_BYTES)]
 
         def copy(part: tuple[Path, int, int]) -> None:
             path, start, end = part
             data = self._objects.read_range(f"{one.folder}/{path.name}", start, end)
-            disk_cache.check(len(data) == end - start, f"'{path.name}' is too short")
+            entry_checks.check(len(data) == end - start, f"'{path.name}' is too short")
             with path.open("rb+") as file:
                 file.seek(start)
                 file.write(data)
@@ -232,6 +287,7 @@ class RemoteCache:
         for name in entry["arrays"]:
             checkpoint()
             self._objects.write_file(f"{one.folder}/{name}", path / name)
+        entry = {**entry, _BLOCKS: self._upload_sums(one, path, entry)}
         self._objects.write(one.about, disk_cache.portable(entry).encode())
         subject: Subject = tuple(entry["what"])
         stale = [disk_cache.prefix_of(subject)]
@@ -242,6 +298,19 @@ class RemoteCache:
             if other.name.startswith(tuple(stale)):
                 self._remove(other)
         self._listed = [other for other in self._listed if not other.name.startswith(tuple(stale))] + [one]
+
+    def _upload_sums(self, one: _Upload, path: Path, entry: About) -> dict[str, Any]:
+        """Upload the checksums of the blocks of large arrays; return their description."""
+        block = tuning.current.remote_block_bytes
+        large = tuning.current.disk_cache_large_bytes
+        names = [name for name, facts in entry["arrays"].items() if disk_cache.bytes_of(name, facts) >= large]
+        sums = b""
+        for name in names:
+            checkpoint()
+            sums += block_sums(path / name, block)
+        if names:
+            self._objects.write(f"{one.folder}/{_SUMS}", sums)
+        return {"bytes": block, "arrays": names, "sha256": hashlib.sha256(sums).hexdigest()}
 
     def _remove(self, one: _Upload) -> None:
         self._objects.delete(one.about)
@@ -278,6 +347,23 @@ class RemoteCache:
             yield
         finally:
             self._lock.release()
+
+
+def _ranged_arrays(entry: About, sizes: Mapping[str, int], ranged: Collection[str]) -> list[str]:
+    """Return the arrays of an entry that are read by range: those of `ranged` that are large, if the entry is."""
+    blocks = entry.get(_BLOCKS)
+    if not ranged or blocks is None or sum(sizes.values()) < tuning.current.remote_ranged_bytes_min:
+        return []
+    size = int(blocks["bytes"])
+    entry_checks.check(8 <= size <= _BLOCK_BYTES_MAX and size % 8 == 0, f"'{_BLOCKS}' is malformed")
+    large = tuning.current.disk_cache_large_bytes
+    known = [name for name in blocks["arrays"] if name in ranged and sizes[name] >= max(large, 1)]
+    return [name for name in known if len(entry["arrays"][name]["shape"]) == 1]
+
+
+def _write_sparse(path: Path, size: int) -> None:
+    with path.open("wb") as file:
+        file.truncate(size)
 
 
 def covered_rows(pieces: Iterable[Iterable[Any]], rows_of: Mapping[str, int]) -> int:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache.disk_cache import CacheEntry, check, check_within, fragments_of
+from omnigraph.engine.cache.disk_cache import CacheEntry, fragments_of
+from omnigraph.engine.cache.entry_checks import check, check_within
 from omnigraph.engine.cache.table_cache import Fragments, Numbers, TableData, is_mapped
 from omnigraph.fast_dataclass import dataclass
 

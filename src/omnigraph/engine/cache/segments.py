@@ -82,9 +82,11 @@ class SegmentBuilder(Generic[Body]):
     write: Callable[[Sequence[int] | None, disk_cache.EntryWriter], None]
     """Computes and writes a segment in parts; it may be larger than memory."""
     read: Callable[[disk_cache.CacheEntry, int], Body]
-    """Reads and checks an entry with a number of rows; raises `disk_cache.BadEntry`."""
+    """Reads and checks an entry with a number of rows; raises `entry_checks.BadEntry`."""
     new_rows_min: int | None = None
     """More new rows than this form a segment of their own; None is the common bound."""
+    ranged: tuple[str, ...] = ()
+    """The arrays that `read` can take by range if the entry is on an object store."""
 
 
 def segments_of(data: TableData, name: str, builder: SegmentBuilder[Body]) -> SegmentView[Body]:
@@ -184,7 +186,9 @@ def _fetched(
     covered = covered_rows((segment.layout.fragments for segment in segments), rows_of)
     subjects = [(*subject, str(number)) for number in range(tuning.current.segments_max)]
     found = remote.fetch(
-        subjects, lambda abouts: covered_rows((about["rows"]["pieces"] for about in abouts), rows_of) > covered
+        subjects,
+        lambda abouts: covered_rows((about["rows"]["pieces"] for about in abouts), rows_of) > covered,
+        builder.ranged,
     )
     return load_segments(data.cache, subject, builder) if found else segments
 
@@ -378,4 +382,5 @@ def _load_segment(
         layout = FragmentLayout.read(entry, "rows")
         return Segment(layout, int(entry.about["version"]), builder.read(entry, layout.row_count))
 
-    return disk_cache.load(cache.folder, (*subject, str(number)), read, discard=cache.keep_in is not None)
+    discard = cache.keep_in is not None
+    return disk_cache.load(cache.folder, (*subject, str(number)), read, discard=discard, source=cache.remote)

@@ -24,6 +24,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.column_access import ColumnUse, fits, pays, select_rows
 from omnigraph.engine.cache.dictionary_codes import DictionaryCodes, encode
+from omnigraph.engine.cache.ranged_arrays import RangedArray
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.errors import Hint, LimitReached
 from omnigraph.fast_dataclass import dataclass
@@ -646,11 +647,11 @@ def _size(value: Any) -> int:
     return int(size) if isinstance(size, int) else 0
 
 
-def is_mapped(array: np.ndarray[Any, Any]) -> bool:
+def is_mapped(array: np.ndarray[Any, Any] | RangedArray) -> bool:
     """Return True if the array is a mapped file."""
     return isinstance(array, np.memmap) or isinstance(array.base, np.memmap)
 
 
-def unmapped_bytes(*arrays: np.ndarray[Any, Any]) -> int:
+def unmapped_bytes(*arrays: np.ndarray[Any, Any] | RangedArray) -> int:
     """Return the size of arrays in memory; mapped files count 0."""
     return sum(int(array.nbytes) for array in arrays if not is_mapped(array))

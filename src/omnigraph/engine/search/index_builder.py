@@ -31,6 +31,8 @@ AnyArray = np.ndarray[Any, Any]
 Lengths = np.ndarray[Any, Any]
 """The number of terms of each row plus one; 0 for null."""
 
+GUIDED = 1_024
+"""Of so many terms of the dictionary, the guide has one."""
 _PARTIALS_HELD = 3
 _INT32_MAX = np.iinfo(np.int32).max
 _UINT16_MAX = np.iinfo(np.uint16).max
@@ -85,6 +87,18 @@ def write_index(chunks: Iterable[pa.Array], writer: disk_cache.EntryWriter, byte
             files[name].write(np.ascontiguousarray(array).tobytes())
     for name, array in build.row_arrays().items():
         writer.put(name, array)
+    for name, array in _guide(writer.read("letters"), writer.read("ends")).items():
+        writer.put(name, array)
+
+
+def _guide(letters: AnyArray, ends: AnyArray) -> dict[str, AnyArray]:
+    """Return every `GUIDED`th term, from the first on, as bytes and ends like those of the dictionary."""
+    places = np.arange(0, len(ends) - 1, GUIDED)
+    terms = [letters[start:end] for start, end in zip(ends[places].tolist(), ends[places + 1].tolist(), strict=True)]
+    return {
+        "guide_letters": np.concatenate([*terms, np.zeros(0, np.uint8)]),
+        "guide_ends": np.cumsum([0, *map(len, terms)], dtype=np.int64),
+    }
 
 
 class IndexBuild:

@@ -23,123 +23,30 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of, without_rows
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, is_mapped
+from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.cancellation import add_note, checkpoint, paced
 from omnigraph.engine.exec.native_calls import interruptible
-from omnigraph.engine.search.analyzer import Scores, all_within
+from omnigraph.engine.search.analyzer import Scores
 from omnigraph.engine.search.index_builder import Lengths, index_arrays, write_index
 from omnigraph.engine.search.posting_lists import (
     BLOCK,
-    PADDING,
     BadPostings,
     RowNumbers,
     TermCounts,
-    Words,
-    count_postings,
-    decode_list,
 )
-from omnigraph.errors import Damaged
+from omnigraph.engine.search.term_postings import ARRAYS, RANGED, InvertedIndex, damaged, read_index
 
 _K1, _B = 1.2, 0.75
 WORDS = "postings"
 """The kind of the index in the disk cache. A change of the text analysis or of the format needs a new name."""
 _NO_PLACES = np.zeros(0, np.int32)
 _NO_ROWS = np.zeros(0, np.int64)
-_CHECKED_WORDS = 1 << 20
 _FOUND_MAX = 1_024
 """Terms whose places and numbers of rows are kept."""
 _SLACK = 1e-12
 """The share of all weights by which bounds are lowered: sums in different orders differ by rounding."""
-
-_ARRAYS = ("letters", "ends", "offsets", "words", "lengths", "totals")
-
-
-@dataclass(frozen=True)
-class InvertedIndex:
-    """The terms of some rows."""
-
-    letters: np.ndarray[Any, np.dtype[np.uint8]]
-    """The terms in UTF-8, ascending, without separators."""
-    ends: np.ndarray[Any, Any]
-    """The first byte of each term, then the end of the last."""
-    offsets: np.ndarray[Any, Any]
-    """The first word of the posting list of each term, then the end of the last."""
-    words: Words
-    """The posting lists."""
-    lengths: Lengths
-    """The number of terms of each row plus one; 0 for null."""
-    totals: Numbers
-    """The number of rows that are not null, the number of their terms, and the largest value of `lengths`."""
-    _counts: dict[tuple[int, int], int] = field(init=False, default_factory=dict, repr=False, compare=False)
-    """The numbers of rows of the posting lists that queries used."""
-
-    @property
-    def nbytes(self) -> int:
-        """The size in memory; 0 for mapped arrays."""
-        return sum(array.nbytes for name in _ARRAYS if not is_mapped(array := getattr(self, name)))
-
-    @property
-    def terms(self) -> pa.Array:
-        """The distinct terms, ascending."""
-        kind = pa.utf8() if self.ends.dtype == np.int32 else pa.large_utf8()
-        buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.letters)]
-        return pa.Array.from_buffers(kind, len(self.ends) - 1, buffers)
-
-    def find(self, word: str) -> tuple[int, int] | None:
-        """Return the first word and the end of the posting list of a term; None if no row contains it."""
-        wanted = word.encode()
-        low, high = 0, len(self.ends) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self._term(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(self.ends) - 1 or self._term(low) != wanted:
-            return None
-        return int(self.offsets[low]), int(self.offsets[low + 1])
-
-    def _term(self, at: int) -> bytes:
-        return self.letters[self.ends[at] : self.ends[at + 1]].tobytes()
-
-    def count(self, place: tuple[int, int]) -> int:
-        """Return the number of rows of a posting list."""
-        known = self._counts.get(place)
-        if known is None:
-            try:
-                known = count_postings(self.words, *place)
-            except BadPostings as error:
-                raise _damaged(error) from error
-            if len(self._counts) >= _FOUND_MAX:
-                self._counts.clear()
-            self._counts[place] = known
-        return known
-
-    def postings(self, place: tuple[int, int]) -> tuple[RowNumbers, TermCounts]:
-        """Return the rows of a posting list, ascending, and the number of occurrences in each."""
-        try:
-            return decode_list(self.words, *place, len(self.lengths))
-        except BadPostings as error:
-            raise _damaged(error) from error
-
-    def near(self, wanted: list[str], edits: int) -> list[str]:
-        """Return the terms within `edits` edits of one of the wanted words."""
-        terms = self.terms
-        lengths = pc.utf8_length(terms).to_numpy(zero_copy_only=False)
-        found: list[str] = []
-        for word in dict.fromkeys(wanted):
-            checkpoint()
-            close = terms.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits))).to_pylist()
-            found += [close[at] for at in np.flatnonzero(all_within(close, word, edits)).tolist()]
-        return list(dict.fromkeys(found))
-
-
-def _damaged(error: BadPostings) -> Damaged:
-    return Damaged(
-        f"a text index of the cache is damaged: {error}", hint="remove the folder '__cache' of the graph; it is rebuilt"
-    )
 
 
 @dataclass(frozen=True)
@@ -301,7 +208,7 @@ class TextIndex:
     def statistics(self, words: Iterable[str]) -> TextStatistics:
         """Return the statistics of some terms."""
         holding = {
-            word: sum(self._holding(part, place) for part, place in self._find(word)) for word in dict.fromkeys(words)
+            word: sum(self._holding(part, place) for part, place in self._find(word)) for word in self._prefetch(words)
         }
         return TextStatistics(*self._totals, holding)
 
@@ -326,10 +233,18 @@ class TextIndex:
             self._found[word] = known
         return known
 
+    def _prefetch(self, words: Iterable[str]) -> list[str]:
+        """Read what a search of some words needs from the object store; return each word once."""
+        wanted = list(dict.fromkeys(words))
+        for part in self._parts:
+            part.index.prefetch([word for word in wanted if word not in self._found])
+        return wanted
+
     def holding_all(self, words: Iterable[str]) -> Mask:
         """Return a mask of the rows that contain all words; no row if there are no words."""
         mask: Mask | None = None
-        for word in paced(list(dict.fromkeys(words))):
+        words = self._prefetch(words)
+        for word in paced(words):
             held = self.matching([word])
             mask = held if mask is None else mask & held
             if not mask.any():
@@ -340,14 +255,14 @@ class TextIndex:
         """Return a mask of the rows that contain at least one of the words."""
         mask = np.zeros(self.row_count, bool)
         loops = kernels.find("postings")
-        for word in paced(dict.fromkeys(words)):
+        for word in paced(self._prefetch(words)):
             for part, place in self._find(word):
                 if loops is None:
                     mask[part.live(part.index.postings(place)[0])] = True
                     continue
                 part.index.count(place)
-                if loops.mark((part.index.words, *place), len(part.index.lengths), part.place, mask) < 0:
-                    raise _damaged(BadPostings("a posting list has a row out of range"))
+                if loops.mark((part.index.words_of(place), *place), len(part.index.lengths), part.place, mask) < 0:
+                    raise damaged(BadPostings("a posting list has a row out of range"))
         return mask
 
     def fuzzy(self, words: Iterable[str], edits: int) -> Mask:
@@ -362,7 +277,7 @@ class TextIndex:
 
     def scored(self, words: Iterable[str]) -> TermScores:
         """Return the BM25 scores of the rows with at least one of the words."""
-        found = [(word, places) for word in paced(dict.fromkeys(words)) if (places := self._find(word))]
+        found = [(word, places) for word in paced(self._prefetch(words)) if (places := self._find(word))]
         total = sum(part.index.count(place) for _, places in found for part, place in places)
         if total < self.row_count * tuning.current.postings_dense_share:
             return self._sparse_scores(found)
@@ -392,10 +307,10 @@ class TextIndex:
         size: int,
     ) -> int:
         """Add the scores of a posting list to those of all rows; return the new number of touched rows."""
-        where = (part.index.lengths, self._norms, weight, part.place)
-        size = loops.score((part.index.words, *place), *where, scores, touched, size)
+        where = (part.index.lengths_of(place), self._norms, weight, part.place)
+        size = loops.score((part.index.words_of(place), *place), *where, scores, touched, size)
         if size < 0:
-            raise _damaged(BadPostings("a posting list has a row out of range"))
+            raise damaged(BadPostings("a posting list has a row out of range"))
         return size
 
     def best(self, words: Iterable[str], wanted: int) -> tuple[Numbers, Scores]:
@@ -403,7 +318,7 @@ class TextIndex:
 
         The scores have the bits of `scored`, but not all rows are scored if there are many.
         """
-        words = list(dict.fromkeys(words))
+        words = self._prefetch(words)
         loops = kernels.find("postings")
         found = [(word, places) for word in paced(words) if (places := self._find(word))]
         sizes = [sum(part.index.count(place) for part, place in places) for _, places in found]
@@ -430,10 +345,10 @@ class TextIndex:
         size = 0
         for part, place in term.places:
             checkpoint()
-            where = (part.index.lengths, self._norms, term.weight, part.place)
-            size = loops.top((part.index.words, *place), *where, heap, (held, scores), size)
+            where = (part.index.lengths_of(place), self._norms, term.weight, part.place)
+            size = loops.top((part.index.words_of(place), *place), *where, heap, (held, scores), size)
             if size < 0:
-                raise _damaged(BadPostings("a posting list has a row out of range"))
+                raise damaged(BadPostings("a posting list has a row out of range"))
         return np.sort(held[:size][scores[:size] >= heap[0]])
 
     def _pruned(self, loops: Any, terms: list[_Term], wanted: int) -> Numbers | None:
@@ -480,7 +395,7 @@ class TextIndex:
                 inside = inside[np.argsort(stored[inside])]
             numbers = stored[inside] - part.first
             counts = np.zeros(len(numbers), np.int64)
-            loops.counts_of(part.index.words, *place, numbers, len(numbers), counts)
+            loops.counts_of(part.index.words_of(place), *place, numbers, len(numbers), counts)
             held = counts > 0
             inside, numbers, counts = inside[held], numbers[held], counts[held]
             scores[inside] += term.weight * counts / (counts + self._norms[part.index.lengths[numbers]])
@@ -609,8 +524,9 @@ def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
         constants.long_texts_disk_rows_min if data.has_long_values else constants.postings_disk_rows_min,
         lambda fragments: build_inverted_index(data.stream(name, fragments)),
         write,
-        _read_index,
+        read_index,
         constants.long_texts_disk_rows_min if data.has_long_values else None,
+        ranged=RANGED,
     )
 
 
@@ -621,36 +537,6 @@ def build_index(column: pa.Array, given: TextStatistics | None = None) -> TextIn
 
 def build_inverted_index(chunks: Iterable[pa.Array]) -> InvertedIndex:
     """Build the inverted index of a text column in memory."""
-    return InvertedIndex(**index_arrays(chunks))
-
-
-def _read_index(entry: disk_cache.CacheEntry, row_count: int) -> InvertedIndex:
-    index = InvertedIndex(*(entry.arrays[name] for name in _ARRAYS))
-    ends, offsets, lengths = index.ends, index.offsets, index.lengths
-    disk_cache.check(ends.dtype in (np.int32, np.int64) and ends.ndim == 1 and len(ends) > 0, "'ends' is malformed")
-    disk_cache.check(offsets.dtype in (np.uint32, np.int64) and offsets.shape == ends.shape, "'offsets' is malformed")
-    disk_cache.check(index.letters.dtype == np.uint8 and index.letters.ndim == 1, "'letters' is malformed")
-    disk_cache.check(index.words.dtype == np.uint32 and len(index.words) >= PADDING, "'words' is malformed")
-    narrow = lengths.dtype in (np.uint16, np.uint32)
-    disk_cache.check(narrow and lengths.shape == (row_count,), "'lengths' is malformed")
-    disk_cache.check(index.totals.dtype == np.int64 and index.totals.shape == (3,), "'totals' is malformed")
-    disk_cache.check(int(ends[-1]) == len(index.letters), "'ends' does not cover its values")
-    disk_cache.check(int(offsets[-1]) == len(index.words) - PADDING, "'offsets' does not cover its values")
-    if not entry.trusted:
-        _check_values(index)
-    return index
-
-
-def _check_values(index: InvertedIndex) -> None:
-    """Check the values of an index; raises `ValueError` or `disk_cache.BadEntry`."""
-    disk_cache.check_offsets(index.ends, len(index.ends) - 1, len(index.letters), "ends")
-    disk_cache.check_offsets(index.offsets, len(index.ends) - 1, len(index.words) - PADDING, "offsets")
-    disk_cache.check_within(index.lengths, int(index.totals[2]) + 1, "lengths")
-    index.terms.validate(full=True)
-    first = 0
-    while first < len(index.offsets) - 1:
-        checkpoint()
-        bound = int(index.offsets[first]) + _CHECKED_WORDS
-        stop = max(first + 1, int(np.searchsorted(index.offsets, bound, side="right")) - 1)
-        decode_list(index.words, int(index.offsets[first]), int(index.offsets[stop]), len(index.lengths))
-        first = stop
+    arrays = index_arrays(chunks)
+    letters, ends, offsets, words, lengths, totals = (arrays[name] for name in ARRAYS)
+    return InvertedIndex(letters, ends, offsets, words, lengths, totals)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import Segment, SegmentBuilder, SegmentView, load_segments, segments_of
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, unmapped_bytes
@@ -310,8 +310,8 @@ def _unclustered(rows: int, dim: int) -> ClusterLists:
 
 
 def _read(entry: disk_cache.CacheEntry, rows: int, *, dim: int) -> ClusterLists:
-    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if it is inconsistent."""
-    arrays, check = entry.arrays, disk_cache.check
+    """Read an entry of the disk cache; raise `entry_checks.BadEntry` if it is inconsistent."""
+    arrays, check = entry.arrays, entry_checks.check
     centroids, facts = arrays["centroids"], arrays["facts"]
     check(centroids.dtype == np.float32 and centroids.shape[1:] == (dim,), "'centroids' has a wrong shape")
     count = len(centroids)
@@ -321,9 +321,9 @@ def _read(entry: disk_cache.CacheEntry, rows: int, *, dim: int) -> ClusterLists:
     check(facts.dtype == np.float64 and facts.shape == (len(_FACTS),), "'facts' has a wrong shape")
     check(bool(np.isfinite(facts).all() and 1 <= facts[1] <= count), "'facts' has a value out of range")
     check(listed.dtype == np.int32 and listed.ndim == 1 and len(listed) <= rows, "'rows' has a wrong shape")
-    disk_cache.check_offsets(arrays["offsets"], count, len(listed), "offsets")
+    entry_checks.check_offsets(arrays["offsets"], count, len(listed), "offsets")
     if not entry.trusted:
-        disk_cache.check_within(listed, rows, "rows")
+        entry_checks.check_within(listed, rows, "rows")
         check(len(np.unique(listed)) == len(listed), "'rows' contains a row twice")
     reach, first, recall, probed, scanned = facts.tolist()
     return ClusterLists(rows, centroids, cosines, arrays["offsets"], listed, reach, int(first), recall, probed, scanned)

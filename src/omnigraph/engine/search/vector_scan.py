@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmapped_bytes
@@ -415,14 +415,14 @@ def _without_masked(every: VectorColumn, data: VisibleTable, name: str) -> Vecto
 
 
 def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:
-    """Read an entry of the disk cache; raise `disk_cache.BadEntry` if an array has a wrong shape or type."""
+    """Read an entry of the disk cache; raise `entry_checks.BadEntry` if an array has a wrong shape or type."""
     block = VectorBlock(entry.arrays.get("matrix"), *(entry.arrays[field] for field in _FIELDS[1:]))
     for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
         array = getattr(block, field)
         if array is None:
             continue
         shape = (rows, dim) if field in ("matrix", "codes") else (rows,)
-        disk_cache.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has a wrong shape")
+        entry_checks.check(array.dtype == np.dtype(kind) and array.shape == shape, f"'{field}' has a wrong shape")
     return block
 
 

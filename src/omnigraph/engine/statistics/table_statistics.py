@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
@@ -177,15 +177,15 @@ def _encoded(one: Summary | memoryview) -> bytes | memoryview:
 
 def _read(entry: disk_cache.CacheEntry) -> TableStatistics:
     about = entry.about
-    disk_cache.check(about["format"] == _FORMAT, "it has another format")
+    entry_checks.check(about["format"] == _FORMAT, "it has another format")
     document = entry.arrays[_DOCUMENT]
-    disk_cache.check(document.dtype == np.uint8, "it does not consist of bytes")
+    entry_checks.check(document.dtype == np.uint8, "it does not consist of bytes")
     # Copied: the file may be removed, and it is small.
     data = memoryview(document.tobytes())
     summaries: dict[str, Summary | memoryview] = {}
     start = 0
     for name, size in about["parts"]:
-        disk_cache.check(size >= 0, "a part has no size")
+        entry_checks.check(size >= 0, "a part has no size")
         summaries[name] = data[start : start + size]
         start += size
     files = msgspec.msgpack.decode(data[start:], type=list[str])

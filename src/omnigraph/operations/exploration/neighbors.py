@@ -21,6 +21,7 @@ from omnigraph.errors import InputError, NotFound, PageCursorRejected, TypeNotFo
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.operations.exploration.rows_by_id import rows_by_number, shown_columns
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.lost_structures import repeated_if_lost
 from omnigraph.operations.paging import snapshot_of_page
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.suggestions import did_you_mean
@@ -147,12 +148,14 @@ class _Hop(NamedTuple):
         return self.edge.to_type if self.direction == "out" else self.edge.from_type
 
 
+@repeated_if_lost
 def degrees_of(context: GraphContext, snapshot: Snapshot, request: NeighborRequest) -> list[Degree]:
     """Return the numbers of the visible edges of a node, by edge type and direction, zeros included."""
     node, hops = _node_and_hops(context, snapshot, request)
     return [Degree(hop.edge.name, hop.direction, hop.far, _count(hop, node)) for hop in hops]
 
 
+@repeated_if_lost
 def neighbors_of(
     context: GraphContext, request: NeighborRequest, limit: int, *, branch: str, at: At, after: str | None
 ) -> NeighborPage:
@@ -171,6 +174,7 @@ def neighbors_of(
     return NeighborPage(found, following, snapshot.commit_id, total)
 
 
+@repeated_if_lost
 def some_neighbors(
     context: GraphContext, snapshot: Snapshot, request: NeighborRequest, offset: int, limit: int
 ) -> list[Neighbor]:

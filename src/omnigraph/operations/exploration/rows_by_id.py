@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.operations.graph_context import GraphContext
+from omnigraph.operations.lost_structures import repeated_if_lost
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog
 from omnigraph.table_key import TableKey
@@ -24,6 +25,7 @@ def shown_columns(catalog: Catalog, key: TableKey) -> list[str]:
     return [name for name in table_schema(type_).names if name not in hidden]
 
 
+@repeated_if_lost
 def rows_by_id(context: GraphContext, snapshot: Snapshot, key: TableKey, ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows with these ids that exist and are visible."""
     columns = shown_columns(context.catalog(snapshot), key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.engine.search.analyzer import analyse, analyse_word
-from omnigraph.engine.search.index_builder import index_arrays, write_index
+from omnigraph.engine.search.index_builder import GUIDED, index_arrays, write_index
 from omnigraph.engine.search.inverted_index import InvertedIndex, TextIndex, build_inverted_index
 from omnigraph.errors import Cancelled
 
@@ -110,7 +111,11 @@ def written(chunks: list[pa.Array], folder: Path) -> dict[str, Any]:
     assert entry is not None
     (path,) = folder.iterdir()
     assert {file.name for file in path.iterdir()} == {"about.json", *entry.arrays}, "no intermediate files"
-    return dict(entry.arrays)
+    arrays = dict(entry.arrays)
+    letters, ends = arrays.pop("guide_letters").tobytes(), arrays.pop("guide_ends").tolist()
+    terms = InvertedIndex(**arrays).terms.to_pylist()
+    assert [letters[start:end].decode() for start, end in pairwise(ends)] == terms[::GUIDED]
+    return arrays
 
 
 def straightforward_scores(texts: dict[int, str | None], words: list[str], rows: int) -> list[float]:

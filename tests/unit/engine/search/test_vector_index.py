@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.search import clustering, vector_index, vector_scan
 from omnigraph.engine.search.vector_index import ClusterLists, VectorIndex, cluster
@@ -414,7 +414,7 @@ def test_damaged_entries_are_refused():
         {"facts": np.array([0.1, lists.count + 1, 1, 1, 1])},
     ]
     for damage in damages:
-        with pytest.raises(disk_cache.BadEntry):
+        with pytest.raises(entry_checks.BadEntry):
             vector_index._read(changed(lists, **damage), 900, dim=DIM)
 
 
