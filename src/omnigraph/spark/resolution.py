@@ -103,8 +103,8 @@ class _Resolving:
         names = [name for name, vector in zip(self._request.by, self._vectors, strict=True) if not vector]
         f, found = self._f, pa.table({name: [] for name in _COUNTS.names}, _COUNTS)
         if names:
-            counted = self._tasks(names, _count_tokens, _COUNTS).groupBy("column", "word")
-            counted = counted.agg(f.sum("count").alias("count")).filter("count > 1")
+            by_word = self._tasks(names, _count_tokens, _COUNTS).groupBy("column", "word")
+            counted = by_word.agg(f.sum("count").alias("count")).filter("count > 1")
             found = self._actions("tokens").to_arrow(counted.select(*_COUNTS.names))
         of_column = {}
         for number, name in enumerate(names):
@@ -165,7 +165,8 @@ class _Vocabulary:
     def places(self, words: pa.Array) -> Numbers:
         """Return the number of each word; -1 for a word of one row."""
         found = pc.fill_null(pc.index_in(words, value_set=self.words), -1)
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers: Numbers = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return numbers
 
 
 _RowTask = Callable[[pa.Table, int], Iterator[pa.RecordBatch]]

@@ -269,7 +269,7 @@ class GainDecision:
     @classmethod
     def of(cls, groups: Numbers, strengths: Floats, total: float, resolution: float) -> GainDecision:
         """Add up the strengths of the groups."""
-        sums = np.bincount(groups, weights=strengths)
+        sums: Floats = np.bincount(groups, weights=strengths).astype(np.float64, copy=False)
         return cls(narrowed(groups, len(groups)), sums, np.bincount(groups) == 1, total, resolution)
 
     def __call__(self, edges: NodeEdges) -> tuple[Numbers, Numbers]:

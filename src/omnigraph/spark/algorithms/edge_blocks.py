@@ -64,8 +64,8 @@ class EdgeBlocks:
         count = int(groups.max()) + 1 if len(groups) else 0
         loops = sums_by(groups, self._loops, count)
         own = np.flatnonzero(np.bincount(groups, weights=self._loops > 0, minlength=count))
-        ends = [np.concatenate([found[name], own]) for name in ("s", "d")]
-        return Symmetric.summed(count, *ends, np.concatenate([found["w"], loops[own]]))
+        sources, targets = (np.concatenate([found[name], own]) for name in ("s", "d"))
+        return Symmetric.summed(count, sources, targets, np.concatenate([found["w"], loops[own]]))
 
     def _run(self, step: str, task: Callable[[_Block], _Rows], ddl: str, batch: int | None = None) -> _Rows:
         """Run a task on the blocks, or on those of a batch; return the columns of all results."""
@@ -96,9 +96,9 @@ class _BuildBlocks:
             loops = sums_by(owners[loop], weights[loop], len(nodes))
             degrees = np.bincount(owners[~loop], minlength=len(nodes))
             rest = weights[~loop]
-            arrays = [narrowed(one, count) for one in (nodes, degrees, targets[~loop])]
-            arrays += [strengths, loops, rest[:0] if (rest == 1.0).all() else rest]
-            columns = [[number], *([one.tobytes()] for one in arrays)]
+            numbers = [narrowed(one, count) for one in (nodes, degrees, targets[~loop])]
+            floats = [strengths, loops, rest[:0] if (rest == 1.0).all() else rest]
+            columns = [[number], *([one.tobytes()] for one in (*numbers, *floats))]
             yield pa.record_batch(
                 [pa.array(one, field.type) for one, field in zip(columns, _BLOCK, strict=True)], schema=_BLOCK
             )
