@@ -34,6 +34,8 @@ _ROWS_MIN = 1_024
 _BLOB_ROWS = 16
 """Rows with Blob values that are converted at a time."""
 _ROWS_MAX = 524_288
+_STREAM_ROWS = 8_192
+"""Rows that an export in stored order holds in memory."""
 _SAMPLE_STEP = 64
 """One in this many ids decides the ranges of ids that a large table is read in."""
 
@@ -84,6 +86,17 @@ def export_rows(snapshot: Snapshot, type_: NodeType | EdgeType, view: View | Non
     bounds = sample.take(pc.array_sort_indices(sample)[:: max(1, rows_max // _SAMPLE_STEP)][1:]).unique().to_pylist()
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         yield from records_of(type_, interruptible(partial(_sorted_rows, stored, IdRange(low, high))))
+
+
+def stream_rows(snapshot: Snapshot, type_: NodeType | EdgeType, view: View | None = None) -> Iterator[dict[str, Any]]:
+    """The records of one type in stored order, a few mebibytes of rows at a time."""
+    table = snapshot.table(type_.table_key)
+    names = [*SYSTEM_FIELDS[type_.kind], *type_.properties]
+    rows_max = min(_rows_at_once(table), _STREAM_ROWS)
+    batches = table.stream(names, rows_max) if view is None else view.batches(type_.table_key, names, rows_max)
+    for batch in batches:
+        checkpoint()
+        yield from records_of(type_, pa.Table.from_batches([batch]))
 
 
 def _visible_records(type_: NodeType | EdgeType, table: Table, view: View, rows_max: int) -> Iterator[dict[str, Any]]:

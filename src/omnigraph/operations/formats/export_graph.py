@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from omnigraph.checkpoints import paced
 from omnigraph.engine.exec.view import View
-from omnigraph.operations.export import export_rows
+from omnigraph.operations.export import stream_rows
 from omnigraph.operations.formats.graph_writer import GraphFormat, open_writer
 from omnigraph.schema.catalog import Catalog
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -24,6 +24,6 @@ def export_graph(
     """Write a snapshot, or what is visible of it, to a file or folder; return the number of rows."""
     with open_writer(format, out, catalog, types, environ) as writer:
         for type_ in writer.types:
-            for record in paced(export_rows(snapshot, type_, view)):
+            for record in paced(stream_rows(snapshot, type_, view)):
                 writer.add(record)
     return writer.row_count

@@ -19,7 +19,8 @@ from omnigraph.errors import TypeNotFound
 from omnigraph.suggestions import did_you_mean
 from omnigraph.table_key import TableKey
 
-FORMATS = ("jsonl", "parquet", "csv", "arrow", "duckdb", "neo4j", "graphml", "gexf")
+_WRITTEN_HERE = ("neo4j", "graphml", "gexf")
+FORMATS = ("jsonl", "parquet", "csv", "arrow", "duckdb", *_WRITTEN_HERE)
 
 
 @takes_graph
@@ -75,7 +76,8 @@ def export_command(
     if jsonl:
         remark("note", "--jsonl is ignored: jsonl is the default format")
     on = run.branch(branch)
-    graph = run.open(branch=None if snapshot else on, read_only=True, spark=True)
+    on_spark = files and format_ not in _WRITTEN_HERE
+    graph = run.open(branch=None if snapshot else on, read_only=True, spark=on_spark)
     at = point(snapshot)
     chosen = _selected_tables(graph.snapshot(at=at).tables, types or (), tables or ())
     names = None if chosen is None else sorted({TableKey.parse(key).type_name for key in chosen})
