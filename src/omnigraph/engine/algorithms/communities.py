@@ -51,9 +51,9 @@ class Batching:
 
 
 LOUVAIN_BATCHING = Batching(4)
-"""Louvain's method tests each move for a gain, so four batches reach the modularity of sixteen in as many sweeps."""
+"""Fewer batches are fewer jobs on Spark. ADR 78 compares the modularity with that of sixteen batches."""
 LABEL_BATCHING = Batching(16)
-"""Labels have no such test. With few batches, one label spreads over several groups in a round."""
+"""With four batches, the modularity of a graph with planted groups fell by a sixth."""
 
 
 @dataclass(frozen=True)
