@@ -50,7 +50,7 @@ class PurgeCertificate:
     digest: str
     """The SHA-256 of the certificate without the ids, in hexadecimal; the graph keeps it."""
     unindexed: Mapping[str, str] = field(default_factory=dict)
-    """Table key → why the indexes and search structures of `main` that the purge dropped were not built again."""
+    """Table key → why indexes or search structures that the purge dropped are missing; `optimize` builds them."""
 
     @property
     def finished_at(self) -> datetime:

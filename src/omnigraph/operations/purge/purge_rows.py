@@ -161,4 +161,4 @@ def _finish(context: GraphContext, record: PurgeRecord, ids: Sequence[str]) -> P
     clean_proposals(repository.objects, record)
     certificate = certificate_of(record, plan, removed, ids, repository.genesis_id, repository.clock())
     end(repository, record, certificate.summary())
-    return replace(certificate, unindexed=rebuild_indexes(context, record, plan))
+    return replace(certificate, unindexed=rebuild_indexes(context, plan))

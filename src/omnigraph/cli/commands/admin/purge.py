@@ -236,7 +236,7 @@ def _report(uri: str, done: PurgeCertificate, *, as_json: bool) -> None:
     print(f"files: {len(done.rewritten)} rewritten, {len(done.removed)} removed, {done.bytes_removed} bytes freed")
     print(f"certificate {done.purge_id}, digest {done.digest}")
     for key, why in sorted(done.unindexed.items()):
-        remark("note", f"the indexes of {key} were not built again ({why}); 'omnigraph optimize' builds them")
+        remark("note", f"{key} lacks indexes: {why}; 'omnigraph optimize' builds them")
 
 
 def _counts(rows: Any) -> str:
