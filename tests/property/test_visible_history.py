@@ -7,7 +7,7 @@ decided by a simple reading of the rules.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -133,9 +133,15 @@ def _optional(property_: Property, type_: NodeType | EdgeType) -> Property:
 
 def _known_renames(text: str, copy: Graph) -> str:
     """The schema text without renames of properties that the copy does not have."""
-    known = {name for type_ in copy.catalog().tables() for name in type_.properties}
+    catalog = copy.catalog()
+    types = {"node": catalog.nodes, "edge": catalog.edges}
+    known: Collection[str] = ()
     lines = []
     for line in text.splitlines():
+        if line.endswith("{"):
+            kind, name = line.split()[:2]
+            type_ = types.get(kind, {}).get(name.rstrip(":"))
+            known = () if type_ is None else type_.properties
         head, at, old = line.partition(' @rename_from("')
         lines.append(line if not at or old.removesuffix('")') in known else head)
     return "\n".join(lines)

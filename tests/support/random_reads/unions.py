@@ -90,7 +90,7 @@ def entity_test(asking: ReadGenerator, scope: Scope, names: list[str]) -> str:
     some = [f'"{item}"' for item in (kinds if own.startswith("type") else [f"n{at}" for at in range(20)])]
     match random.randrange(5):
         case 0:
-            return f"{own} in [{', '.join(random.sample(some, 2))}]"
+            return f"{own} in [{', '.join(random.sample(some, min(len(some), 2)))}]"
         case 1:
             return f"{own} {random.choice(('=', '!=', '<', '>='))} {entity_value(asking, scope)}"
         case 2:
