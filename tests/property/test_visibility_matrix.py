@@ -260,7 +260,10 @@ def check_stored_query(cell: Cell) -> None:
     read = cell.read(READS["groups"])
     if read is None:
         return
-    cell.subject.graph.store_query(read.text, branch=cell.branch)
+    try:
+        cell.subject.graph.store_query(read.text, branch=cell.branch)
+    except CompileError:
+        return  # a pattern has more types in the whole graph, some of them without a property of the read
     cell.copy.store_query(read.text)
     cell.equal(lambda graph: [query.source for query in graph.queries()])
     cell.equal(lambda graph: graph.validate_queries().to_json())

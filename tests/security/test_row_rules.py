@@ -480,10 +480,11 @@ def test_cases_on_rows(server) -> None:
             "expect": "allow",
         },
         {"id": "call", "actor": "ana", "action": "invoke_query", "query": "notes", "expect": "allow"},
+        {"id": "kind", "actor": "ana", "action": "invoke_query", "query": "x", "changes": True, "expect": "allow"},
     ]
     report = server.post("/policy/test", {"cases": cases}, token=BO).json
     assert {case["id"]: case["ok"] for case in report["cases"]} == {
-        "own": True, "other": True, "wrong view": False, "token": True, "call": True,
+        "own": True, "other": True, "wrong view": False, "token": True, "call": True, "kind": True,
     }  # fmt: skip
     assert report["cases"][2]["properties"] == {"pay": "mask"}
     assert server.post("/policy/test", {"cases": cases}).status == 403

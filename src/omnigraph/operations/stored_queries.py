@@ -6,11 +6,11 @@ it is stored. A schema change, or a merge, that would break one is refused unles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import CompileError, Hint, InputError, SchemaChangeError
+from omnigraph.errors import BranchNotFound, CompileError, Denied, Hint, InputError, SchemaChangeError
 from omnigraph.operations.requests import QueryText
 from omnigraph.query.stored_queries import (
     BrokenQuery,
@@ -128,6 +128,18 @@ def facts_of(query: StoredQuery) -> QueryFacts:
     from omnigraph.policy.statements import QueryFacts  # noqa: PLC0415 (only for a policy)
 
     return QueryFacts(changes=query.is_mutation, definer=query.runs_as_definer)
+
+
+def query_facts(read: Callable[[str], Iterable[StoredQuery]], name: str, branch: str) -> QueryFacts | None:
+    """Return what a policy can read of a query of a branch, by a function that lists its queries.
+
+    A branch that does not exist, or that the caller may not read, has none.
+    """
+    try:
+        found = next((query for query in read(branch) if query.name == name), None)
+    except (BranchNotFound, Denied):
+        return None
+    return None if found is None else facts_of(found)
 
 
 def may_invoke(access: Access, query: StoredQuery) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.policy.branch_patterns import example_branches
-from omnigraph.policy.decide import Policy
+from omnigraph.policy.decide import Policy, PolicyDecision
 from omnigraph.policy.describe import describe_rules
+from omnigraph.policy.query_calls import QUERY_KINDS, describe_kind, example_queries, kinds_of
 from omnigraph.policy.rows.row_conditions import condition_text
 from omnigraph.policy.rules import (
     PROPERTY_ACTIONS,
@@ -21,7 +22,7 @@ from omnigraph.policy.rules import (
 
 if TYPE_CHECKING:
     from omnigraph.policy.rows.row_policies import RowPolicies
-    from omnigraph.policy.statements import PolicyStatements
+    from omnigraph.policy.statements import PolicyStatements, QueryFacts
 
 OTHER_ACTOR, OTHER_BRANCH, OTHER_QUERY = "any other actor", "any/other/branch", "any_other_query"
 """Stand for the actors, branches and stored queries that neither policy names."""
@@ -42,11 +43,16 @@ class DecisionChange:
     """The rule that decides now, or that allowed before."""
     query: str | None = None
     """The stored query of an action that calls one."""
+    changes: bool | None = None
+    """With a query: True if the decision is that on mutations, False on reads, None on both."""
+    definer: bool | None = None
+    """With a query: True if the decision is that on queries with `@definer`, False on others, None on both."""
 
     def describe(self) -> str:
         """Return the change as one line."""
         where = f" on '{self.branch}'" if self.branch is not None else " without a branch"
-        where = f" of '{self.query}'" if self.query is not None else where
+        kind = describe_kind(self.changes, self.definer)
+        where = f" of '{self.query}'{f' ({kind})' if kind else ''}" if self.query is not None else where
         change = "deny -> allow" if self.allowed else "allow -> deny"
         rule = f" (rule '{self.rule}')" if self.rule is not None else ""
         return f"{self.actor}: {self.action}{where}: {change}{rule}"
@@ -55,7 +61,8 @@ class DecisionChange:
         """Return the change as a JSON object."""
         new = "allow" if self.allowed else "deny"
         members = {"actor": self.actor, "action": self.action, "branch": self.branch, "decision": new}
-        return {**members, "rule": self.rule, **({"query": self.query} if self.query is not None else {})}
+        query = {"query": self.query, "changes": self.changes, "definer": self.definer}
+        return {**members, "rule": self.rule, **{name: one for name, one in query.items() if one is not None}}
 
 
 @dataclass(frozen=True)
@@ -90,27 +97,61 @@ def rule_differences(old: Policy, new: Policy) -> dict[str, list[str]]:
     }
 
 
-def decision_differences(old: Policy, new: Policy) -> Iterator[DecisionChange]:
+def decision_differences(
+    old: Policy, new: Policy, stored: Mapping[str, QueryFacts] | None = None
+) -> Iterator[DecisionChange]:
     """Yield the requests on which two policies decide differently.
 
     Branches and stored queries are represented by the names and examples of the patterns that a policy mentions, and
-    by one other name; actors by those of the groups, and by one other actor.
+    by one other name; actors by those of the groups, and by one other actor. A query is of its own kind if it is one of
+    `stored`, the stored queries of a graph. Otherwise all kinds are compared.
     """
     actions = STATEMENT_ACTIONS if old.rules.kind == "graph" else SERVER_ACTIONS
-    branches, queries = _branches(old.rules, new.rules), _queries(old.rules, new.rules)
+    known = stored or {}
+    branches = _branches(old.rules, new.rules)
+    queries = dict.fromkeys((*example_queries(old.rules, new.rules), *known, OTHER_QUERY))
     for actor in _actors(old, new):
         for action, scope in actions.items():
             if action in WITHOUT_EFFECT:
                 continue
             for branch in branches if scope is not None else [None]:
                 target = branch if scope == "target_branch_scope" else None
-                for query in queries if action == "invoke_query" else [None]:
-                    asked = (actor, action, branch if target is None else None, target)
-                    before, after = old.decide(*asked, name=query), new.decide(*asked, name=query)
-                    if before.allowed != after.allowed:
-                        deciding = (*after.matched_rules, *after.denied_by) or before.matched_rules
-                        rule = deciding[0] if deciding else None
-                        yield DecisionChange(actor, action, branch, after.allowed, rule, query)
+                asked = (actor, action, branch if target is None else None, target)
+                change = _change(branch, old.decide(*asked), new.decide(*asked))
+                if change is not None:
+                    yield change
+            for query in queries if action == "invoke_query" else ():
+                of_kind = {
+                    kind: _change(
+                        None, *(policy.decide(actor, action, name=query, query=kind) for policy in (old, new))
+                    )
+                    for kind in ((known[query],) if query in known else QUERY_KINDS)
+                }
+                yield from _of_query(query, of_kind)
+
+
+def _change(branch: str | None, before: PolicyDecision, after: PolicyDecision) -> DecisionChange | None:
+    """Return the difference between two decisions on a request; None if there is none."""
+    if before.allowed == after.allowed:
+        return None
+    deciding = (*after.matched_rules, *after.denied_by) or before.matched_rules
+    return DecisionChange(
+        str(after.actor), after.action, branch, after.allowed, deciding[0] if deciding else None, after.name
+    )
+
+
+def _of_query(query: str, of_kind: Mapping[QueryFacts, DecisionChange | None]) -> Iterator[DecisionChange]:
+    """Yield the changes of the decisions on a query: one for all kinds whose decisions change in the same way."""
+    left = {kind: replace(change, query=query) for kind, change in of_kind.items() if change is not None}
+    groups = [(None, None), (False, None), (True, None), (None, False), (None, True)]
+    groups += [(kind.changes, kind.definer) for kind in QUERY_KINDS]
+    for changes, definer in groups:
+        kinds = [kind for kind in kinds_of(changes, definer) if kind in of_kind]
+        found = {left.get(kind) for kind in kinds}
+        one = found.pop() if len(found) == 1 else None
+        if one is not None:
+            yield replace(one, changes=changes, definer=definer)
+            left = {kind: change for kind, change in left.items() if kind not in kinds}
 
 
 def row_differences(old: RowPolicies, new: RowPolicies, branch: str | None = None) -> Iterator[RowChange]:
@@ -161,18 +202,6 @@ def _rules(policy: Policy) -> dict[str, list[dict[str, Any]]]:
 
 def _actors(old: Policy, new: Policy) -> list[str]:
     return list(dict.fromkeys((*old.rules.groups_of, *new.rules.groups_of, OTHER_ACTOR)))
-
-
-def _queries(*policies: PolicyRules | PolicyStatements) -> list[str | None]:
-    """Return examples of the names of stored queries that rules mention, and one other name."""
-    patterns = (
-        pattern
-        for rules in policies
-        if not isinstance(rules, PolicyRules)
-        for rule in rules.rules
-        for pattern in rule.queries
-    )
-    return list(dict.fromkeys((None, *(pattern.replace("*", "x") for pattern in patterns), OTHER_QUERY)))
 
 
 def _branches(*policies: PolicyRules | PolicyStatements) -> list[str | None]:

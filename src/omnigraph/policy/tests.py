@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import Hint, InputError
-from omnigraph.policy.decide import Policy
+from omnigraph.policy.decide import Policy, PolicyDecision
+from omnigraph.policy.query_calls import QueryLookup, decide_call, kinds_of
 from omnigraph.policy.rules import ACTIONS, KNOWN_ACTIONS, ROW_ACTIONS
-from omnigraph.policy.statements import attributes_key
+from omnigraph.policy.statements import QueryFacts, attributes_key
 from omnigraph.policy.yaml_nodes import (
     ProblemLog,
     YamlMap,
@@ -35,7 +36,7 @@ _KEYS = ("version", "cases")
 _TEXTS = ("id", "actor", "action", "branch", "target_branch", "expect")
 _CASE_KEYS: Mapping[int, tuple[str, ...]] = {
     1: _TEXTS,
-    2: (*_TEXTS, "type", "query", "data", "groups", "attributes", "properties"),
+    2: (*_TEXTS, "type", "query", "changes", "definer", "data", "groups", "attributes", "properties"),
 }
 _ACTIONS: Mapping[int, tuple[str, ...]] = {1: tuple(ACTIONS), 2: (*KNOWN_ACTIONS, *ROW_ACTIONS)}
 _VIEWS: tuple[PropertyView, ...] = ("show", "mask", "hide")
@@ -62,6 +63,10 @@ class PolicyCase:
     """Attributes of the token of the actor."""
     query: str | None = None
     """The name of a stored query."""
+    changes: bool | None = None
+    """Whether the stored query changes the graph; None if the case does not say it."""
+    definer: bool | None = None
+    """Whether the stored query runs with the rights of its definer; None if the case does not say it."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,22 @@ def _case(node: YamlNode, path: str, log: ProblemLog, version: int) -> PolicyCas
         tuple(_names(members.get("groups"), join(path, "groups"), log)),
         _mapping(members.get("attributes"), join(path, "attributes"), log),
         texts.get("query"),
+        _truth(members, "changes", path, log),
+        _truth(members, "definer", path, log),
     )
+
+
+def _truth(members: Mapping[str, YamlNode], key: str, path: str, log: ProblemLog) -> bool | None:
+    """Return what a case says of its stored query."""
+    node = members.get(key)
+    if node is None:
+        return None
+    value = plain_value(node)
+    if not isinstance(value, bool):
+        log.add(join(path, key), "must be true or false", node.line)
+    elif "query" not in members:
+        log.add(join(path, key), "is for a case with a 'query'", node.line)
+    return value if isinstance(value, bool) else None
 
 
 def _mapping(node: YamlNode | None, path: str, log: ProblemLog) -> Mapping[str, Any] | None:
@@ -202,24 +222,50 @@ def _one_of(
     return None
 
 
-def run_cases(policy: Policy, cases: Iterable[PolicyCase], rows: RowPolicies | None = None) -> list[CaseOutcome]:
-    """Return the decision on every case; cases on rows need the rules for rows of a graph."""
+def run_cases(
+    policy: Policy,
+    cases: Iterable[PolicyCase],
+    rows: RowPolicies | None = None,
+    queries: QueryLookup | None = None,
+) -> list[CaseOutcome]:
+    """Return the decision on every case; cases on rows need the rules for rows of a graph.
+
+    `queries` finds the stored query of a case that does not say of which kind it is.
+    """
     outcomes = []
     for case in cases:
         if case.type is not None:
             outcomes.append(_run_row_case(case, rows))
             continue
-        decision = policy.decide(
-            case.actor,
-            case.action,
-            case.branch,
-            case.target_branch,
-            groups=case.groups,
-            attributes=attributes_key(case.attributes),
-            name=case.query,
-        )
+        decision = decide_case(policy, case, queries)
+        if decision is None:
+            raise InputError(
+                f"case '{case.id}': the decision depends on whether the stored query '{case.query}' changes the graph, "
+                "or runs with the rights of its definer",
+                code="query_kind_needed",
+                hint=Hint(
+                    "write 'changes' and 'definer' in the case",
+                    cli="write 'changes' and 'definer' in the case, or give the graph that stores the query as --graph",
+                ),
+            )
         outcomes.append(CaseOutcome(case, "allow" if decision.allowed else "deny", decision.matched_rule))
     return outcomes
+
+
+def decide_case(policy: Policy, case: PolicyCase, queries: QueryLookup | None) -> PolicyDecision | None:
+    """Return the decision on a case without a row; None if it depends on the kind of a query that is not known."""
+    request = (case.actor, case.action, case.branch, case.target_branch)
+    identity = {"groups": case.groups, "attributes": attributes_key(case.attributes)}
+    name = case.query
+    if name is None:
+        return policy.decide(*request, **identity)
+    kinds = kinds_of(case.changes, case.definer)
+
+    def known() -> QueryFacts | None:
+        found = None if queries is None else queries(name, case.branch or "main")
+        return found if found in kinds else None
+
+    return decide_call(policy, kinds, known, *request, **identity, name=name)
 
 
 def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:

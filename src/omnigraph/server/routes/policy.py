@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import InputError, NotFound, TypeNotFound
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.authorization.access import Access
+from omnigraph.operations.stored_queries import query_facts
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.rules import ROW_ACTIONS
 from omnigraph.policy.statements import attributes_key
@@ -134,7 +136,9 @@ def check_policy(caller: Caller, body: PolicyTestRequest) -> PolicyTestDocument:
         context = context_of(caller.graph)
         context.check_whole("a case on a row", context.snapshot(MAIN))
         rows = _rows(caller, policy, MAIN)
-    outcomes = run_cases(policy, [_case(case) for case in body.cases], rows)
+    # A query that the caller may not call does not exist for it.
+    stored = partial(query_facts, caller.graph.queries)
+    outcomes = run_cases(policy, [_case(case) for case in body.cases], rows, stored)
     passed = sum(outcome.ok for outcome in outcomes)
     documents = [PolicyCaseDocument.of(outcome.to_json()) for outcome in outcomes]
     return PolicyTestDocument(passed, len(outcomes) - passed, documents)
@@ -159,6 +163,8 @@ def _case(case: GivenCase) -> PolicyCase:
         tuple(case.groups),
         case.attributes,
         case.query,
+        case.changes,
+        case.definer,
     )
 
 

@@ -81,6 +81,10 @@ class PolicyCase(Request, kw_only=True):
     groups: Groups = field(default_factory=list)
     attributes: Attributes = field(default_factory=dict)
     query: Annotated[Name, Meta(description="The stored query of the action `invoke_query`.")] | None = None
+    changes: Annotated[bool, Meta(description="Whether the stored query changes the graph.")] | None = None
+    definer: (
+        Annotated[bool, Meta(description="Whether the stored query runs with the rights of its definer.")] | None
+    ) = None
 
 
 class PolicyTestRequest(Request, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -705,6 +706,86 @@ rules:
     assert document(cli(*ask, "all", "--graph", "./g.omni", "--json"))["decision"] == "allow"
     assert "stored query" in cli(*ask, "missing", "--graph", "./g.omni")[2]
     assert cli(*ask[:-3], "--action", "read", "--query", "all")[0] == 2
+
+
+CALLS = """version: 2
+groups: { staff: [ana], bots: [importer] }
+rules:
+  - { id: reads, allow: { actors: { group: staff }, actions: [invoke_query], when: '!resource.changes' } }
+  - { id: imports, allow: { actors: { group: bots }, actions: [invoke_query], queries: ["add*"] } }
+"""
+
+
+@pytest.fixture
+def calls(folder):
+    """A policy that reads the kind of a stored query, and a graph that stores one of each kind."""
+    (folder / "policy.yaml").write_text(CALLS)
+    graph = og.init(folder / "g.omni", "node Note { name: String @key }", sync=False)
+    graph.store_query('query add() { insert Note { name: "a" } }', "query all() { match { $n: Note } return { $n } }")
+    return folder
+
+
+def test_cases_on_calls_of_stored_queries(calls, cli):
+    def run(cases: str, *more: str) -> Any:
+        (calls / "policy.tests.yaml").write_text(f"version: 2\ncases:\n{cases}")
+        return cli("policy", "test", "--file", "policy.yaml", *more)
+
+    case = "  - {{ id: {0}, actor: {1}, action: invoke_query, query: {2}, expect: {3} }}\n"
+    named = case.format("one", "ana", "add", "deny") + case.format("two", "ana", "all", "allow")
+    assert run(named, "--graph", "./g.omni")[:2] == (0, "policy tests: 2 passed\n")
+    code, _, err = run(named)
+    assert code == 1
+    assert "case 'one': the decision depends on whether the stored query 'add' changes the graph" in err
+    given = named.replace("query: add", "query: add, changes: true").replace("query: all", "query: all, changes: false")
+    assert run(given)[:2] == (0, "policy tests: 2 passed\n"), "the cases say what the queries are"
+    assert run(given.replace("true", "false"), "--graph", "./g.omni")[1].startswith("one: want deny, got allow\n")
+    assert run(case.format("one", "importer", "adding", "allow"))[0] == 0, "the rule reads the name alone"
+    on_branch = case.format("one", "ana", "add, branch: nowhere", "deny")
+    assert "the decision depends" in run(on_branch, "--graph", "./g.omni")[2]
+    wrong = "  - { id: x, actor: ana, action: read, expect: allow, changes: true }\n"
+    assert "cases[0].changes: is for a case with a 'query'" in run(wrong)[2]
+    assert "must be true or false" in run(wrong.replace("true", "maybe"))[2]
+
+
+def test_diff_of_calls_of_stored_queries(calls, cli):
+    (calls / "new.yaml").write_text(
+        CALLS.replace("'!resource.changes'", "'resource.definer || resource.name == \"all\"'").replace("add*", "load*")
+    )
+    lines = cli("policy", "diff", "policy.yaml", "new.yaml")[1].splitlines()
+    assert [line for line in lines if line.startswith("ana")] == [
+        "ana: invoke_query of 'addx' (a read without @definer): allow -> deny (rule 'reads')",
+        "ana: invoke_query of 'addx' (a mutation with @definer): deny -> allow (rule 'reads')",
+        "ana: invoke_query of 'all' (a mutation): deny -> allow (rule 'reads')",
+        "ana: invoke_query of 'loadx' (a read without @definer): allow -> deny (rule 'reads')",
+        "ana: invoke_query of 'loadx' (a mutation with @definer): deny -> allow (rule 'reads')",
+        "ana: invoke_query of 'any_other_query' (a read without @definer): allow -> deny (rule 'reads')",
+        "ana: invoke_query of 'any_other_query' (a mutation with @definer): deny -> allow (rule 'reads')",
+    ]
+    assert "importer: invoke_query of 'addx': allow -> deny (rule 'imports')" in lines
+    stored = cli("policy", "diff", "policy.yaml", "new.yaml", "--graph", "./g.omni")[1].splitlines()
+    assert not [line for line in stored if line.startswith("ana") and ("'all'" in line or "'add'" in line)]
+    assert "importer: invoke_query of 'add': allow -> deny (rule 'imports')" in stored
+    found = document(cli("policy", "diff", "policy.yaml", "new.yaml", "--json"))["decisions"]
+    (one,) = (one for one in found if one.get("query") == "all")
+    assert (one["changes"], one["decision"], "definer" in one) == (True, "allow", False)
+
+
+def test_diff_names_queries_of_cedar_policies(calls, cli):
+    rule = """permit(principal, action == Omnigraph::Action::"invoke_query", resource)
+when { resource == Omnigraph::StoredQuery::"mine" };
+permit(principal, action, resource == Omnigraph::StoredQuery::"ours");
+permit(principal, action == Omnigraph::Action::"invoke_query", resource is Omnigraph::StoredQuery)
+when { resource.name like "sum_*" };
+"""
+    for name, text in (("old", ""), ("new", rule)):
+        (calls / name).mkdir()
+        (calls / name / "policy.yaml").write_text(CALLS)
+        (calls / name / "calls.cedar").write_text(text)
+    lines = cli("policy", "diff", "old", "new")[1]
+    assert "any other actor: invoke_query of 'mine': deny -> allow (rule 'calls.cedar:1')\n" in lines
+    assert "any other actor: invoke_query of 'ours': deny -> allow (rule 'calls.cedar:2')\n" in lines
+    assert "any other actor: invoke_query of 'sum_x': deny -> allow (rule 'calls.cedar:3')\n" in lines
+    assert "ana: invoke_query of 'mine' (a mutation): deny -> allow (rule 'calls.cedar:1')\n" in lines
 
 
 def test_diff_of_version_1_with_version_2(policy, team, cli):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError, PolicyInvalid
 from omnigraph.server.auth.tokens import Principal
 from omnigraph.server.deployment.reload import make_holder
@@ -174,6 +175,21 @@ def test_tests_on_rows_run_at_the_start(site: Site):
     site.write("policy.tests.yaml", case % "deny")
     with pytest.raises(InputError, match="fails 1 of its tests"):
         site.holder()
+
+
+def test_tests_on_calls_read_the_stored_queries_of_the_graph(site: Site):
+    site.tokens()
+    rule = "  - { id: calls, allow: { actors: { any: true }, actions: [invoke_query], when: 'resource.changes' } }\n"
+    site.write("policy.yaml", STATEMENTS + rule)
+    case = "version: 2\ncases:\n  - {id: c, actor: ana, action: invoke_query, query: add, expect: %s}\n"
+    site.write("policy.tests.yaml", case % "deny")
+    site.config(more="policy: {file: policy.yaml}")
+    site.holder()  # the query is not stored: whether the case holds is not known
+    og.open(site.folder / "kb.omni").store_query('query add() { insert Person { name: "x" } }')
+    with pytest.raises(InputError, match="fails 1 of its tests"):
+        site.holder()
+    site.write("policy.tests.yaml", case % "allow")
+    site.holder()
 
 
 def test_single_user_mode_accepts_the_generated_token_alone(site: Site):

@@ -19,7 +19,9 @@ from omnigraph.cli.commands.admin.policy_sources import (
     has_schema,
     load,
     policy_path,
+    query_lookup,
     row_policies,
+    stored_queries,
 )
 from omnigraph.cli.errors import FAILED
 from omnigraph.cli.help import Group
@@ -113,7 +115,8 @@ def run_cases_command(
 ) -> None:
     """Compare the decisions of a policy with those that a tests file expects.
 
-    The exit code is 1 if a case fails.
+    A case on the call of a stored query that does not say of which kind the query is reads it from the graph, if the
+    decision depends on it. The exit code is 1 if a case fails.
     """
     from omnigraph.policy.tests import read_cases, run_cases
 
@@ -122,7 +125,7 @@ def run_cases_command(
     cases = read_cases(cases_path(run, path, tests, server=server))
     on_rows = any(case.type is not None for case in cases)
     rows = row_policies(run, policy, schema, graph) if on_rows and has_schema(run, schema, graph) else None
-    outcomes = run_cases(policy, cases, rows)
+    outcomes = run_cases(policy, cases, rows, query_lookup(run, graph))
     failed = [outcome for outcome in outcomes if not outcome.ok]
     passed = len(outcomes) - len(failed)
     if as_json:
@@ -149,7 +152,12 @@ def diff_command(
     graph: GraphOf = None,
     branch: Annotated[
         str | None,
-        typer.Option("--branch", "-b", metavar="NAME", help="The branch of rules for rows; by default all mentioned."),
+        typer.Option(
+            "--branch",
+            "-b",
+            metavar="NAME",
+            help="The branch of rules for rows, by default all mentioned, and of stored queries, by default main.",
+        ),
     ] = None,
     server: Server = False,
     as_json: Json = False,
@@ -158,6 +166,8 @@ def diff_command(
 
     The decisions on all actors and actions are compared, on the branches, patterns and stored queries that the policies
     mention and on one other. With a schema or a graph, the rows that an actor may read and change are compared, too.
+    With a graph, so are calls of the stored queries of the branch; a query that is not stored is compared as a read and
+    as a mutation, with and without @definer.
 
     omnigraph policy diff policy.yaml new.yaml
     """
@@ -165,7 +175,8 @@ def diff_command(
 
     before, after = (load(run, Path(path), server=server) for path in (old, new))
     rules = rule_differences(before, after)
-    decisions = list(decision_differences(before, after))
+    stored = None if graph is None or server else stored_queries(run, graph, branch or "main")
+    decisions = list(decision_differences(before, after, stored))
     changes = []
     if schema is not None or graph is not None:
         first, second = (row_policies(run, policy, schema, graph) for policy in (before, after))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from omnigraph.errors import InputError
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.policy.decide import Policy
+    from omnigraph.policy.query_calls import QueryLookup
     from omnigraph.policy.rows.row_explanation import StoredRow
     from omnigraph.policy.rows.row_policies import RowPolicies
     from omnigraph.policy.statements import PolicyStatements, QueryFacts
@@ -129,19 +131,45 @@ def stored_row(
 
 def stored_query(run: Invocation, graph: str, name: str, branch: str) -> QueryFacts:
     """Return what a policy can read of a stored query of a branch. The graph is read without a policy."""
-    from omnigraph.operations.stored_queries import facts_of
     from omnigraph.query.stored_queries import unknown_query
 
-    address = _address(run, graph)
-    if address.is_server:
+    found = stored_queries(run, graph, branch)
+    if found is None:
         raise UsageFault(
             "--query reads the query from storage, and a server shows only what its policy allows",
             hint="give the address of the storage as --graph, or leave it out",
         )
-    found = next((query for query in _open_storage(run, address).queries(branch) if query.name == name), None)
-    if found is None:
+    if name not in found:
         raise unknown_query(name)
-    return facts_of(found)
+    return found[name]
+
+
+def stored_queries(run: Invocation, graph: str | None, branch: str) -> Mapping[str, QueryFacts] | None:
+    """Return what a policy can read of the stored queries of a branch, by name; None for the graph of a server.
+
+    The graph is read without a policy. A server shows only what its policy allows.
+    """
+    from omnigraph.operations.stored_queries import facts_of
+
+    address = _address(run, graph)
+    if address.is_server:
+        return None
+    return {query.name: facts_of(query) for query in _open_storage(run, address).queries(branch)}
+
+
+def query_lookup(run: Invocation, graph: str | None) -> QueryLookup:
+    """Return the function that finds a stored query in the given or configured graph, which it opens; else none.
+
+    The graph is read without a policy. A server shows only what its policy allows, so its queries are not asked for.
+    """
+    from omnigraph.operations.stored_queries import query_facts
+
+    def found(name: str, branch: str) -> QueryFacts | None:
+        if not has_schema(run, None, graph) or (address := _address(run, graph)).is_server:
+            return None
+        return query_facts(_open_storage(run, address).queries, name, branch)
+
+    return found
 
 
 def _statements(policy: Policy) -> PolicyStatements:
