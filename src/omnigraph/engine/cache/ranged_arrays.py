@@ -389,10 +389,23 @@ def _write_at(file: int, data: bytes, place: int) -> None:
     view = memoryview(data)
     try:
         while view:
-            done = os.pwrite(file, view, place)
+            done = _write_some(file, view, place)
             view, place = view[done:], place + done
     except OSError as error:
         raise StorageError(
             f"the cache folder cannot be written: {error.strerror}",
             hint="free disk space, or let OMNIGRAPH_CACHE_DIR name a folder on another disk",
         ) from error
+
+
+_moving = Lock()
+"""Held while a file is written by its position, which all threads share."""
+
+
+def _write_some(file: int, data: memoryview, place: int) -> int:
+    """Write bytes at a place of a file; return how many were written."""
+    if hasattr(os, "pwrite"):  # not on Windows
+        return os.pwrite(file, data, place)
+    with _moving:
+        os.lseek(file, place, os.SEEK_SET)
+        return os.write(file, data)
