@@ -106,7 +106,7 @@ def test_refusals(server: ServerUnderTest, graph: og.Graph) -> None:
         ("/purges", {"ids": ["Nobody"]}, 404, "not_found"),
         ("/purges", {"edges": False}, 400, "purge_has_edges"),
         ("/purges", {"ids": []}, 400, "bad_purge"),
-        ("/purges", {"reason": ""}, 400, "bad_purge"),
+        ("/purges", {"reason": ""}, 400, "bad_member"),
         ("/purges", {"reason": " "}, 400, "bad_purge"),
         ("/purges", {"why": "x"}, 400, "unknown_member"),
         ("/purges/preview", {"type": "Persn"}, 404, "type_not_found"),
