@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from omnigraph.policy.cedar_schema import NAMESPACE
-from omnigraph.policy.decide import Policy, PolicyDecision
+from omnigraph.policy.decide import PolicyDecision
 from omnigraph.policy.rules import PolicyRules
 from omnigraph.policy.statements import PolicyStatements, QueryFacts, actions_of
 
@@ -36,18 +36,19 @@ def describe_kind(changes: bool | None, definer: bool | None) -> str:
 
 
 def decide_call(
-    policy: Policy, kinds: Iterable[QueryFacts], known: Callable[[], QueryFacts | None], *request: Any, **more: Any
+    decide: Callable[..., PolicyDecision], kinds: Iterable[QueryFacts], known: Callable[[], QueryFacts | None]
 ) -> PolicyDecision | None:
     """Return the decision on a call of a query of one of some kinds; None if it depends on the kind.
 
-    `known` returns what is known of the query. It is called if the kinds are decided differently.
+    `decide` is `Policy.decide` with all arguments but `query`. `known` returns what is known of the query; it is called
+    if the kinds are decided differently.
     """
-    decisions = [policy.decide(*request, **more, query=kind) for kind in kinds]
+    decisions = [decide(query=kind) for kind in kinds]
     if len({(one.allowed, one.matched_rules, one.denied_by) for one in decisions}) == 1:
         return decisions[0]
     facts = known()
     if facts is not None:
-        return policy.decide(*request, **more, query=facts)
+        return decide(query=facts)
     return decisions[0] if len({one.allowed for one in decisions}) == 1 else None
 
 
@@ -60,7 +61,7 @@ def example_queries(*policies: PolicyRules | PolicyStatements) -> list[str]:
 
 
 def _query_patterns(rules: PolicyStatements) -> Iterator[str]:
-    from omnigraph.policy.statements_cedar import parse_condition  # noqa: PLC0415 (imported with the policy)
+    from omnigraph.policy.cedar_files import parse_condition  # noqa: PLC0415 (imported with the policy)
 
     for rule in rules.rules:
         yield from rule.queries

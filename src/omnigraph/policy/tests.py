@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -254,18 +255,25 @@ def run_cases(
 
 def decide_case(policy: Policy, case: PolicyCase, queries: QueryLookup | None) -> PolicyDecision | None:
     """Return the decision on a case without a row; None if it depends on the kind of a query that is not known."""
-    request = (case.actor, case.action, case.branch, case.target_branch)
-    identity = {"groups": case.groups, "attributes": attributes_key(case.attributes)}
     name = case.query
+    decide = partial(
+        policy.decide,
+        case.actor,
+        case.action,
+        case.branch,
+        case.target_branch,
+        groups=case.groups,
+        attributes=attributes_key(case.attributes),
+    )
     if name is None:
-        return policy.decide(*request, **identity)
+        return decide()
     kinds = kinds_of(case.changes, case.definer)
 
     def known() -> QueryFacts | None:
         found = None if queries is None else queries(name, case.branch or "main")
         return found if found in kinds else None
 
-    return decide_call(policy, kinds, known, *request, **identity, name=name)
+    return decide_call(partial(decide, name=name), kinds, known)
 
 
 def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
