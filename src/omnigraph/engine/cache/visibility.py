@@ -25,7 +25,6 @@ from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, UseCounter
-from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.arrow import arrow_type
@@ -42,19 +41,28 @@ _RANKS = ("ranks of rows", "ranks:")
 """Names of structures that contain the order of values alone."""
 
 
-@dataclass(frozen=True)
 class JudgedRows:
-    """The rows of a version where a condition is true."""
+    """The rows of a version where a condition is true: a mask, or row numbers of which a mask is made on demand."""
 
-    layout: FragmentLayout
-    mask: Mask
-    rows: Numbers | None = None
-    """The rows of the mask, ascending, if they are known."""
+    def __init__(self, layout: FragmentLayout, mask: Mask | None, rows: Numbers | None = None, count: int = 0) -> None:
+        self.layout = layout
+        self.rows = rows
+        """The rows, ascending, if they are known."""
+        self._count = count if mask is None else len(mask)
+        if mask is not None:
+            self.mask = mask
+
+    @cached_property
+    def mask(self) -> Mask:
+        """True for each row where the condition is true."""
+        mask = np.zeros(self._count, bool)
+        mask[self.rows] = True
+        return mask
 
     @property
     def nbytes(self) -> int:
-        """The size in memory."""
-        return self.layout.nbytes + int(self.mask.nbytes) + (0 if self.rows is None else int(self.rows.nbytes))
+        """The size in memory with the mask."""
+        return self.layout.nbytes + self._count + (0 if self.rows is None else int(self.rows.nbytes))
 
 
 class RowCondition:
