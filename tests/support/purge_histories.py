@@ -19,6 +19,7 @@ node Person {
   name: String @key
   age: I32?
   bio: String? @index
+  tags: [String]?
 }
 
 node Place {
@@ -88,7 +89,7 @@ class Twins:
     def _load(self, branch: str, mode: str) -> None:
         people = self.random.sample(PEOPLE, 3)
         nodes = [
-            {"type": "Person", "data": {"name": name, "age": self.random.randrange(90), "bio": f"{name} {self.steps}"}}
+            {"type": "Person", "data": {"name": name, "age": self.random.randrange(90), **self._texts(name)}}
             for name in (people if mode == "merge" else PEOPLE)
         ]
         edges = []
@@ -104,6 +105,9 @@ class Twins:
             keeps = [node for node in nodes if has_subject or node["data"]["name"] != SUBJECT]
             keeps += [edge for edge in edges if has_subject or SUBJECT not in (edge["from"], edge["to"])]
             graph.load([self._tick(), *keeps], mode=mode, branch=branch)
+
+    def _texts(self, name: str) -> dict[str, Any]:
+        return {"bio": f"{name} {self.steps}", "tags": [name, str(self.steps)][: self.steps % 3]}
 
     def _delete(self, name: str) -> None:
         text = f'query q() {{ delete Person where name = "{name}" }}'

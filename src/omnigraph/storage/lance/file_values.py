@@ -69,10 +69,9 @@ class TableFiles:
             table = self._open(file.version)
             if table is None:
                 continue
-            shown = frozenset(table.field_ids.values())
             for fragment in table.dataset.get_fragments():
                 for data in fragment.metadata.files:
-                    count = len(shown.intersection(data.fields))
+                    count = len(table.fields_in([data]))
                     if count > found.get(data_path(data), (0, 0, 0))[0]:
                         found[data_path(data)] = (count, file.version, fragment.fragment_id)
         return {path: place[1:] for path, place in found.items()}

@@ -160,7 +160,7 @@ class Removal:
         if known is None:
             known = self._files[files] = self._matches(table, fragment)
         if len(known.gone):
-            visible = _visible(table, metadata)
+            visible = table.fields_in(metadata.files)
             if not any(visible <= fields for fields in known.sources):
                 known.sources[visible] = (table.version, fragment.fragment_id)
 
@@ -306,7 +306,7 @@ class Removal:
             self.replaced.setdefault(metadata.deletion_file.path(metadata.id), None)
         if len(file.gone) == file.rows:
             return None
-        fields = file.source_of(_visible(table, metadata))
+        fields = file.source_of(table.fields_in(metadata.files))
         if fields not in file.written:
             file.written[fields] = self._written(file, fields)
         files = _files_of(metadata)
@@ -427,10 +427,6 @@ def _properties(table: Table) -> dict[str, str]:
 def _parts(properties: Mapping[str, str]) -> list[list[str]]:
     text = properties.get(PARTS_PROPERTY)
     return [list(map(str, ids)) for ids in json.loads(text)] if text else []
-
-
-def _visible(table: Table, metadata: Metadata) -> Fields:
-    return frozenset(number for file in metadata.files for number in file.fields) & frozenset(table.field_ids.values())
 
 
 def _index_segments(table: Table) -> list[Any]:

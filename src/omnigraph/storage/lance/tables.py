@@ -342,6 +342,26 @@ class Table:
         """
         return {field.name(): field.id() for field in self.dataset.lance_schema.fields()}
 
+    @cached_property
+    def _field_of_part(self) -> dict[int, int]:
+        """Field id of a column or of a part of it → field id of the column."""
+        found: dict[int, int] = {}
+        for field in self.dataset.lance_schema.fields():
+            parts = [field]
+            while parts:
+                part = parts.pop()
+                found[part.id()] = field.id()
+                parts += part.children()
+        return found
+
+    def fields_in(self, files: Iterable[lance.fragment.DataFile]) -> frozenset[int]:
+        """Return the field ids of the columns that data files contain.
+
+        A file lists the fields of the items of a list, not that of the list.
+        """
+        known = self._field_of_part
+        return frozenset(known[part] for file in files for part in file.fields if part in known)
+
     def read_from(self, columns: Sequence[str], first_fragment: int) -> pa.Table:
         """Return the rows of all fragments from a position on."""
         with self.reading():

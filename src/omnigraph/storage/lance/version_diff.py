@@ -180,7 +180,7 @@ def difference(
     added = [_all_rows(f) for files, f in new.items() if files not in old]
     for files in old.keys() & new.keys():
         a, b = old[files], new[files]
-        if _holds(a, unshared[0]) or _holds(b, unshared[1]):
+        if _contains(before, a, unshared[0]) or _contains(after, b, unshared[1]):
             removed.append(_all_rows(a))
             added.append(_all_rows(b))
         elif a.metadata.deletion_file != b.metadata.deletion_file:
@@ -225,8 +225,8 @@ def live_offsets(table: Table, number: int) -> Offsets:
     return np.delete(every, deleted_offsets(table, fragment))
 
 
-def _holds(fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:
-    return any(not fields.isdisjoint(file.fields) for file in fragment.metadata.files)
+def _contains(table: Table, fragment: lance.LanceFragment, fields: AbstractSet[int]) -> bool:
+    return bool(fields) and not fields.isdisjoint(table.fields_in(fragment.metadata.files))
 
 
 def _all_rows(fragment: lance.LanceFragment) -> _FragmentRows:

@@ -163,6 +163,19 @@ def test_dropped_column_is_restored_with_its_values(graph):
     assert graph.verify() == []
 
 
+def test_dropped_list_is_restored_with_its_values(tmp_path):
+    schema = "node Person {\n    name: String @key\n    age: I32?\n    tags: [String]?\n}\n"
+    graph = og.init(tmp_path / "lists", schema, sync=False)
+    tags = {"Alice": ["a", "b"], "Bob": [], "Carol": None}
+    graph.load([{"type": "Person", "data": {"name": name, "tags": tags[name]}} for name in NAMES], mode="append")
+    dropped = graph.apply_schema(schema.replace("    tags: [String]?\n", "")).commit_id
+    put(graph, 'update Person set { age: 5 } where name = "Carol"')
+    put(graph, 'insert Person { name: "Dan" }')
+    graph.revert(dropped)
+    assert {r["data"]["name"]: r["data"]["tags"] for r in graph.export(types=["Person"])} == {**tags, "Dan": None}
+    assert graph.verify() == []
+
+
 def test_dropped_type_is_restored_with_its_rows(graph):
     before = records(graph)
     dropped = graph.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", "")).commit_id

@@ -138,6 +138,24 @@ def test_a_dropped_column_is_shown_in_both_directions(graph):
     assert [(c.id, c.properties) for c in graph.diff("main", start)] == [("Alice", ["age"]), ("Bob", ["age"])]
 
 
+@pytest.mark.parametrize("type_", ["[String]?", "[DateTime]?", "Vector(2)?", "Blob?", "String?"])
+def test_a_dropped_column_of_any_type_is_shown(tmp_path, type_):
+    """Data files list the field of the items of a list, not that of the list."""
+    value = {"[": ["2026-01-01T00:00:00Z"], "V": [1.0, 2.0], "B": "base64:AAAA", "S": "Rome"}[type_[0]]
+    schema = f"node Person {{\n    name: String @key\n    value: {type_}\n}}\n"
+    graph = og.init(tmp_path / "g", schema, sync=False)
+    people = [{"name": "Alice", "value": value}, {"name": "Bob", "value": None}]
+    graph.load([{"type": "Person", "data": person} for person in people], mode="append")
+    start = graph.snapshot().commit_id
+    graph.apply_schema(schema.replace(f"    value: {type_}\n", ""))
+    assert [(c.id, c.properties) for c in graph.diff(start)] == [("Alice", ["value"])]
+    assert [(c.id, c.properties) for c in graph.diff("main", start)] == [("Alice", ["value"])]
+    (block,) = graph.changes(start=f"after:{start}")
+    assert [(c.id, c.op) for c in block] == [("Alice", "update")]
+    assert "value" in block.changes[0].before
+    assert "value" not in block.changes[0].after
+
+
 # -- one entity ----------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,32 @@ def test_a_graph_with_keyed_and_queued_proposals(graph):
     assert graph.purge_redact(["Add Dee"], confirm=True).events == 1
 
 
+@pytest.mark.parametrize("dropped", [False, True])
+def test_the_values_of_other_rows_are_kept(tmp_path, dropped):
+    """A purge writes the columns of files again, lists included."""
+    properties = {
+        "tags": ("[String]?", ["a", ""]),
+        "marks": ("[I64]?", []),
+        "days": ("[Date]?", ["2026-01-01"]),
+        "vec": ("Vector(2)?", [1.0, 2.0]),
+        "data": ("Blob?", "base64:AAAA"),
+    }
+    head = "node Person {\n  name: String @key\n"
+    graph = og.init(
+        tmp_path / "values", head + "".join(f"  {name}: {of}\n" for name, (of, _) in properties.items()) + "}\n"
+    )
+    values = {name: value for name, (_, value) in properties.items()}
+    graph.load([{"type": "Person", "data": {"name": name, **values}} for name in ("ana", "bob")], mode="append")
+    loaded = graph.snapshot().commit_id
+    if dropped:
+        graph.apply_schema(head + "}\n")
+    expected = [[row for row in graph.export(at=at) if row["data"]["name"] == "bob"] for at in (loaded, None)]
+    graph.purge("Person", ["ana"], reason="test")
+    purged = og.open(tmp_path / "values")
+    assert [[*purged.export(at=at)] for at in (loaded, None)] == expected
+    assert purged.verify(deep=True) == []
+
+
 def test_dropped_sorted_indexes_are_in_the_certificate(graph):
     """A purge makes no commit; `optimize` builds the indexes."""
     graph.optimize()
