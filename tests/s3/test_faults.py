@@ -65,6 +65,7 @@ PURGE_DIES_AT = [
     "purge.before_end=kill",
 ]
 """Failpoints of one purge, in their order."""
+REDACT_DIES_AT = ["redact.proposals=kill", "redact.published=kill"]
 LANDED = ("publish.after_commit", "intent.delete")
 
 
@@ -78,6 +79,7 @@ def test_every_failpoint_has_a_case():
         *(case for _, case in MAINTENANCE_DIES_AT),
         *LANDING_DIES_AT,
         *PURGE_DIES_AT,
+        *REDACT_DIES_AT,
     ]
     assert {case.partition("=")[0] for case in cases} == set(NAMES)
 
@@ -195,6 +197,20 @@ def test_kill_between_the_steps_of_a_purge(uri, die, s3):
     assert graph.verify(deep=True) == []
     add_pair(repository_of(graph), "after")
     assert og.open(uri, environ=s3.environ).verify() == []
+
+
+def test_kill_at_each_step_of_a_redaction(uri, s3, die):
+    """Commits keep their ids and parents, and a repeated redaction removes the text."""
+    text = sorted(seeds(SEEDED))[1]
+    before = [(commit.id, commit.parents) for commit in og.open(uri, environ=s3.environ).commits()]
+    for case in REDACT_DIES_AT:
+        die(uri, "redact", case, id=text)
+        graph = og.open(uri, environ=s3.environ)
+        assert [(commit.id, commit.parents) for commit in graph.commits()] == before
+        assert graph.verify(deep=True) == []
+    graph.purge_redact([text], confirm=True)
+    found = og.open(uri, environ=s3.environ).purge_verify([text]).findings
+    assert {finding.object.partition("/")[0] for finding in found} <= {"nodes", "edges"}
 
 
 def test_kill_writers_at_random_times(uri, s3, tmp_path):

@@ -316,6 +316,7 @@ FAILING = {
     "tag_delete": lambda g: g.tag_delete("none"),
     "ensure_indices": lambda g: g.ensure_indices("none"),
     "optimize": lambda g: g.optimize("none"),
+    "purge": lambda g: g.purge("None", ["a"], reason="x"),
 }
 
 
