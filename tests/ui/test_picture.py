@@ -67,7 +67,8 @@ def test_a_lost_context_is_made_again_once_then_the_picture_is_svg(tab: Explorer
     tab.page.wait_for_function(
         "() => ![undefined, window.first].includes(document.querySelector('.canvas[data-drawn=webgl] .stage')?.scene)"
     )
-    assert tab.page.evaluate("document.querySelector('.stage').scene.data.nodes.length") > 12
+    # The new scene gets its nodes with the next frame.
+    tab.page.wait_for_function("() => document.querySelector('.stage').scene.data?.nodes.length > 12")
     tab.page.evaluate(_LOSE)
     tab.page.wait_for_selector(".svg-picture circle")
 
