@@ -424,7 +424,9 @@ def test_the_first_rows_over_several_edge_types_are_those_of_the_executor(tmp_pa
         tmp_path, schema, *people, node("A", key="a"), node("B", key="b"), *edges, edge("Three", "b", "p2")
     )
     text = "query q($k: String) { match { $t: Thing { key: $k } $t one|two|three $p } return { $p.key } "
-    for end in ("}", "limit 1 }", "limit 3 }", "order { $p.key desc } limit 3 }"):
+    ends = {"}": True, "limit 1 }": False, "limit 3 }": False, "order { $p.key desc } limit 3 }": True}
+    for end, narrowed in ends.items():
+        assert is_narrowed(graph, text + end) == narrowed
         fast = graph.query(text + end, params={"k": "a"}).to_pylist()
         slow = by_pipeline(graph, text + end, {"k": "a"}).to_pylist()
         assert sorted(map(str, fast)) == sorted(map(str, slow))
