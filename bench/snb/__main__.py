@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.snb.generate import SCALES
 from bench.snb.side_by_side import OURS, Source, network, run, run_mix, table
-from bench.snb.systems import SYSTEMS, System, load
+from bench.snb.systems import MEMORY, SYSTEMS, System, load
 from bench.snb.versions import check, plan
 from bench.snb.workload import GROUPS, Query, queries
 
@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="comma-separated; ours is always there")
     parser.add_argument("--groups", default=",".join(GROUPS), help="comma-separated")
     parser.add_argument("--only", default="", help="names of queries, comma-separated")
+    parser.add_argument("--memory", default=MEMORY, help="memory of each system")
     parser.add_argument("--sets", type=int, default=20, help="sets of parameters of each query")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="per query, all systems together")
@@ -43,13 +44,13 @@ def main(arguments: list[str]) -> int:
     chosen = [q for q in queries() if q.group in given.groups.split(",") and (not only or q.name in only)]
     if given.versions:
         return versions(source, given.folder, chosen, given.sets)
-    how = {"sets": given.sets, "rounds": given.rounds, "budget_s": given.seconds}
+    how = {"sets": given.sets, "rounds": given.rounds, "budget_s": given.seconds, "memory": given.memory}
     lines = run(source, given.folder, systems, chosen, **how)
     print(f"\n{name_of(source)}, {machine()}; milliseconds, medians and 95th percentiles")
     print(table(lines, systems))
     if given.operations:
         mixed = [name for name in systems if SYSTEMS[name].change is not System.change]
-        print(run_mix(source, given.folder, mixed, given.operations))
+        print(run_mix(source, given.folder, mixed, given.operations, given.memory))
     print(NOTE)
     return 0
 

@@ -7,6 +7,7 @@ authors; every date is later than the dates that it depends on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Array = np.ndarray[Any, Any]
+Write = Callable[[str, pa.Table], None]
+"""Takes a type and all its rows."""
 SEED = 20_100_101
 DAY = 86_400_000
 START = 14_610 * DAY
@@ -28,6 +31,8 @@ CONTINENTS, COUNTRIES, CITIES_PER_COUNTRY, COMPANIES_PER_COUNTRY = 6, 40, 8, 15
 CLASSES, TAGS = 40, 1_200
 BROWSERS = np.array(["Firefox", "Chrome", "Internet Explorer", "Safari", "Opera"])
 WORDS = 2_000
+TEXT_ROWS = 1_000_000
+"""Texts that are Python objects at a time."""
 LEVELS = (0.52, 0.24, 0.12, 0.07, 0.05)
 """The shares of comments by their depth in a thread."""
 
@@ -73,6 +78,10 @@ class Data:
         """The rows of a type."""
         return pq.read_table(self.path(name)).combine_chunks()
 
+    def column(self, name: str, column: str) -> pa.ChunkedArray:
+        """One column of a type."""
+        return pq.read_table(self.path(name), columns=[column])[column]
+
     @property
     def names(self) -> list[str]:
         """All types."""
@@ -84,8 +93,7 @@ def make(scale: float, folder: Path) -> Data:
     data = Data(folder / f"snb-{scale:g}" / "data")
     if not (data.folder / "done").exists():
         data.folder.mkdir(parents=True, exist_ok=True)
-        for name, table in Generator(Size(scale)).tables().items():
-            pq.write_table(table, data.path(name))
+        Generator(Size(scale), lambda name, table: pq.write_table(table, data.path(name))).run()
         (data.folder / "done").touch()
     return data
 
@@ -113,16 +121,16 @@ class Csr:
 
 
 class Generator:
-    """The tables of one network. Nodes are row indexes here; `number` is their key."""
+    """Writes the tables of one network, each when it is complete. Nodes are row indexes here; `number` is their key."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: Size, write: Write) -> None:
         self.size = size
+        self.write = write
         self.rng = np.random.default_rng(SEED)
-        self.out: dict[str, pa.Table] = {}
         self.words = _words(np.random.default_rng(SEED + 1), WORDS)
 
-    def tables(self) -> dict[str, pa.Table]:
-        """All tables by type."""
+    def run(self) -> None:
+        """Write all tables."""
         self._places()
         self._tags()
         self._organisations()
@@ -134,7 +142,6 @@ class Generator:
         self._messages()
         self._likes()
         self._weights()
-        return self.out
 
     # -- static data -------------------------------------------------------------------------------
 
@@ -147,32 +154,32 @@ class Generator:
         self.country_names = names[CONTINENTS : CONTINENTS + COUNTRIES]
         self.city_numbers = np.arange(cities) + CONTINENTS + COUNTRIES
         self.country_numbers = np.arange(COUNTRIES) + CONTINENTS
-        self.out["Place"] = pa.table({"number": np.arange(len(names)), "name": names, "kind": kinds})
+        self.place_names = names
+        self.write("Place", pa.table({"number": np.arange(len(names)), "name": names, "kind": kinds}))
         inner = np.concatenate([self.country_numbers, self.city_numbers])
         outer = np.concatenate([np.arange(COUNTRIES) % CONTINENTS, self.country_numbers[self.city_country]])
-        self.out["IsPartOf"] = _edges(inner, outer)
+        self.write("IsPartOf", _edges(inner, outer))
 
     def _tags(self) -> None:
         names = _words(np.random.default_rng(SEED + 3), CLASSES + TAGS)
-        self.out["TagClass"] = pa.table({"number": np.arange(CLASSES), "name": [w.title() for w in names[:CLASSES]]})
+        self.write("TagClass", pa.table({"number": np.arange(CLASSES), "name": [w.title() for w in names[:CLASSES]]}))
         child = np.arange(1, CLASSES)
-        self.out["IsSubclassOf"] = _edges(child, (child - 1) // 3)
+        self.write("IsSubclassOf", _edges(child, (child - 1) // 3))
         self.tag_class = (CLASSES * self.rng.random(TAGS) ** 1.3).astype(np.int64)
         numbers = np.arange(TAGS)
-        self.out["Tag"] = pa.table({"number": numbers, "name": [f"{w}_{i}" for i, w in enumerate(names[CLASSES:])]})
-        self.out["HasType"] = _edges(numbers, self.tag_class)
+        self.write("Tag", pa.table({"number": numbers, "name": [f"{w}_{i}" for i, w in enumerate(names[CLASSES:])]}))
+        self.write("HasType", _edges(numbers, self.tag_class))
 
     def _organisations(self) -> None:
         universities = len(self.city_numbers)
         companies = COUNTRIES * COMPANIES_PER_COUNTRY
         self.company_first = universities
-        places = self.out["Place"]["name"].to_pylist()
-        names = [f"University of {places[number]}" for number in self.city_numbers]
+        names = [f"University of {self.place_names[number]}" for number in self.city_numbers]
         names += [f"{word.title()} Company {i}" for i, word in enumerate(_words(self.rng, companies))]
         kinds = ["university"] * universities + ["company"] * companies
-        self.out["Organisation"] = pa.table({"number": np.arange(len(names)), "name": names, "kind": kinds})
+        self.write("Organisation", pa.table({"number": np.arange(len(names)), "name": names, "kind": kinds}))
         located = np.concatenate([self.city_numbers, np.repeat(self.country_numbers, COMPANIES_PER_COUNTRY)])
-        self.out["OrganisationIsLocatedIn"] = _edges(np.arange(len(names)), located)
+        self.write("OrganisationIsLocatedIn", _edges(np.arange(len(names)), located))
 
     # -- persons -----------------------------------------------------------------------------------
 
@@ -183,7 +190,7 @@ class Generator:
         self.country = rng.choice(COUNTRIES, count, p=self.country_weight)
         city = self.country * CITIES_PER_COUNTRY + rng.choice(CITIES_PER_COUNTRY, count, p=_zipf(CITIES_PER_COUNTRY, 1))
         gender = rng.integers(0, 2, count)
-        first = _names(rng, self.country * 2 + gender, 2 * COUNTRIES, 14, SEED + 4)
+        self.first_names = first = _names(rng, self.country * 2 + gender, 2 * COUNTRIES, 14, SEED + 4)
         last = _names(rng, self.country, COUNTRIES, 30, SEED + 5)
         birth = rng.integers(3_652, 7_670, count)
         languages = [["en"] if c % 5 == 0 else ["en", f"l{c % 17}"] for c in range(COUNTRIES)]
@@ -197,7 +204,7 @@ class Generator:
             f"{10 + c}.{n % 251}.{n // 251 % 251}.{n % 13}"
             for c, n in zip(self.country, self.person_number, strict=True)
         ]
-        self.out["Person"] = pa.table(
+        persons = pa.table(
             {
                 "number": self.person_number,
                 "firstName": first,
@@ -211,7 +218,8 @@ class Generator:
                 "email": emails,
             }
         )
-        self.out["PersonIsLocatedIn"] = _edges(self.person_number, self.city_numbers[city])
+        self.write("Person", persons)
+        self.write("PersonIsLocatedIn", _edges(self.person_number, self.city_numbers[city]))
         self._interests()
         self._careers(city, birth)
 
@@ -224,7 +232,7 @@ class Generator:
         person, tag = _pairs(person, tag)
         self.interests = Csr.of(person, tag, count)
         self.main_interest = self.interests.values[self.interests.starts[:-1]]
-        self.out["HasInterest"] = _edges(self.person_number[person], tag)
+        self.write("HasInterest", _edges(self.person_number[person], tag))
 
     def _careers(self, city: Array, birth: Array) -> None:
         rng, count = self.rng, self.size.persons
@@ -236,7 +244,7 @@ class Generator:
         self.university[studied] = np.where(away, other, city[studied])
         self.class_year = born + 18 + rng.integers(0, 5, count)
         year = pa.array(self.class_year[studied], pa.int32())
-        self.out["StudyAt"] = _edges(self.person_number[studied], self.university[studied], classYear=year)
+        self.write("StudyAt", _edges(self.person_number[studied], self.university[studied], classYear=year))
         worker = np.repeat(np.arange(count), rng.integers(0, 4, count))
         abroad = rng.random(len(worker)) < 0.15
         where = np.where(abroad, rng.integers(0, COUNTRIES, len(worker)), self.country[worker])
@@ -245,7 +253,7 @@ class Generator:
         )
         worker, company = _pairs(worker, company + self.company_first)
         since = pa.array(born[worker] + 20 + rng.integers(0, 12, len(worker)), pa.int32())
-        self.out["WorkAt"] = _edges(self.person_number[worker], company, workFrom=since)
+        self.write("WorkAt", _edges(self.person_number[worker], company, workFrom=since))
 
     def _knows(self) -> None:
         """Friends are near in one of two orders, by place of study and by interest, or random."""
@@ -286,18 +294,17 @@ class Generator:
         self.forum_number = np.sort(rng.choice(total * 10, total, replace=False)) + 1_000
         self.forum_created = self._later(self.person_created[self.moderator], 200 * DAY)
         self.forum_tag = self.interests.values[self.interests.draw(rng, self.moderator)]
-        names = self.out["Person"]["firstName"].to_pylist()
+        names = self.first_names
         titles = [
             (f"Wall of {names[m]}", f"Album {i % 9} of {names[m]}", f"Group for {self.words[t]} {i}")[k]
             for i, (m, k, t) in enumerate(zip(self.moderator, self.forum_kind, self.forum_tag, strict=True))
         ]
-        self.out["Forum"] = pa.table(
-            {"number": self.forum_number, "title": titles, "creationDate": _dates(self.forum_created)}
-        )
-        self.out["HasModerator"] = _edges(self.forum_number, self.person_number[self.moderator])
+        created = _dates(self.forum_created)
+        self.write("Forum", pa.table({"number": self.forum_number, "title": titles, "creationDate": created}))
+        self.write("HasModerator", _edges(self.forum_number, self.person_number[self.moderator]))
         more = np.flatnonzero(rng.random(total) < 0.5)
         tag = np.concatenate([self.forum_tag, (self.forum_tag[more] + rng.integers(1, 12, len(more))) % TAGS])
-        self.out["ForumHasTag"] = _edges(self.forum_number[np.concatenate([np.arange(total), more])], tag)
+        self.write("ForumHasTag", _edges(self.forum_number[np.concatenate([np.arange(total), more])], tag))
         self._members()
 
     def _members(self) -> None:
@@ -321,7 +328,7 @@ class Generator:
         joined = self._later(np.maximum(self.forum_created[forum], self.person_created[person]), 90 * DAY)
         self.members = Csr.of(forum, person, total)
         self.joined = joined[self.members.order]
-        self.out["HasMember"] = _edges(self.forum_number[forum], self.person_number[person], joinDate=_dates(joined))
+        self.write("HasMember", _edges(self.forum_number[forum], self.person_number[person], joinDate=_dates(joined)))
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -394,34 +401,31 @@ class Generator:
         number[np.argsort(created, kind="stable")] = np.arange(posts + comments) * 3 + 5
         self.post_number, self.comment_number = number[:posts], number[posts:]
         language = self.language[self.post_author]
-        self.out["Post"] = self._message_table(
-            self.post_number, self.post_author, self.post_created, language, photo=self.photo, low=20
-        )
-        none = np.zeros(comments, bool)
-        self.out["Comment"] = self._message_table(
-            self.comment_number, self.comment_author, self.comment_created, language[self.root], photo=none, low=2
-        )
+        of_posts = (self.post_number, self.post_author, self.post_created, language)
+        self.write("Post", self._message_table(*of_posts, photo=self.photo, low=20))
+        of_comments = (self.comment_number, self.comment_author, self.comment_created, language[self.root])
+        self.write("Comment", self._message_table(*of_comments, photo=np.zeros(comments, bool), low=2))
         person, forum = self.person_number, self.forum_number
-        self.out["PostHasCreator"] = _edges(self.post_number, person[self.post_author])
-        self.out["CommentHasCreator"] = _edges(self.comment_number, person[self.comment_author])
-        self.out["ContainerOf"] = _edges(forum[self.post_forum], self.post_number)
-        self.out["ContainsComment"] = _edges(forum[self.post_forum[self.root]], self.comment_number)
-        self.out["RootPost"] = _edges(self.comment_number, self.post_number[self.root])
+        self.write("PostHasCreator", _edges(self.post_number, person[self.post_author]))
+        self.write("CommentHasCreator", _edges(self.comment_number, person[self.comment_author]))
+        self.write("ContainerOf", _edges(forum[self.post_forum], self.post_number))
+        self.write("ContainsComment", _edges(forum[self.post_forum[self.root]], self.comment_number))
+        self.write("RootPost", _edges(self.comment_number, self.post_number[self.root]))
         first = self.first_level
-        self.out["ReplyOfPost"] = _edges(self.comment_number[:first], self.post_number[self.parent[:first]])
-        self.out["ReplyOfComment"] = _edges(self.comment_number[first:], self.comment_number[self.parent[first:]])
+        self.write("ReplyOfPost", _edges(self.comment_number[:first], self.post_number[self.parent[:first]]))
+        self.write("ReplyOfComment", _edges(self.comment_number[first:], self.comment_number[self.parent[first:]]))
         for name, (message, tag), numbers in (
             ("PostHasTag", self.post_tags, self.post_number),
             ("CommentHasTag", self.comment_tags, self.comment_number),
         ):
-            self.out[name] = _edges(numbers[message], tag)
+            self.write(name, _edges(numbers[message], tag))
         for name, author, numbers in (
             ("PostIsLocatedIn", self.post_author, self.post_number),
             ("CommentIsLocatedIn", self.comment_author, self.comment_number),
         ):
             travels = self.rng.random(len(author)) < 0.15
             abroad = self.rng.choice(COUNTRIES, len(author), p=self.country_weight)
-            self.out[name] = _edges(numbers, self.country_numbers[np.where(travels, abroad, self.country[author])])
+            self.write(name, _edges(numbers, self.country_numbers[np.where(travels, abroad, self.country[author])]))
 
     def _message_table(
         self, number: Array, author: Array, created: Array, language: Array, *, photo: Array, low: int
@@ -430,16 +434,16 @@ class Generator:
         text = _texts(rng, self.words, count, low)
         none = pa.scalar(None, pa.utf8())
         text = pc.if_else(pa.array(photo), none, text)
-        images = pa.array([f"photo{n}.jpg" if is_photo else None for n, is_photo in zip(number, photo, strict=True)])
+        images = pc.if_else(pa.array(photo), _photos(number), none)
         browser = np.where(rng.random(count) < 0.9, self.browser[author], rng.integers(0, 5, count))
         return pa.table(
             {
                 "number": number,
                 "creationDate": _dates(created),
                 "locationIP": pa.array(self.ip).take(pa.array(author)),
-                "browserUsed": BROWSERS[browser],
+                "browserUsed": pa.array(BROWSERS).take(pa.array(browser)),
                 "content": text,
-                "imageFile": images.cast(pa.utf8()),
+                "imageFile": images,
                 "language": language,
                 "length": pc.fill_null(pc.utf8_length(text), 0),
             }
@@ -462,7 +466,7 @@ class Generator:
             ("LikesComment", ~on_post, self.comment_number, posts),
         ):
             ends = self.person_number[person[chosen]], numbers[message[chosen] - shift]
-            self.out[name] = _edges(*ends, creationDate=_dates(when[chosen]))
+            self.write(name, _edges(*ends, creationDate=_dates(when[chosen])))
 
     def _weights(self) -> None:
         """The derived weights of `Knows`, and its table."""
@@ -478,13 +482,9 @@ class Generator:
         weight = np.maximum(np.floor(40 - np.sqrt(replies[at]) + 0.5), 1).astype(np.int64)
         shared = (self.university[low] >= 0) & (self.university[low] == self.university[high])
         years = np.abs(self.class_year[low] - self.class_year[high]) + 1
-        self.out["Knows"] = _edges(
-            self.person_number[low],
-            self.person_number[high],
-            creationDate=_dates(self.knows_created),
-            interaction=pa.array(weight, mask=~met),
-            studied=pa.array(years, mask=~shared),
-        )
+        weights = {"interaction": pa.array(weight, mask=~met), "studied": pa.array(years, mask=~shared)}
+        ends = self.person_number[low], self.person_number[high]
+        self.write("Knows", _edges(*ends, creationDate=_dates(self.knows_created), **weights))
 
     def _later(self, base: Array, mean: int) -> Array:
         """Dates after `base`, by about `mean` milliseconds, before the end."""
@@ -550,9 +550,17 @@ def _names(rng: np.random.Generator, group: Array, groups: int, each: int, seed:
     return [str(name) for name in pool[group * each + drawn]]
 
 
-def _texts(rng: np.random.Generator, words: list[str], count: int, low: int) -> pa.Array:
+def _texts(rng: np.random.Generator, words: list[str], count: int, low: int) -> pa.ChunkedArray:
     """Texts cut from one long text: `low` characters and more, some of them long."""
     long = " ".join(words[i] for i in (WORDS * rng.random(20_000) ** 1.5).astype(np.int64))
     size = np.minimum(low + rng.lognormal(4.0, 0.9, count), 1_500).astype(np.int64)
     start = rng.integers(0, len(long) - 1_600, count)
-    return pa.array([long[a : a + n] for a, n in zip(start, size, strict=True)])
+    parts = [slice(first, first + TEXT_ROWS) for first in range(0, count, TEXT_ROWS)]
+    return pa.chunked_array(
+        [pa.array([long[a : a + n] for a, n in zip(start[part], size[part], strict=True)]) for part in parts], pa.utf8()
+    )
+
+
+def _photos(number: Array) -> pa.Array:
+    """The name of a picture for each number."""
+    return pc.binary_join_element_wise("photo", pc.cast(pa.array(number), pa.utf8()), ".jpg", "")

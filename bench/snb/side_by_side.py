@@ -26,7 +26,7 @@ from bench.snb.compare import Disagreement, normal
 from bench.snb.generate import Data, make
 from bench.snb.mixed import copied, operations, report, run_mixed
 from bench.snb.official import convert
-from bench.snb.systems import SYSTEMS, OmniGraph, System
+from bench.snb.systems import MEMORY, SYSTEMS, OmniGraph, System
 from bench.snb.workload import Parameters, Params, Query, queries
 
 OURS = OmniGraph.name
@@ -62,10 +62,11 @@ class Line:
 class Worker:
     """A system in a process of its own. Its errors are raised here."""
 
-    def __init__(self, name: str, folder: Path, data: Data) -> None:
+    def __init__(self, name: str, folder: Path, data: Data, memory: str = MEMORY) -> None:
         self.name = name
         self._here, there = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(name, folder, data, there), daemon=True)
+        system = SYSTEMS[name](folder, memory)
+        self._process = _CONTEXT.Process(target=_serve, args=(system, data, there), daemon=True)
         self._process.start()
         there.close()
 
@@ -108,11 +109,12 @@ def run(
     sets: int = 20,
     rounds: int = 3,
     budget_s: float = 20.0,
+    memory: str = MEMORY,
 ) -> list[Line]:
     """The times of some queries; a query stops after `budget_s` seconds, but not before one call of each system."""
     data = network(source, folder)
     parameters = Parameters(data)
-    workers = {name: Worker(name, data.folder.parent / name, data) for name in systems}
+    workers = {name: Worker(name, data.folder.parent / name, data, memory) for name in systems}
     try:
         for name, worker in workers.items():
             print(f"{name} {worker.call('prepare', patience_s=7200)}", flush=True)
@@ -128,14 +130,14 @@ def run(
             worker.close()
 
 
-def run_mix(source: Source, folder: Path, systems: Sequence[str], count: int) -> str:
+def run_mix(source: Source, folder: Path, systems: Sequence[str], count: int, memory: str = MEMORY) -> str:
     """The throughput of a mix of reads and updates on copies of the loaded data; one system after the other."""
     data = network(source, folder)
     mix = operations(data, queries(), count)
     found = {}
     for name in systems:
         copy = copied(data.folder.parent / name)
-        worker = Worker(name, copy, data)
+        worker = Worker(name, copy, data, memory)
         try:
             worker.call("prepare")
             found[name] = worker.call("mixed", mix, patience_s=7200)
@@ -176,24 +178,23 @@ def compare_and_time(
     return line
 
 
-def _serve(name: str, folder: Path, data: Data, pipe: Connection) -> None:
+def _serve(system: System, data: Data, pipe: Connection) -> None:
     """Answer requests until the connection closes."""
-    system = SYSTEMS[name](folder)
     while True:
         try:
             what, *arguments = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send((False, _answer(system, folder, data, what, *arguments)))
+            pipe.send((False, _answer(system, data, what, *arguments)))
         except Exception as error:
             pipe.send((True, f"{type(error).__name__}: {error}"))
 
 
-def _answer(system: System, folder: Path, data: Data, what: str, *arguments: Any) -> Any:
+def _answer(system: System, data: Data, what: str, *arguments: Any) -> Any:
     match what:
         case "prepare":
-            return _prepare(system, folder, data)
+            return _prepare(system, data)
         case "can":
             return system.can(arguments[0])
         case "ask":
@@ -220,8 +221,9 @@ def _timed(system: System, query: Query, params: Params) -> tuple[list[Any], flo
         gc.enable()
 
 
-def _prepare(system: System, folder: Path, data: Data) -> str:
+def _prepare(system: System, data: Data) -> str:
     """Load the system if necessary, and open it; returns its version, size and load time."""
+    folder = system.folder
     done = folder / "filled"
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)

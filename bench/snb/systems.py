@@ -11,15 +11,17 @@ from bench.snb import oracle
 from bench.snb.generate import Data
 from bench.snb.updates import Update, apply, apply_to_oracle
 from bench.snb.workload import SCHEMA, Params, Query
+from omnigraph.config_keys import parse_memory
 
-MEMORY = "6GB"
+MEMORY = "6GiB"
+"""The memory of each system."""
 THREADS = 2
 
 
-def load(data: Data, folder: Path) -> og.Graph:
-    """A new graph with all rows, as one commit."""
-    graph = og.init(folder, SCHEMA, sync=False)
-    graph.load({name: data.read(name) for name in data.names}, mode="append", engine="memory")
+def load(data: Data, folder: Path, memory: str = MEMORY) -> og.Graph:
+    """A new graph with all rows, as one commit. The files are read in parts: a large network exceeds the memory."""
+    graph = og.init(folder, SCHEMA, sync=False, memory=memory)
+    graph.load({name: str(data.path(name)) for name in data.names}, mode="append", engine="memory")
     return graph
 
 
@@ -28,8 +30,9 @@ class System(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, memory: str = MEMORY) -> None:
         self.folder = folder
+        self.memory = memory
 
     @abstractmethod
     def fill(self, data: Data) -> None:
@@ -62,10 +65,10 @@ class OmniGraph(System):
     name = "omnigraph"
 
     def fill(self, data: Data) -> None:
-        load(data, self.folder / "graph").optimize()
+        load(data, self.folder / "graph", self.memory).optimize()
 
     def open(self) -> None:
-        self.graph = og.open(self.folder / "graph")
+        self.graph = og.open(self.folder / "graph", memory=self.memory)
 
     def can(self, query: Query) -> bool:
         return bool(query.ours)
@@ -90,7 +93,8 @@ class DuckDb(System):
     def open(self) -> None:
         import duckdb  # noqa: PLC0415 (each system is imported in its own process)
 
-        self.db = duckdb.connect(str(self.folder / "db"), config={"memory_limit": MEMORY, "threads": THREADS})
+        config: dict[str, Any] = {"memory_limit": self.memory, "threads": THREADS}
+        self.db = duckdb.connect(str(self.folder / "db"), config=config)
         self.db.execute("SET enable_progress_bar = false")
 
     def can(self, query: Query) -> bool:
@@ -114,7 +118,7 @@ class Ladybug(System):
         import duckdb  # noqa: PLC0415
 
         self.open()
-        source = duckdb.connect(config={"memory_limit": MEMORY})
+        source = duckdb.connect(config={"memory_limit": self.memory})
         source.execute("SET enable_progress_bar = false")
         oracle.fill(source, data)
         for definition, select in TABLES.items():
@@ -128,7 +132,7 @@ class Ladybug(System):
     def open(self) -> None:
         import ladybug  # noqa: PLC0415
 
-        self._database = ladybug.Database(str(self.folder / "db"), buffer_pool_size=6 * 1024**3)
+        self._database = ladybug.Database(str(self.folder / "db"), buffer_pool_size=parse_memory(self.memory))
         self.db = ladybug.Connection(self._database, num_threads=THREADS)
         self._prepared: dict[str, Any] = {}
 

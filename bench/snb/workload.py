@@ -105,7 +105,7 @@ class Parameters:
         """All values of a column."""
         values = self._columns.get((type_, column))
         if values is None:
-            values = self._columns[type_, column] = self.data.read(type_)[column].to_numpy(zero_copy_only=False)
+            values = self._columns[type_, column] = self.data.column(type_, column).to_numpy(zero_copy_only=False)
         return values
 
     def posts_by(self, person: int) -> Array:
@@ -180,10 +180,11 @@ def _two_topics(parameters: Parameters, rng: np.random.Generator) -> Params:
     """The tags and days of two posts of one person."""
     rows = parameters.posts_by(int(parameters.one(rng, "PostHasCreator", "to")))
     names = parameters.column("Tag", "name")
-    created = dict(zip(parameters.column("Post", "number"), parameters.column("Post", "creationDate"), strict=True))
+    numbers, created = parameters.column("Post", "number"), parameters.column("Post", "creationDate")
     found: Params = {}
     for which, row in zip("AB", rng.choice(rows, 2) if len(rows) else (0, 0), strict=True):
-        day = created[parameters.column("PostHasTag", "from")[row]].astype("datetime64[D]").astype(datetime)
+        post = np.flatnonzero(numbers == parameters.column("PostHasTag", "from")[row])[0]
+        day = created[post].astype("datetime64[D]").astype(datetime)
         found |= {f"tag{which}": str(names[parameters.column("PostHasTag", "to")[row]])}
         found |= {f"date{which}": datetime(day.year, day.month, day.day)}
     return found | {"most": int(rng.integers(3, 7))}
