@@ -118,7 +118,8 @@ class Ladybug(System):
         import duckdb  # noqa: PLC0415
 
         self.open()
-        source = duckdb.connect(config={"memory_limit": self.memory})
+        config: dict[str, Any] = {"memory_limit": self.memory, "temp_directory": str(self.folder / "spilled")}
+        source = duckdb.connect(config=config)
         source.execute("SET enable_progress_bar = false")
         oracle.fill(source, data)
         for definition, select in TABLES.items():
