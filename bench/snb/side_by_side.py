@@ -36,6 +36,10 @@ REPEAT_S = 0.04
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
+class SystemFailed(RuntimeError):
+    """A system answered a request with an error."""
+
+
 @dataclass
 class Line:
     """One query: the milliseconds of every call of each system, and the rows of its answers."""
@@ -43,6 +47,13 @@ class Line:
     query: Query
     rows: float = 0.0
     calls: dict[str, list[float]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    """The error of each peer that could not answer."""
+
+    def __str__(self) -> str:
+        """The medians and the errors."""
+        times = [f"{name} {self.ms(name):.2f}" for name in self.calls]
+        return f"{self.query.name}: " + ", ".join(times + list(self.failures.values()))
 
     def ms(self, system: str) -> float:
         """The median of a system."""
@@ -77,7 +88,7 @@ class Worker:
             raise TimeoutError(f"{self.name} did not answer {message[0]} within {patience_s} s")
         failed, value = self._here.recv()
         if failed:
-            raise RuntimeError(f"{self.name}: {value}")
+            raise SystemFailed(f"{self.name}: {value}")
         return value
 
     def close(self) -> None:
@@ -121,7 +132,7 @@ def run(
         lines = []
         for query in chosen:
             line = compare_and_time(query, workers, parameters.of(query.name, sets), rounds=rounds, budget_s=budget_s)
-            print(f"  {query.name}: " + ", ".join(f"{n} {line.ms(n):.2f}" for n in line.calls), flush=True)
+            print(f"  {line}", flush=True)
             lines.append(line)
         print("peak memory, MiB: " + ", ".join(f"{name} {w.call('peak'):,.0f}" for name, w in workers.items()))
         return lines
@@ -157,11 +168,19 @@ class Answering(Protocol):
 def compare_and_time(
     query: Query, workers: Mapping[str, Answering], given: Sequence[Params], *, rounds: int, budget_s: float
 ) -> Line:
-    """Compare the answers of all systems that can run a query, then time them."""
+    """Compare the answers of all systems that can run a query, then time them. A peer that fails is left out."""
     line = Line(query)
     taking_part = [name for name, worker in workers.items() if worker.call("can", query)]
     for params in given:
-        answers = {name: normal(workers[name].call("ask", query, params)[0], query.ordered) for name in taking_part}
+        answers = {}
+        for name in list(taking_part):
+            try:
+                answers[name] = normal(workers[name].call("ask", query, params)[0], query.ordered)
+            except SystemFailed as error:
+                if name == OURS:
+                    raise
+                line.failures[name] = str(error)
+                taking_part.remove(name)
         line.rows += len(answers[OURS]) / len(given)
         for name, answer in answers.items():
             if answer != answers[OURS]:
@@ -243,8 +262,8 @@ def table(lines: Sequence[Line], systems: Sequence[str]) -> str:
     for line in lines:
         row = f"{line.query.name:<6}{line.rows:>7.1f}"
         for name in [OURS, *others]:
-            timed = name in line.calls
-            row += f"{line.ms(name):>12.2f}{line.p95(name):>9.2f}" if timed else f"{'–':>12}{'–':>9}"
+            timed, missing = name in line.calls, "failed" if name in line.failures else "–"
+            row += f"{line.ms(name):>12.2f}{line.p95(name):>9.2f}" if timed else f"{missing:>12}{'–':>9}"
         rows.append(row + (f"{line.ratio:>8.2f}" if line.ratio is not None else f"{'–':>8}"))
     for group, mean in means(lines).items():
         rows.append(f"geometric mean of the {group} reads against the fastest peer: {mean:.2f}")

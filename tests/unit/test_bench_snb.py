@@ -12,7 +12,7 @@ from bench.snb import oracle
 from bench.snb.compare import Disagreement, normal
 from bench.snb.generate import Data, Generator, Size, make
 from bench.snb.mixed import copied, operations, report, run_mixed
-from bench.snb.side_by_side import OURS, Line, compare_and_time, means, run
+from bench.snb.side_by_side import OURS, Line, SystemFailed, compare_and_time, means, run
 from bench.snb.side_by_side import table as shown_table
 from bench.snb.systems import DuckDb, OmniGraph, load
 from bench.snb.updates import DELETES, INSERTS, Update
@@ -246,6 +246,28 @@ def test_a_wrong_answer_stops_the_run():
     line = compare_and_time(other, systems, [{}, {}], rounds=2, budget_s=9)
     assert line.rows == 2
     assert {name: len(calls) for name, calls in line.calls.items()} == {OURS: 4, "same": 4, "turned": 4}
+
+
+def test_a_peer_that_fails_is_left_out_and_shown():
+    class Answer:
+        def call(self, what: str, *_: object) -> object:
+            return True if what == "can" else ([(1,)], 1.0)
+
+    class NoMemory(Answer):
+        def call(self, what: str, *_: object) -> object:
+            if what == "ask":
+                raise SystemFailed("small: no memory")
+            return True
+
+    query = Query("q", "bi", "", "")
+    line = compare_and_time(query, {OURS: Answer(), "large": Answer(), "small": NoMemory()}, [{}], rounds=1, budget_s=9)
+    assert line.calls == {OURS: [1.0], "large": [1.0]}
+    assert str(line) == "q: omnigraph 1.00, large 1.00, small: no memory"
+    assert shown_table([line], [OURS, "large", "small"]).splitlines()[1].split() == [
+        *("q", "1.0", "1.00", "1.00", "1.00", "1.00", "failed", "–", "1.00")
+    ]
+    with pytest.raises(SystemFailed, match="no memory"):
+        compare_and_time(query, {OURS: NoMemory(), "large": Answer()}, [{}], rounds=1, budget_s=9)
 
 
 def test_queries_are_formatted_and_have_no_warnings():
