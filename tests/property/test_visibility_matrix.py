@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,16 +40,33 @@ from property.test_visible_history import (
     pages_of,
 )
 from support.oracle.model import World
-from support.random_reads.generator import RandomRead, ReadGenerator
-from support.random_reads.graphs import ManualClock, Subject, change, new_subject, update
+from support.random_reads.generator import DirectedGenerator, RandomRead
+from support.random_reads.graphs import ManualClock, Subject, change, is_rich, new_subject, update
 from support.random_reads.values import POOLS, Values
 from support.remembered_scans import remembered_scans
-from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, random_rules, seen_by
+from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, random_rules, seen_by, shows_a_part
 
 BRANCHES = "branch-dependent"
 """The kind of rules that differ between a branch and the one from which it was forked."""
 ROW_SHAPES = ("tenant", "level", "set", "edge rule", "both ends", "mask", "forbid", "null-heavy")
 """Kinds of rules that hide no type and no property."""
+SHOW_ALL_ROWS = ("all", "mask", "hide")
+"""Kinds of rules that hide no rows."""
+DRAWS_MAX = 50
+"""Rules that are drawn for a graph until some leave something for all surfaces."""
+
+TRIES_MAX = 300
+"""Reads that are generated for one comparison, at most."""
+CANDIDATES = 5
+"""Reads that run on the copy until one of them returns rows."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of queries: a pattern of their texts, and what the generator is asked for if it is rare."""
+
+    pattern: str
+    construct: str | None = None
 
 
 @dataclass
@@ -58,20 +76,19 @@ class Reads:
     of: World
     catalog: Catalog
     left: list[RandomRead] = field(default_factory=list)
-    tries: int = 250
 
-    def matching(self, pattern: str, random: Random, values: Values) -> Iterator[RandomRead]:
+    def matching(self, kind: Kind, random: Random, values: Values) -> Iterator[RandomRead]:
         """Take reads whose texts match a pattern: first those that are left, then new ones."""
-        for read in [read for read in self.left if re.match(pattern, read.text)]:
+        for read in [read for read in self.left if re.match(kind.pattern, read.text)]:
             self.left.remove(read)
             yield read
-        while self.tries:
-            self.tries -= 1
+        for _ in range(TRIES_MAX):
+            new = Random(random.random())
             try:
-                read = ReadGenerator(Random(random.random()), self.catalog, values).query()
+                read = DirectedGenerator(new, self.catalog, values, kind.construct).query()
             except IndexError:
                 continue
-            if re.match(pattern, read.text):
+            if re.match(kind.pattern, read.text):
                 yield read
             else:
                 self.left.append(read)
@@ -93,6 +110,8 @@ class Cell:
     """Generated reads of the state of the branch."""
     feed_copy: ProjectedCopy | None = None
     """The copy of which the feed is compared; None until the first comparison."""
+    compared: Counter[Kind] = field(default_factory=Counter)
+    """Kinds of reads → the comparisons of which the copy returned rows."""
 
     @property
     def branch(self) -> str:
@@ -142,22 +161,48 @@ class Cell:
         found, expected = map(call, self.both)
         assert found == expected, self.context
 
-    def read(self, pattern: str) -> RandomRead | None:
-        """Return a generated read whose text matches a pattern and that compiles; None if there is none."""
+    def reads(self, kind: Kind) -> Iterator[tuple[RandomRead, Any]]:
+        """Yield generated reads of a kind that compile, with their outcome on the copy, until it has rows."""
         if self.drawn is None or self.drawn.of is not self.head:
             self.drawn = Reads(self.head, projected(self.head, self.rules).catalog)
-        for read in self.drawn.matching(pattern, self.random, self.subject.values):
+        found = 0
+        for read in self.drawn.matching(kind, self.random, self.subject.values):
             try:
-                self.copy.explain(read.text, params=read.params)
+                expected = outcome(partial(self.copy.query, read.text, params=read.params))
             except CompileError:
                 continue
-            return read
-        return None
+            yield read, expected
+            found += 1
+            if has_rows(expected):
+                self.compared[kind] += 1
+            if has_rows(expected) or found == CANDIDATES:
+                break
+        assert found, f"no read of {kind}\n{self.context}"
+
+    def read(self, kind: Kind) -> RandomRead:
+        """Return a generated read of a kind: one of which the copy returns rows, if one is found."""
+        *_, (read, _) = self.reads(kind)
+        return read
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """The result of a call, or the code of its error; an error of compilation is raised."""
+    try:
+        return call()
+    except CompileError:
+        raise
+    except (InputError, NotFound) as error:
+        return error.code
+
+
+def has_rows(found: Any) -> bool:
+    """True if a call returned rows."""
+    return isinstance(found, Result) and len(found) > 0
 
 
 def new_cell(root: Path, seed: int, shape: str) -> Cell:
     random = Random(seed)
-    subject = new_subject(root / "graph", random)
+    subject = new_subject(root / "graph", random, rich=True)
     if shape == BRANCHES:
         return _branch_cell(root, seed, random, subject)
     for _ in range(2):
@@ -184,9 +229,15 @@ def _branch_cell(root: Path, seed: int, random: Random, subject: Subject) -> Cel
 
 
 def _rules(random: Random, subject: Subject, shape: str) -> Rules:
-    rules = random_rules(random, subject.heads["main"].catalog, shape)
-    for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
-        del rules.properties[key]  # the interface would need it
+    """Rules of a shape that leave something for all surfaces; those for rows hide some and show some."""
+    world = subject.heads["main"]
+    for _ in range(DRAWS_MAX):
+        rules = random_rules(random, world.catalog, shape, world)
+        for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
+            del rules.properties[key]  # the interface would need it
+        seen = projected(world, rules)
+        if is_rich(seen.catalog) and (shape in SHOW_ALL_ROWS or shows_a_part(world, seen)):
+            break
     return rules
 
 
@@ -194,54 +245,43 @@ def _rules(random: Random, subject: Subject, shape: str) -> Rules:
 
 _ONE_HOP = r"(?s)(?!.*(path|shortest|\{\d)).*"
 READS = {
-    "rows": r"(?s)(?!.*(count|sum|path|shortest)).*return \{",
-    "groups": r"(?s).*(count|sum|avg|min|max|collect)\(",
-    "blocks": r"(?s).*(not|optional) \{",
-    "several types": r"(?s).*: [A-Z]\w*\|",
-    "any edge": r"(?s).* <?->",
-    "all paths": r"(?s).*: path ",
-    "shortest paths": r"(?s).*shortest (?!.*\} by )",
-    "lightest paths": r"(?s).*\} by ",
-    "vectors": _ONE_HOP + r"order \{ nearest",
-    "texts": _ONE_HOP + r"order \{ bm25",
-    "fusion": _ONE_HOP + r"order \{ rrf",
-    "stages": _ONE_HOP + r"\n  with .*\n  match ",
+    "rows": Kind(r"(?s)(?!.*(count|sum|path|shortest)).*return \{"),
+    "groups": Kind(r"(?s).*(count|sum|avg|min|max|collect)\("),
+    "blocks": Kind(r"(?s).*(not|optional) \{"),
+    "several types": Kind(r"(?s).*: [A-Z]\w*\|"),
+    "any edge": Kind(r"(?s).* <?->"),
+    "all paths": Kind(r"(?s).*: path ", "path"),
+    "shortest paths": Kind(r"(?s).*shortest (?!.*\} by )", "path"),
+    "lightest paths": Kind(r"(?s).*\} by ", "by"),
+    "vectors": Kind(_ONE_HOP + r"order \{ nearest", "nearest"),
+    "texts": Kind(_ONE_HOP + r"order \{ bm25", "bm25"),
+    "fusion": Kind(_ONE_HOP + r"order \{ rrf", "rrf"),
+    "stages": Kind(_ONE_HOP + r"\n  with .*\n  match ", "stage"),
 }
-"""Kinds of queries: a pattern of the text of a generated one."""
+PAGED = Kind(r"(?s)(?!.*(limit|skip|now\()).*order \{ \$")
+PROFILED = Kind(r"(?s)(?!.*(limit|skip)).*")
+EXPLAINED = Kind(r"(?s)(?!.*\b\d).*")
 
 
-def outcome(call: Callable[[], Any]) -> Any:
-    """The result of a call, or the code of its error."""
-    try:
-        return call()
-    except (InputError, NotFound) as error:
-        return error.code
-
-
-def check_read(cell: Cell, pattern: str) -> None:
-    read = cell.read(pattern)
-    if read is None:
-        return
-    found, expected = (outcome(partial(graph.query, read.text, params=read.params)) for graph in cell.both)
-    wrong = None if found == expected else f"{found}, the copy {expected}"
-    if isinstance(found, Result) and isinstance(expected, Result):
-        body = parse_queries(read.text).queries[0].body
-        cut = body.limit is not None or body.skip is not None
-        wrong = differs(found, expected, ordered=bool(body.order), cut=cut)
-    assert wrong is None, f"{wrong}\n{read.text}\n{read.params}\n{cell.context}"
+def check_read(cell: Cell, kind: Kind) -> None:
+    for read, expected in cell.reads(kind):
+        found = outcome(partial(cell.seen.query, read.text, params=read.params))
+        wrong = None if found == expected else f"{found}, the copy {expected}"
+        if isinstance(found, Result) and isinstance(expected, Result):
+            body = parse_queries(read.text).queries[0].body
+            cut = body.limit is not None or body.skip is not None
+            wrong = differs(found, expected, ordered=bool(body.order), cut=cut)
+        assert wrong is None, f"{wrong}\n{read.text}\n{read.params}\n{cell.context}"
 
 
 def check_pages(cell: Cell) -> None:
-    read = cell.read(r"(?s)(?!.*(limit|skip|now\()).*order \{ \$")
-    if read is not None:
-        text, params = read.text, read.params
-        cell.equal(lambda graph: outcome(lambda: [len(page) for page in graph.pages(text, params=params, page=3)]))
+    read = cell.read(PAGED)
+    text, params = read.text, read.params
+    cell.equal(lambda graph: outcome(lambda: [len(page) for page in graph.pages(text, params=params, page=3)]))
 
 
 def check_profile(cell: Cell) -> None:
-    read = cell.read(r"(?s)(?!.*(limit|skip)).*")
-    if read is None:
-        return
+    read = cell.read(PROFILED)
     seen = outcome(lambda: str(cell.seen.profile(read.text, params=read.params)))
     copy = outcome(lambda: str(cell.copy.profile(read.text, params=read.params)))
     total = re.compile(r"total +([\d,]+ rows?)")
@@ -250,17 +290,14 @@ def check_profile(cell: Cell) -> None:
 
 
 def check_explain(cell: Cell) -> None:
-    read = cell.read(r"(?s)(?!.*\d).*")
-    if read is not None:
-        names = r", 2\)|_#\d+|F(32|64)|[IU](32|64)|column \d+|Vector\(\d+\)|[a-z]+\d+\w*"
-        shown = re.sub(names, "", str(cell.seen.explain(read.text, params=read.params)))
-        assert not re.search(r"\d", shown), f"{shown}\n{cell.context}"
+    read = cell.read(EXPLAINED)
+    names = r", 2\)|_#\d+|F(32|64)|[IU](32|64)|column \d+|Vector\(\d+\)|[a-z]+\d+\w*"
+    shown = re.sub(names, "", str(cell.seen.explain(read.text, params=read.params)))
+    assert not re.search(r"\d", shown), f"{shown}\n{cell.context}"
 
 
 def check_stored_query(cell: Cell) -> None:
     read = cell.read(READS["groups"])
-    if read is None:
-        return
     try:
         cell.subject.graph.store_query(read.text, branch=cell.branch)
     except CompileError:
@@ -467,7 +504,7 @@ def check_file_rows(cell: Cell) -> None:
 
 
 SURFACES: dict[str, tuple[set[str], Callable[[Cell], None]]] = {
-    **{name: ({"query"}, partial(lambda pattern, cell: check_read(cell, pattern), READS[name])) for name in READS},
+    **{name: ({"query"}, partial(lambda kind, cell: check_read(cell, kind), READS[name])) for name in READS},
     "pages": ({"pages"}, check_pages),
     "profile": ({"profile"}, check_profile),
     "explain": ({"explain"}, check_explain),

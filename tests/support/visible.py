@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,11 @@ Truth = bool | None
 Predicate = Callable[[Mapping[str, Any]], Truth]
 """A row with its id and ends → whether the condition is true, false or unknown."""
 
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of a type with their ids."""
+
+_STORED_SHARE = 0.8
+"""The share of constants that are values of rows, where a rule has been given some."""
 _COMPARED = ("String", "Bool", "I64", "I32")
 SHAPES = (
     "all", "none", "tenant", "level", "set", "edge rule", "both ends", "mask", "hide", "forbid", "null-heavy", "mixed",
@@ -139,6 +144,19 @@ def projected(world: World, rules: Rules) -> World:
     return World(catalog, nodes, edges)
 
 
+def rows_with_ids(world: World, type_: NodeType | EdgeType) -> Rows:
+    """The rows of a type of a world."""
+    rows = world.nodes[type_.name] if isinstance(type_, NodeType) else world.edges[type_.name]
+    return [{"id": id, **row} for id, row in rows.items()]
+
+
+def shows_a_part(world: World, seen: World) -> bool:
+    """True if some rows are hidden and some are not: at least a quarter of the nodes, and an edge."""
+    nodes, edges = (sum(map(len, tables.values())) for tables in (world.nodes, world.edges))
+    seen_nodes, seen_edges = (sum(map(len, tables.values())) for tables in (seen.nodes, seen.edges))
+    return nodes <= 4 * seen_nodes and seen_edges > 0 and seen_nodes + seen_edges < nodes + edges
+
+
 def _is_visible(type_: NodeType | EdgeType, row: Mapping[str, Any], rules: Rules) -> bool:
     rule = rules.rows.get(type_.table_key)
     return rule is None or rule.passes(row, type_)
@@ -199,10 +217,17 @@ def _projected_line(line: str, properties: Mapping[str, Property]) -> str | None
 # -- random rules --------------------------------------------------------------------------------
 
 
-def random_rules(random: Random, catalog: Catalog, shape: str) -> Rules:
-    """Rules of one shape for the types of a catalog."""
+def random_rules(random: Random, catalog: Catalog, shape: str, world: World | None = None) -> Rules:
+    """Rules of one shape for the types of a catalog; with a world, most of their constants are values of its rows."""
     rules = Rules({}, {})
     nodes, edges = list(catalog.nodes.values()), list(catalog.edges.values())
+
+    def rows_of(type_: NodeType | EdgeType) -> Rows:
+        return [] if world is None else rows_with_ids(world, type_)
+
+    def any_rule(type_: NodeType | EdgeType) -> Rule:
+        return random_rule(random, type_, rows_of(type_))
+
     match shape:
         case "all":
             rules.rows.update({type_.table_key: _always(True) for type_ in nodes})
@@ -210,28 +235,29 @@ def random_rules(random: Random, catalog: Catalog, shape: str) -> Rules:
             gone = random.choice([*nodes, *edges])
             rules.rows[gone.table_key] = random.choice((None, _always(False)))
         case "tenant":
-            rules.rows.update({type_.table_key: _equal(random, type_, ("=",)) for type_ in nodes})
+            rules.rows.update({type_.table_key: _equal(random, type_, ("=",), rows_of(type_)) for type_ in nodes})
         case "level":
-            rules.rows.update({type_.table_key: _equal(random, type_, ("<=", ">", "<", ">=")) for type_ in nodes})
+            ops = ("<=", ">", "<", ">=")
+            rules.rows.update({type_.table_key: _equal(random, type_, ops, rows_of(type_)) for type_ in nodes})
         case "set":
-            rules.rows.update({type_.table_key: _among(random, type_) for type_ in nodes})
+            rules.rows.update({type_.table_key: _among(random, type_, rows_of(type_)) for type_ in nodes})
         case "edge rule":
-            rules.rows.update({type_.table_key: random_rule(random, type_) for type_ in edges})
+            rules.rows.update({type_.table_key: any_rule(type_) for type_ in edges})
         case "both ends":
-            rules.rows.update({type_.table_key: random_rule(random, type_) for type_ in (random.choice(nodes), *edges)})
+            rules.rows.update({type_.table_key: any_rule(type_) for type_ in (random.choice(nodes), *edges)})
         case "mask":
-            _guard(random, rules, [*nodes, *edges], lambda type_: random_rule(random, type_))
+            _guard(random, rules, [*nodes, *edges], any_rule)
         case "hide":
             _guard(random, rules, [*nodes, *edges], lambda _: None)
         case "forbid":
-            rules.rows.update({type_.table_key: _negated(random_rule(random, type_)) for type_ in nodes})
+            rules.rows.update({type_.table_key: _negated(any_rule(type_)) for type_ in nodes})
         case "null-heavy":
             rules.rows.update({type_.table_key: _known(random, type_) for type_ in [*nodes, *edges]})
         case _:
             for type_ in [*nodes, *edges]:
                 if random.random() < 0.6:
-                    rules.rows[type_.table_key] = None if random.random() < 0.1 else random_rule(random, type_)
-            _guard(random, rules, [*nodes, *edges], lambda type_: random.choice((None, random_rule(random, type_))))
+                    rules.rows[type_.table_key] = None if random.random() < 0.1 else any_rule(type_)
+            _guard(random, rules, [*nodes, *edges], lambda type_: random.choice((None, any_rule(type_))))
     return rules
 
 
@@ -244,24 +270,24 @@ def _guard(
             rules.properties[type_.table_key, name] = rule(type_)
 
 
-def random_rule(random: Random, type_: NodeType | EdgeType, depth: int = 0) -> Rule:
-    """A random condition on the rows of a type."""
+def random_rule(random: Random, type_: NodeType | EdgeType, rows: Rows = (), depth: int = 0) -> Rule:
+    """A random condition on the rows of a type; most of its constants are values of the given rows."""
     chance = random.random()
     if depth < 2 and chance < 0.3:
-        parts = [random_rule(random, type_, depth + 1) for _ in range(random.randint(1, 3))]
+        parts = [random_rule(random, type_, rows, depth + 1) for _ in range(random.randint(1, 3))]
         op = random.choice(("and", "or"))
         tests = [part.test for part in parts]
         logic = ir.Logic(op, tuple(part.condition for part in parts))
         return Rule(logic, lambda row: _combined(op, [test(row) for test in tests]))
     if depth < 2 and chance < 0.4:
-        return _negated(random_rule(random, type_, depth + 1))
+        return _negated(random_rule(random, type_, rows, depth + 1))
     if chance < 0.5:
         return _known(random, type_)
     if chance < 0.65:
-        return _among(random, type_)
+        return _among(random, type_, rows)
     if chance < 0.75:
-        return _listed(random, type_)
-    return _equal(random, type_, ("=", "!=", "<", "<=", ">", ">="))
+        return _listed(random, type_, rows)
+    return _equal(random, type_, ("=", "!=", "<", "<=", ">", ">="), rows)
 
 
 def _combined(op: str, truths: list[Truth]) -> Truth:
@@ -301,10 +327,16 @@ def _some_value(random: Random, name: str, type_: PropertyType) -> Any:
     return stored(random.choice(POOLS[type_.scalar]), type_)
 
 
-def _equal(random: Random, type_: NodeType | EdgeType, ops: tuple[str, ...]) -> Rule:
+def _value_of(random: Random, name: str, type_: PropertyType, rows: Rows) -> Any:
+    """A constant to which a property is compared: often a value that one of the rows has."""
+    there = [row[name] for row in rows if row.get(name) is not None]
+    return random.choice(there) if there and random.random() < _STORED_SHARE else _some_value(random, name, type_)
+
+
+def _equal(random: Random, type_: NodeType | EdgeType, ops: tuple[str, ...], rows: Rows) -> Rule:
     name, of = random.choice(_properties(random, type_))
     op = "=" if of.scalar == "Bool" else random.choice(ops)
-    value = _some_value(random, name, of)
+    value = _value_of(random, name, of, rows)
     condition = ir.Compare(op, ir.Prop(ROW, name, of), ir.Const(value, of.with_nullable(False)))
 
     def test(row: Mapping[str, Any]) -> Truth:
@@ -330,9 +362,9 @@ def _equal(random: Random, type_: NodeType | EdgeType, ops: tuple[str, ...]) -> 
     return Rule(condition, test)
 
 
-def _among(random: Random, type_: NodeType | EdgeType) -> Rule:
+def _among(random: Random, type_: NodeType | EdgeType, rows: Rows) -> Rule:
     name, of = random.choice(_properties(random, type_))
-    values = [_some_value(random, name, of) for _ in range(random.randint(1, 6))]
+    values = [_value_of(random, name, of, rows) for _ in range(random.randint(1, 6))]
     listed = ir.Const(values, replace(of, is_list=True, nullable=False))
 
     def test(row: Mapping[str, Any]) -> Truth:
@@ -341,12 +373,14 @@ def _among(random: Random, type_: NodeType | EdgeType) -> Rule:
     return Rule(ir.Compare("contains_item", listed, ir.Prop(ROW, name, of)), test)
 
 
-def _listed(random: Random, type_: NodeType | EdgeType) -> Rule:
+def _listed(random: Random, type_: NodeType | EdgeType, rows: Rows) -> Rule:
     lists = [p for p in type_.properties.values() if p.type.is_list and p.type.scalar in ("String", "I64")]
     if not lists:
         return _known(random, type_)
     prop = random.choice(lists)
-    value = stored(random.choice(POOLS[prop.type.scalar]), prop.type.item)
+    items = [item for row in rows for item in row.get(prop.name) or () if item is not None]
+    drawn = items and random.random() < _STORED_SHARE
+    value = random.choice(items) if drawn else stored(random.choice(POOLS[prop.type.scalar]), prop.type.item)
     condition = ir.Compare("contains_item", ir.Prop(ROW, prop.name, prop.type), ir.Const(value, prop.type.item))
 
     def test(row: Mapping[str, Any]) -> Truth:

@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
-from omnigraph.schema.catalog import NodeType, Property
+from omnigraph.schema.catalog import Catalog, NodeType, Property
 from omnigraph.schema.check import compile_schema
 from omnigraph.versioning.model.ids import system_clock
 from support.oracle.model import World
@@ -59,6 +59,29 @@ def new_schema(random: Random) -> Declared:
         weights = random.sample(list(reads_paths.WEIGHTS.values()), random.randint(0, 2))
         schema[f"edge {edge}: {source} -> {target}"] = body + weights
     return schema
+
+
+def _enrich(schema: Declared) -> None:
+    """Add a vector to a node type and a weight to an edge type if none has one."""
+    catalog = compile_schema(schema_text(schema))
+    bodies = {kind: next(body for head, body in schema.items() if head.startswith(kind)) for kind in ("node", "edge")}
+    if not _has_vector(catalog):
+        bodies["node"].insert(1, "vec: Vector(3)?")
+    if not _has_weight(catalog):
+        bodies["edge"].append(reads_paths.WEIGHTS["cost"])
+
+
+def is_rich(catalog: Catalog) -> bool:
+    """True if reads of all kinds can be written: a node type has a vector, and an edge type a weight."""
+    return _has_vector(catalog) and _has_weight(catalog)
+
+
+def _has_vector(catalog: Catalog) -> bool:
+    return any(p.type.scalar == "Vector" for type_ in catalog.nodes.values() for p in type_.properties.values())
+
+
+def _has_weight(catalog: Catalog) -> bool:
+    return any(not reads_paths.WEIGHTS.keys().isdisjoint(type_.properties) for type_ in catalog.edges.values())
 
 
 def schema_text(schema: Declared) -> str:
@@ -109,9 +132,11 @@ class Subject:
         return self.random.choice(self.points)
 
 
-def new_subject(root: Path, random: Random) -> Subject:
-    """A random graph with history."""
+def new_subject(root: Path, random: Random, *, rich: bool = False) -> Subject:
+    """A random graph with history; a rich one has rows, and reads of all kinds can be written."""
     schema = new_schema(random)
+    if rich:
+        _enrich(schema)
     graph = init(root, schema_text(schema), sync=False, environ={})
     catalog = compile_schema(schema_text(schema))
     clock = ManualClock()
@@ -120,7 +145,7 @@ def new_subject(root: Path, random: Random) -> Subject:
     if random.random() < 0.2:
         graph._context.cache._bytes_max = 1_000  # Forces eviction between queries.
     subject.heads["main"] = World(catalog, {name: {} for name in catalog.nodes}, {name: {} for name in catalog.edges})
-    nodes = random.choice((0, 4, 12, 18, 18, *[25] * 7))
+    nodes = random.choice((12, 18, 18, *[25] * 7) if rich else (0, 4, 12, 18, 18, *[25] * 7))
     load(subject, "main", nodes, random.randint(nodes, nodes * 4))
     if random.random() < 0.7:
         graph.ensure_indices()

@@ -211,8 +211,8 @@ class Results(Matching):
     def aggregate(self, scope: Scope) -> str:
         """An aggregate, sometimes over the rows that a condition selects."""
         call = self.unfiltered(scope)
-        test = self.condition(scope, list(scope)) if self.random.random() < 0.25 else None
-        return call if test is None else f"{call[:-1]} where {test})"
+        test = self.condition(scope, list(scope)) if self.random.random() < 0.25 else ""
+        return f"{call[:-1]} where {test})" if test else call
 
     def unfiltered(self, scope: Scope) -> str:
         random = self.random
