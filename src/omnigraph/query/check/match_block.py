@@ -322,12 +322,14 @@ class MatchChecker:
 
     def hop(self, block: _Block, hop: ast.HopClause, number: int) -> ResolvedHop:
         if hop.edge.text == ast.ANY_EDGE:
-            least, most = self.hop_bounds(hop, several=True)
+            least, most = self.hop_bounds(hop)
             ends = (self.end_type(block, hop.left), self.end_type(block, hop.right))
             route = any_edge(self.catalog, hop, *ends, least, most)
         else:
             route = self.named_edges(block, hop)
-            least, most = self.hop_bounds(hop, several=route.edges[0].from_type == route.edges[0].to_type)
+            least, most = self.hop_bounds(hop)
+        if not route.continues(undirected=hop.undirected):
+            most = min(most, 1)
         left = self.endpoint(block, hop.left, route.left, number)
         right = self.endpoint(block, hop.right, route.right, number)
         assert left.type_name is not None
@@ -396,8 +398,8 @@ class MatchChecker:
             raise type_fault("T4", f"there is no edge '{name}'", name.span, hint)
         return edge
 
-    def hop_bounds(self, hop: ast.HopClause, *, several: bool) -> tuple[int, int]:
-        """Return the bounds of a hop; without `several`, a second edge cannot follow the first."""
+    def hop_bounds(self, hop: ast.HopClause) -> tuple[int, int]:
+        """Return the bounds of the length of a hop."""
         bounds = hop.bounds
         if bounds is None:
             return 1, 1
@@ -416,7 +418,7 @@ class MatchChecker:
                 bounds.span,
                 "drop the bounds, or the edge variable",
             )
-        return bounds.min, bounds.max if several else min(bounds.max, 1)
+        return bounds.min, bounds.max
 
     def orient(self, block: _Block, hop: ast.HopClause, edge: EdgeType) -> bool:
         """True if the left end is the source of the edge; T5 if the ends do not fit."""

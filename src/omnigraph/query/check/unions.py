@@ -88,6 +88,10 @@ class Route:
         """True if all edges lead exactly between these two types."""
         return self._sides() == {(left, right)} and (left == right or not undirected)
 
+    def continues(self, *, undirected: bool) -> bool:
+        """True if one of the edges can follow another."""
+        return undirected or not {edge.from_type for edge in self.edges}.isdisjoint(edge.to_type for edge in self.edges)
+
     def _sides(self) -> set[tuple[str, str]]:
         ends = {(edge.from_type, edge.to_type) for edge in self.edges}
         return ends if self.left_is_source else {(to, from_) for from_, to in ends}

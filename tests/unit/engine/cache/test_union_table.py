@@ -131,3 +131,19 @@ def test_the_profile_shows_combined_edge_types(graph):
     text = "query q() { match { $x: A $x -> $y } return { id($y) } }"
     assert "2 edge types combined" in graph.profile(text)
     assert "combined" not in graph.profile(text)
+
+
+@pytest.mark.parametrize(
+    "match",
+    ["$x: B  $_ ->{1,2} $x", "$x: A|B  $_ ->{1,2} $x", "$x: A|B  $a: A  $a ->{1,2} $x", "$x: B  $a: A  $a ->{1,3} $x"],
+)
+def test_no_edge_follows_the_only_edge_between_two_types(tmp_path, match):
+    graph = og.init(
+        tmp_path / "graph", "node A { name: String @key }\nnode B { name: String @key }\nedge Ab: A -> B", environ={}
+    )
+    nodes = [{"type": type_, "data": {"name": f"n{at}"}} for type_ in ("A", "B") for at in range(4)]
+    graph.load([*nodes, *({"edge": "Ab", "from": f"n{at}", "to": f"n{(at + 1) % 4}"} for at in range(4))], mode="merge")
+    found = graph.query(f"query q() {{ match {{ {match} }} return {{ $x.name, count(1) as n }} order {{ $x.name }} }}")
+    assert found.to_arrow().to_pylist() == [{"x.name": f"n{at}", "n": 1} for at in range(4)]
+    rows = graph.query(f"query q() {{ match {{ {match.replace('$_', '$y')} }} return {{ $x }} }}")
+    assert len(rows) == 4
