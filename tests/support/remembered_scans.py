@@ -7,12 +7,14 @@ are applied to what a scan returns, or are part of its filter.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import lance
 import lance.file
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -53,6 +55,67 @@ class RememberedScan:
         return getattr(self._scanner, name)
 
 
+_KNOWN_OPTIONS = {
+    "columns", "fragments", "filter", "batch_size", "batch_size_bytes", "batch_readahead", "fragment_readahead",
+    "io_buffer_size",
+}  # fmt: skip
+"""The options of scans that are parts of a whole table."""
+
+
+class WholeTable:
+    """All rows of a table version, of which scans of columns without conditions on values are parts."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.addresses: Any = rows["_rowaddr"].to_numpy()
+
+    def part(self, options: dict[str, Any]) -> pa.Table | None:
+        """Return the rows of a scan with some options; None if they are not known from this."""
+        columns, filter = options.get("columns"), options.get("filter")
+        if {name for name, value in options.items() if value is not None} - _KNOWN_OPTIONS:
+            return None
+        if not columns or not isinstance(columns, list) or not {*columns} <= {*self.rows.schema.names}:
+            return None
+        mask = np.ones(self.rows.num_rows, bool)
+        if options.get("fragments") is not None:
+            mask &= np.isin(self.addresses >> 32, [fragment.fragment_id for fragment in options["fragments"]])
+        if filter is not None:
+            found = re.fullmatch(r"_rowaddr (?:= |IN )\(?([\d, ]+)\)?", filter) if isinstance(filter, str) else None
+            if found is None:
+                return None
+            mask &= np.isin(self.addresses, [*map(int, found[1].split(","))])
+        rows = self.rows.select(columns)
+        return rows if mask.all() else rows.filter(pa.array(mask))
+
+    def rows_at(self, numbers: Any, columns: Any, fragment: int | None = None) -> pa.Table | None:
+        """Return columns of rows by their numbers, in a fragment if one is given; None if they are not known."""
+        if not isinstance(columns, list) or not {*columns} <= {*self.rows.schema.names}:
+            return None
+        first = 0 if fragment is None else int(np.searchsorted(self.addresses, fragment << 32))
+        columns = [*dict.fromkeys(columns)]
+        return self.rows.select(columns).take(pa.array(np.asarray(numbers, np.int64) + first)).combine_chunks()
+
+
+class KnownScan:
+    """A scan whose rows are known."""
+
+    def __init__(self, rows: pa.Table, batch_size: int | None) -> None:
+        self._rows = rows
+        self._batch_size = batch_size
+
+    def to_table(self) -> pa.Table:
+        """Return all rows."""
+        return self._rows
+
+    def to_batches(self) -> list[pa.RecordBatch]:
+        """Return the rows in batches."""
+        return self._rows.to_batches(self._batch_size)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows."""
+        return self._rows.to_reader(self._batch_size)
+
+
 class RememberedFile:
     """A data file some columns of which are read once."""
 
@@ -88,8 +151,7 @@ def _key(value: Any) -> Hashable:
         case pc.Expression():
             return str(value)
         case lance.LanceFragment():
-            metadata = value.metadata
-            return (value.fragment_id, tuple(file.path for file in metadata.files), str(metadata.deletion_file))
+            return (value._ds.uri, value._ds.version, value.fragment_id)
     raise _Unknown
 
 
@@ -113,23 +175,28 @@ def remembered_scans() -> Iterator[dict[Hashable, Any]]:
             known[key] = read()
         return known[key]
 
+    def whole(dataset: lance.LanceDataset) -> WholeTable:
+        return remembered(
+            lambda: ("whole", dataset.uri, dataset.version),
+            lambda: WholeTable(new_scan(dataset, columns=[*dataset.schema.names, "_rowaddr"]).to_table()),
+        )
+
     def scanner(dataset: lance.LanceDataset, *given: Any, **options: Any) -> Any:
+        rows = None if given else whole(dataset).part(options)
+        if rows is not None:
+            return KnownScan(rows, options.get("batch_size"))
         return remembered(
             lambda: _named(("scan", dataset.uri, dataset.version), given, options),
             lambda: RememberedScan(new_scan(dataset, *given, **options)),
         )
 
     def taken(dataset: lance.LanceDataset, *given: Any, **options: Any) -> Any:
-        return remembered(
-            lambda: _named(("take", dataset.uri, dataset.version), given, options),
-            lambda: take(dataset, *given, **options),
-        )
+        rows = whole(dataset).rows_at(*given, **options) if len(given) == 1 and options.keys() == {"columns"} else None
+        return take(dataset, *given, **options) if rows is None else rows
 
-    def taken_of_fragment(fragment: lance.LanceFragment, *given: Any, **options: Any) -> Any:
-        return remembered(
-            lambda: _named(("take", _key(fragment)), given, options),
-            lambda: take_of_fragment(fragment, *given, **options),
-        )
+    def taken_of_fragment(fragment: lance.LanceFragment, numbers: Any, columns: Any = None) -> Any:
+        rows = whole(fragment._ds).rows_at(numbers, columns, fragment.fragment_id)
+        return take_of_fragment(fragment, numbers, columns) if rows is None else rows
 
     def reader(path: str, *, columns: list[str] | None = None, **options: Any) -> Any:
         if columns != ["id"]:
