@@ -20,13 +20,15 @@ from support.agreement import disagreement, same_row
 from support.oracle.groups import Overflow
 from support.oracle.paths import NegativeWeight, Unsure
 from support.oracle.reading import answer
-from support.random_reads.generator import RandomRead, ReadGenerator
+from support.random_reads.generator import DirectedGenerator, RandomRead, ReadGenerator
 from support.random_reads.graphs import ManualClock, Point, Subject, new_subject, world_of
 from support.random_reads.values import plain
-from support.visible import SHAPES, Rules, projected, projected_copy, random_rules, seen_by
+from support.visible import SHAPES, Rules, projected, projected_copy, random_rules, seen_by, telling_rules
 
 SEED = 20_261_116
 NOW = 1_750_000_000_123_456
+GENERATORS = (ReadGenerator, DirectedGenerator)
+"""All reads, and reads of which more return rows."""
 
 
 class NothingToAsk(Exception):
@@ -174,10 +176,9 @@ def check_copy(root: Path, seed: int, questions: int) -> None:
     random = Random(seed)
     subject = new_subject(root / "graph", random)
     for number, shape in enumerate(SHAPES):
-        rules = random_rules(random, subject.heads["main"].catalog, shape)
-        for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
-            del rules.properties[key]  # the interface would need it
-        left = projected(subject.heads["main"], rules).catalog
+        world = subject.heads["main"]
+        rules = telling_rules(random, world, shape)
+        left = projected(world, rules).catalog
         if not left.nodes or not left.edges:
             continue
         copy, seen = projected_copy(root / f"copy{number}", subject, rules), seen_by(subject.graph, rules)
@@ -186,7 +187,7 @@ def check_copy(root: Path, seed: int, questions: int) -> None:
         while asked < questions and tried < 10 * questions:
             tried += 1
             try:
-                read = ReadGenerator(Random(random.random()), left, subject.values).query()
+                read = GENERATORS[tried % 2](Random(random.random()), left, subject.values).query()
             except IndexError:
                 continue
             found, expected = outcome(seen, read), outcome(copy, read)

@@ -44,16 +44,12 @@ from support.random_reads.generator import DirectedGenerator, RandomRead
 from support.random_reads.graphs import ManualClock, Subject, change, is_rich, new_subject, update
 from support.random_reads.values import POOLS, Values
 from support.remembered_scans import remembered_scans
-from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, random_rules, seen_by, shows_a_part
+from support.visible import SHAPES, BranchAccess, Rules, move_rows, projected, seen_by, telling_rules
 
 BRANCHES = "branch-dependent"
 """The kind of rules that differ between a branch and the one from which it was forked."""
 ROW_SHAPES = ("tenant", "level", "set", "edge rule", "both ends", "mask", "forbid", "null-heavy")
 """Kinds of rules that hide no type and no property."""
-SHOW_ALL_ROWS = ("all", "mask", "hide")
-"""Kinds of rules that hide no rows."""
-DRAWS_MAX = 50
-"""Rules that are drawn for a graph until some leave something for all surfaces."""
 
 TRIES_MAX = 300
 """Reads that are generated for one comparison, at most."""
@@ -229,16 +225,8 @@ def _branch_cell(root: Path, seed: int, random: Random, subject: Subject) -> Cel
 
 
 def _rules(random: Random, subject: Subject, shape: str) -> Rules:
-    """Rules of a shape that leave something for all surfaces; those for rows hide some and show some."""
-    world = subject.heads["main"]
-    for _ in range(DRAWS_MAX):
-        rules = random_rules(random, world.catalog, shape, world)
-        for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
-            del rules.properties[key]  # the interface would need it
-        seen = projected(world, rules)
-        if is_rich(seen.catalog) and (shape in SHOW_ALL_ROWS or shows_a_part(world, seen)):
-            break
-    return rules
+    """Rules of a shape that leave something for all surfaces."""
+    return telling_rules(random, subject.heads["main"], shape, lambda seen: is_rich(seen.catalog))
 
 
 # -- reads -----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from omnigraph.versioning.write.transaction import Transaction, WriteOptions
 from omnigraph.versioning.write.write import write_once
 from support.oracle.model import Props, World
 from support.random_reads.graphs import Declared, Subject, change, new_subject
-from support.visible import SHAPES, Rules, projected, projected_schema, random_rules, seen_by
+from support.visible import SHAPES, Rules, projected, projected_schema, seen_by, telling_rules
 
 SEED = 20_261_117
 
@@ -243,9 +243,7 @@ def check(root: Path, seed: int, shape: str, *, pairs: int = 3) -> int:
     subject = new_subject(root / "graph", random)
     for _ in range(3):
         change(subject, "main")
-    rules = random_rules(random, subject.heads["main"].catalog, shape)
-    for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
-        del rules.properties[key]  # the interface would need it
+    rules = telling_rules(random, subject.heads["main"], shape)
     copy, steps = build_copy(root / "copy", subject, rules)
     seen = seen_by(subject.graph, rules)
     context = f"seed {seed}, {shape}\n{rules.visibility}"

@@ -144,13 +144,13 @@ def projected(world: World, rules: Rules) -> World:
     return World(catalog, nodes, edges)
 
 
-def rows_with_ids(world: World, type_: NodeType | EdgeType) -> Rows:
+def _rows_with_ids(world: World, type_: NodeType | EdgeType) -> Rows:
     """The rows of a type of a world."""
     rows = world.nodes[type_.name] if isinstance(type_, NodeType) else world.edges[type_.name]
     return [{"id": id, **row} for id, row in rows.items()]
 
 
-def shows_a_part(world: World, seen: World) -> bool:
+def _shows_a_part(world: World, seen: World) -> bool:
     """True if some rows are hidden and some are not: at least a quarter of the nodes, and an edge."""
     nodes, edges = (sum(map(len, tables.values())) for tables in (world.nodes, world.edges))
     seen_nodes, seen_edges = (sum(map(len, tables.values())) for tables in (seen.nodes, seen.edges))
@@ -223,7 +223,7 @@ def random_rules(random: Random, catalog: Catalog, shape: str, world: World | No
     nodes, edges = list(catalog.nodes.values()), list(catalog.edges.values())
 
     def rows_of(type_: NodeType | EdgeType) -> Rows:
-        return [] if world is None else rows_with_ids(world, type_)
+        return [] if world is None else _rows_with_ids(world, type_)
 
     def any_rule(type_: NodeType | EdgeType) -> Rule:
         return random_rule(random, type_, rows_of(type_))
@@ -258,6 +258,26 @@ def random_rules(random: Random, catalog: Catalog, shape: str, world: World | No
                 if random.random() < 0.6:
                     rules.rows[type_.table_key] = None if random.random() < 0.1 else any_rule(type_)
             _guard(random, rules, [*nodes, *edges], lambda type_: random.choice((None, any_rule(type_))))
+    return rules
+
+
+SHOW_ALL_ROWS = ("all", "mask", "hide")
+"""Kinds of visibilities that hide no rows."""
+_DRAWS_MAX = 50
+
+
+def telling_rules(random: Random, world: World, shape: str, accept: Callable[[World], bool] = lambda _: True) -> Rules:
+    """Rules of one shape that show a part of a world that is accepted, if some are found in a number of draws.
+
+    Those that hide rows hide some and show some. No property 'text' is hidden: an interface has it.
+    """
+    for _ in range(_DRAWS_MAX):
+        rules = random_rules(random, world.catalog, shape, world)
+        for key in [key for key, rule in rules.properties.items() if key[1] == "text" and rule is None]:
+            del rules.properties[key]
+        seen = projected(world, rules)
+        if accept(seen) and (shape in SHOW_ALL_ROWS or _shows_a_part(world, seen)):
+            break
     return rules
 
 
