@@ -110,9 +110,12 @@ def move_rows(subject: Subject, branch: str, rules: Rules) -> bool:
     if not read:
         return False
     type_, prop, rule = random.choice(read)
-    constants = [part.value for part in ir.walk(rule.condition) if isinstance(part, ir.Const)]
-    values = [value for one in constants for value in (one if isinstance(one, list) else [one])]
-    fitting = [value for value in values if type(value) is type(_some_value(random, prop.name, prop.type))]
+    constants = [
+        part.value
+        for part in ir.walk(rule.condition)
+        if isinstance(part, ir.Const) and part.type.scalar == prop.type.scalar
+    ]
+    fitting = [value for one in constants for value in (one if isinstance(one, list) else [one])]
     other = subject.values.json(random, prop.type, prop.name)
     assign(subject, branch, type_, prop, random.choice([*fitting, other]))
     return True
