@@ -9,11 +9,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import omnigraph as og
 from bench.scale.corpus import POINT
 
 REPEATS = 5
+
+
+class Taken(NamedTuple):
+    """The time of a call, and the processor time of this process during it, which depends less on the load."""
+
+    seconds: float
+    processor_s: float
 
 
 def import_libraries() -> int:
@@ -61,6 +69,20 @@ def seconds(call: Callable[[], object]) -> float:
 def median_seconds(call: Callable[[int], object]) -> float:
     """Return the median seconds of a call with different numbers."""
     return median(seconds(lambda number=number: call(number + 1)) for number in range(4 * REPEATS))
+
+
+def taken(call: Callable[[], object]) -> Taken:
+    """Return the time and the processor time of one call."""
+    started, processor = time.perf_counter(), time.process_time()
+    call()
+    ended = time.process_time()
+    return Taken(time.perf_counter() - started, ended - processor)
+
+
+def median_taken(call: Callable[[int], object], count: int = 4 * REPEATS) -> Taken:
+    """Return the medians of a call with different numbers."""
+    calls = [taken(lambda number=number: call(number + 1)) for number in range(count)]
+    return Taken(median(one.seconds for one in calls), median(one.processor_s for one in calls))
 
 
 def in_turns(calls: dict[str, Callable[[int], object]], count: int, rounds: int = REPEATS) -> dict[str, list[float]]:

@@ -29,9 +29,17 @@ from omnigraph.query.syntax.ast import ANONYMOUS
 
 def measure_paths(query: QueryIR) -> QueryIR:
     """Return the query with the paths marked of which only the length or weight is read."""
+    if not _has_paths(query.pipeline):
+        return query  # most queries: their expressions are not searched
     shown = {var for expr in query.group_exprs for var in _shown(expr)} | set(_listed(query))
     tied = bool(query.order_by) and not query.is_aggregate
     return replace(query, pipeline=_marked(query.pipeline, shown, tied=tied))
+
+
+def _has_paths(pipeline: Pipeline) -> bool:
+    return any(
+        isinstance(op, FindPaths) or (isinstance(op, AntiJoin | LeftJoin) and _has_paths(op.inner)) for op in pipeline
+    )
 
 
 def _shown(expr: Expr) -> Iterator[str]:

@@ -63,3 +63,9 @@ def test_measured_paths(text, measured):
     assert [search.measured for search in searches(before.pipeline)] == [False]
     assert [search.measured for search in searches(after.pipeline)] == [measured]
     assert unmeasured(after.pipeline) == before.pipeline
+
+
+def test_a_query_without_paths_is_not_rewritten():
+    compiled = compile_query(CATALOG, "query q() { match { $p: P not { $p e{1,4} $q } } return { $p.name } }")
+    assert isinstance(compiled, QueryIR)
+    assert measure_paths(compiled) is compiled
