@@ -43,7 +43,7 @@ def check(folder: Path, found: dict[str, Any]) -> None:
     graph = og.open(folder / "g", sync=False, environ={})
     rows = rows_of(graph, "Shelf")
     assert set(rows) == {*(f"s{n}" for n in range(SHELF_COUNT)), "y", "frame"}
-    assert (rows["s1"]["note"], rows["s1"]["cap"], rows["s2"]["cap"]) == ("new", None, 2)
+    assert (rows["s1"]["note"], rows["s1"]["cap"], rows["s2"]["cap"]) == ("new", 1, 2)
     assert len(ids_of(graph, "Beside")) == SHELF_COUNT
     assert graph.verify() == []
     assert list((folder / "g" / "__staging").glob("*")) == []
