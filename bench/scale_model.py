@@ -4,10 +4,11 @@
 `Cluster`, and `limits` the sizes at which something breaks. docs/scale.md has the tables that `tables` makes:
 `python -m bench.scale_model --write` renews them, and a test compares them.
 
-`--measure` prints the constants of this machine. `--check` loads and upserts edges with 1, 2 and 4 local workers and
-compares the time with the model (target: within 30 %). The speed of the machine is measured before and after each
-measurement, with the same tasks in as many processes at once as there are workers: they share caches, and other
-programs slow them down. Processor seconds are always judged, times only if the machine is idle.
+`--measure` prints the constants of this machine; `bench.scale_lookup` measures those of many nodes. `--check` loads and
+upserts edges with 1, 2 and 4 local workers and compares the time with the model (target: within 30 %). The speed of the
+machine is measured before and after each measurement, with the same tasks in as many processes at once as there are
+workers: they share caches, and other programs slow them down. Processor seconds are always judged, times only if the
+machine is idle.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ import omnigraph as og
 from bench.pipeline import spent
 from bench.storage import folder
 from omnigraph.engine import tuning
+from omnigraph.engine.adjacency.parallel_build import ENDS_KIND, KINDS, pairs_at_once, rows_at_once
+from omnigraph.engine.cache.shared_arrays import SharedArray
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.load.load_request import LoadRequest
+from omnigraph.pipeline.adjacency_task import build_adjacency
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner, Runner
 from omnigraph.pipeline.segment_task import build_segments
@@ -50,6 +54,8 @@ node Person { name: String @key  age: I32? }
 edge Knows: Person -> Person { since: Date?  weight: F32? }
 """
 EDGES_PER_NODE = 10
+NODE_ID_BYTES = 74
+"""Memory that a lookup needs for the id of a node of 17 bytes (`edge_ends.bucket_count`)."""
 TOLERANCE = 0.3
 BUSY_MAX = 1.3
 """Times are not judged if a processor second takes longer than this."""
@@ -71,7 +77,10 @@ class Constants:
     read_s: float = _constant(2.2, "s per million records", "decode, check, write fragments and keys")
     check_s: float = _constant(0.8, "s per million records", "ids, ends of edges")
     index_s: float = _constant(0.17, "s per million edges", "id index")
-    adjacency_s: float = _constant(0.4, "s per million edges", "neighbours and ends, in the driver")
+    adjacency_s: float = _constant(0.5, "s per million edges", "neighbours and ends of edges, on the workers")
+    spilled_s: float = _constant(0.4, "s per million edges", "added if the ids of nodes exceed the memory of a task")
+    ids_written_s: float = _constant(0.11, "s per million nodes", "write these ids to files by hash")
+    ids_hashed_s: float = _constant(0.07, "s per million nodes and task", "read and hash the ids of nodes")
     scan_s: float = _constant(0.12, "s per million committed rows", "find the rows of an upsert")
     merge_s: float = _constant(1.0, "s per million upserted rows", "apply records, write fragments")
     delete_s: float = _constant(0.2, "s per million upserted rows", "mark replaced rows")
@@ -96,6 +105,8 @@ class Cluster:
     cores_each: int = 4
     cores_max: int | None = None
     """The cores that all workers share; None if each worker has its own."""
+    build_bytes: int = 2**30
+    """The memory of a task for the construction of a structure; a quarter of the share of its worker."""
 
     @property
     def workers(self) -> int:
@@ -158,9 +169,27 @@ def load_stages(constants: Constants, edges: int, cluster: Cluster) -> list[Stag
         Stage("read", records * c.read_s + splits * c.task_s, min(cores, splits), c.job_s),
         Stage("check", records * c.check_s + opened + buckets * c.task_s, min(cores, buckets), c.job_s),
         index,
-        Stage("adjacency (driver)", millions * c.adjacency_s, 1),
+        adjacency_stage(c, edges, cluster),
         Stage("publish (driver)", c.publish_s, 1),
     ]
+
+
+def adjacency_stage(constants: Constants, edges: int, cluster: Cluster) -> Stage:
+    """The neighbours and ends of edges, as `pipeline.adjacency_task` divides them."""
+    c, workers, memory = constants, cluster.workers, cluster.build_bytes
+    millions, nodes = edges / _MILLION, edges // EDGES_PER_NODE
+    if workers < 2 or edges < tuning.current.adjacency_divided_edges_min:
+        return Stage("adjacency", millions * c.adjacency_s, 1)
+    array = SharedArray(Path(), ENDS_KIND, edges)
+    numbered = math.ceil(edges / len(next(array.ranges(rows_at_once(memory, edges, workers)))))
+    merged = max(min(workers, edges // tuning.current.segment_part_rows_min), math.ceil(edges / pairs_at_once(memory)))
+    tasks = numbered + 2 * merged + 2 * len(KINDS) * workers
+    cpu = millions * c.adjacency_s + numbered * nodes / _MILLION * c.ids_hashed_s + tasks * c.task_s
+    jobs = 3
+    if nodes * NODE_ID_BYTES > memory:
+        cpu += millions * c.spilled_s + nodes / _MILLION * c.ids_written_s + workers * c.task_s
+        jobs += 1
+    return Stage("adjacency", cpu, min(cluster.cores, numbered), jobs * c.job_s)
 
 
 def upsert_stages(constants: Constants, edges: int, upserted: int, cluster: Cluster) -> list[Stage]:
@@ -293,7 +322,7 @@ def limits(constants: Constants, cluster: Cluster) -> list[tuple[str, float]]:
     return sorted(
         [
             ("an edge table has more rows than the read engine can number (2³¹)", float(_ROWS_MAX)),
-            ("adjacency takes an hour, because one process builds it", _PATIENCE_S / c.adjacency_s * _MILLION),
+            ("adjacency takes an hour, because each task hashes the ids of all nodes", _adjacency_hour(c, cluster)),
             (
                 f"the id index takes an hour on {tuned.segments_max // 2} workers",
                 _PATIENCE_S * (tuned.segments_max // 2) / c.index_s * _MILLION,
@@ -319,13 +348,27 @@ def limits(constants: Constants, cluster: Cluster) -> list[tuple[str, float]]:
 
 def _opens_as_long_as_checks(constants: Constants, cluster: Cluster) -> float:
     """The number of edges from which on the check of a load mostly opens files: splits × buckets is quadratic."""
+
+    def is_reached(edges: float) -> bool:
+        check = load_stages(constants, int(edges), cluster)[1]
+        rows_s = edges / _MILLION * (1 + 1 / EDGES_PER_NODE) * constants.check_s
+        rows_s += bucket_count(edges * constants.input_bytes, cluster.workers) * constants.task_s
+        return check.cpu_s > 2 * rows_s
+
+    return _first(is_reached)
+
+
+def _adjacency_hour(constants: Constants, cluster: Cluster) -> float:
+    """The number of edges from which on adjacency takes an hour: tasks × nodes is quadratic."""
+    return _first(lambda edges: adjacency_stage(constants, int(edges), cluster).wall_s > _PATIENCE_S)
+
+
+def _first(is_reached: Callable[[float], bool]) -> float:
+    """The least number of edges for which a condition holds, if it holds for all larger ones."""
     low, high = 1.0e6, 1.0e14
     for _ in range(60):
         middle = math.sqrt(low * high)
-        check = load_stages(constants, int(middle), cluster)[1]
-        rows_s = middle / _MILLION * (1 + 1 / EDGES_PER_NODE) * constants.check_s
-        rows_s += bucket_count(middle * constants.input_bytes, cluster.workers) * constants.task_s
-        low, high = (low, middle) if check.cpu_s > 2 * rows_s else (middle, high)
+        low, high = (low, middle) if is_reached(middle) else (middle, high)
     return low
 
 
@@ -434,6 +477,7 @@ def run_load(runner: Runner, graph: Any, path: Path, mode: str) -> tuple[float, 
     driver = time.perf_counter() - start - sum(clock.wall_s.values())
     clock.add("driver", driver, time.process_time() - cpu - inline)
     result = build_segments(context, clocked, result)
+    result = build_adjacency(context, clocked, result)
     clock.timed("adjacency", lambda: build_after_load(context, result))
     return time.perf_counter() - start, clock
 
@@ -484,7 +528,7 @@ def measured_constants(found: Measured, edges: int) -> dict[str, float]:
         "read_s": load["read"] / records,
         "check_s": load["check"] / records,
         "index_s": load.get("index", 0.0) / millions,
-        "adjacency_s": load["adjacency"] / millions,
+        "adjacency_s": sum(load.get(part, 0.0) for part in ("ends", "neighbours", "adjacency")) / millions,
         "scan_s": upsert["scan"] / millions,
         "merge_s": upsert["merge"] / changed,
         "delete_s": upsert["finalize"] / changed,

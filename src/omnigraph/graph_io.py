@@ -23,6 +23,7 @@ from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult, repeated_result
 from omnigraph.operations.store_statistics import store_load_statistics
+from omnigraph.pipeline.adjacency_task import build_adjacency
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_visible_files
 from omnigraph.pipeline.export import ExportRequest, export_visible
 from omnigraph.pipeline.runner import Progress
@@ -65,7 +66,7 @@ class GraphIO:
                     bulk,
                     context.embedder,
                     samples,
-                    partial(build_segments, context),
+                    lambda runner, result: build_adjacency(context, runner, build_segments(context, runner, result)),
                 )
 
         if request.dry_run:

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import resource
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import omnigraph as og
 from omnigraph.engine import tuning
+from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
 from omnigraph.engine.statistics.table_statistics import known_statistics
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
-from omnigraph.operations.load.load_result import Reject
+from omnigraph.graph import Graph
+from omnigraph.graph_handle import context_of
+from omnigraph.operations.derived import build_after_load
+from omnigraph.operations.load.load_result import LoadResult, Reject
+from omnigraph.pipeline.adjacency_task import build_adjacency
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
-from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, node, rows_of, shelf, write_jsonl
+from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, node, reopened, rows_of, shelf, write_jsonl
 
 
 @pytest.fixture
@@ -172,3 +186,88 @@ def test_workers_build_search_structures(tmp_path, spark, tune):
         assert {what[-1] for what in entries if what[0] == kind} == {"0", "1"}
     ranked = 'query q() { match { $d: Doc } return { $d.name } order { bm25($d.text, "stone") } limit 7 }'
     assert graph.query(ranked).to_rows() == plain.query(ranked).to_rows()
+
+
+def _many_edges(root: Path) -> tuple[Graph, LoadResult]:
+    """A graph with more edges than a block of their ends has, without search structures."""
+    chooser, nodes, edges = np.random.default_rng(1), 20_000, 300_000
+    names = np.array([f"n{at}" for at in range(nodes)])
+    ends = {name: pa.array(names[chooser.integers(0, nodes, edges) ** 2 // nodes]) for name in ("from", "to")}
+    graph = new_graph(root, "node P { name: String @key }\nedge K: P -> P")
+    with tuning.replaced(segment_rows_min=edges):
+        result = graph.load({"P": pa.table({"name": pa.array(names)}), "K": pa.table(ends)}, mode="append")
+    return graph, result
+
+
+def _adjacency(graph: Graph) -> dict[str, dict[str, bytes]]:
+    """The arrays of the adjacency on disk, by kind."""
+    folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
+    assert disk_cache.find_damaged(folder) == []
+    assert [path for path in folder.iterdir() if path.name.startswith(".making")] == []
+    found: dict[str, dict[str, bytes]] = {}
+    for path in folder.glob("*/about.json"):
+        entry = json.loads(path.read_text())["entry"]
+        if entry["what"][0] == "adjacency":
+            found[entry["what"][-1]] = {name: (path.parent / name).read_bytes() for name in entry["arrays"]}
+    return found
+
+
+class RunnerWithin(SparkRunner):
+    """Runs one task within a context, in the workers."""
+
+    def __init__(self, spark: Any, task: str, context: Callable[[], AbstractContextManager[None]]) -> None:
+        super().__init__(spark)
+        self._task, self._context = task, context
+
+    def run(self, step, task, job, work, **more):
+        context = self._context
+
+        def within(job: Any, unit: Any) -> Any:
+            with context():
+                return task(job, unit)
+
+        return super().run(step, within if task.__name__ == self._task else task, job, work, **more)
+
+
+@pytest.mark.parametrize("dies", [None, "number_edges", "merge_pairs", "place_values"])
+def test_workers_build_adjacency(tmp_path, spark, tune, dies):
+    tune(adjacency_divided_edges_min=1)
+    graph, result = _many_edges(tmp_path)
+    mark = tmp_path / "once"
+    mark.touch()
+
+    @contextmanager
+    def die_once() -> Iterator[None]:
+        yield
+        with suppress(FileNotFoundError):
+            mark.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    runner = SparkRunner(spark) if dies is None else RunnerWithin(spark, dies, die_once)
+    assert build_adjacency(context_of(graph), runner, result).notes == ()
+    assert mark.exists() is (dies is None)
+    found = _adjacency(graph)
+    shutil.rmtree(tmp_path / "g" / disk_cache.FOLDER)
+    build_after_load(context_of(graph := reopened(graph)), result)
+    assert found.keys() == {"ends", "out", "in"}
+    assert found == _adjacency(graph)
+
+
+def test_driver_builds_adjacency_after_a_full_disk(tmp_path, spark, tune):
+    tune(adjacency_divided_edges_min=1)
+    graph, result = _many_edges(tmp_path)
+
+    @contextmanager
+    def limited() -> Iterator[None]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    result = build_adjacency(context_of(graph), RunnerWithin(spark, "merge_pairs", limited), result)
+    assert result.notes == ("the workers did not build the neighbours of 'edge:K' (File too large)",)
+    assert _adjacency(graph) == {}
+    assert build_after_load(context_of(graph), result).notes == result.notes
+    assert _adjacency(graph).keys() == {"ends", "out", "in"}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
+from omnigraph.engine import tuning
 from omnigraph.errors import OmniGraphError
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
@@ -44,7 +45,10 @@ def main(folder: Path, options: dict[str, Any], kill: str | None) -> None:
             found["refused"] = error.message.partition(", ")[2]
         graph.load(folder / "more.jsonl", mode="merge", spark=spark)
         found["exported"] = graph.export(folder / "out", format="parquet", partitioned=True, spark=spark)
-        graph.load(folder / "out", mode="overwrite", spark=spark)
+        with tuning.replaced(segment_rows_min=5, adjacency_disk_edges_min=1, adjacency_divided_edges_min=1):
+            found["notes"] = graph.load(folder / "out", mode="overwrite", spark=spark).notes
+        entries = [json.loads(path.read_text())["entry"]["what"] for path in folder.glob("g/__cache/*/about.json")]
+        found["adjacency"] = sorted(what[-1] for what in entries if what[0] == "adjacency")
         load(spark, graph.uri, nodes={"Shelf": spark.sql("select 'frame' as code")}, environ={})
     found["died"] = kill is not None and not (folder / "g" / ONCE).exists()
     sys.stdout.write(json.dumps(found) + "\n")
@@ -63,6 +67,8 @@ EXPECTED = {
     "appended": [["edge:Beside", SHELF_COUNT], ["node:Shelf", SHELF_COUNT]],
     "refused": "line 2: edge Beside: dst 'nobody' not found in Shelf",
     "exported": 2 * SHELF_COUNT + 1,
+    "notes": [],
+    "adjacency": ["ends", "in", "out"],
 }
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.scale_lookup import lookup_constants
 from bench.scale_model import (
     DOCUMENT,
     TOLERANCE,
@@ -15,6 +18,7 @@ from bench.scale_model import (
     Cluster,
     Constants,
     Speed,
+    adjacency_stage,
     bucket_count,
     limits,
     load_stages,
@@ -132,6 +136,50 @@ def test_speed_scales_the_rows_and_not_the_jobs():
     slow = Speed(rows=2.0, busy=1.0).scaled(Constants())
     assert (slow.read_s, slow.commit_s) == (2 * Constants().read_s, 2 * Constants().commit_s)
     assert (slow.job_s, slow.task_s, slow.disk_bytes) == (Constants().job_s, Constants().task_s, Constants().disk_bytes)
+
+
+def test_adjacency_is_divided_among_workers():
+    constants, edges = Constants(), 10**9
+    alone, many = adjacency_stage(constants, edges, Cluster(1, 1)), adjacency_stage(constants, edges, Cluster(100, 4))
+    assert (alone.slots, many.slots) == (1, 400)
+    assert alone.cpu_s == pytest.approx(constants.adjacency_s * 1000)
+    assert many.cpu_s - alone.cpu_s > 400 * 100 * constants.ids_hashed_s, "each task hashes the ids of all nodes"
+    in_memory = adjacency_stage(constants, edges, replace(Cluster(100, 4), build_bytes=2**40))
+    assert many.cpu_s - in_memory.cpu_s > 1000 * constants.spilled_s
+    assert adjacency_stage(constants, 10**6, Cluster(100, 4)).slots == 1, "too few edges for three jobs"
+
+
+def test_adjacency_has_the_tasks_of_a_load(tmp_path, tune):
+    tune(adjacency_divided_edges_min=1, adjacency_disk_edges_min=1, adjacency_sample_pairs=10)
+    tune(segment_rows_min=1, segment_part_rows_min=100)
+    cluster = Cluster(1, 3, build_bytes=2**30)
+    runner = Counting()
+    run_load(runner, new_graph(tmp_path), write_input(tmp_path / "input.jsonl", 1000), "append")
+    free = replace(Constants(), adjacency_s=0.0, ids_hashed_s=0.0, task_s=1.0)
+    assert runner.tasks == {"number_edges": 1, "merge_pairs": 6, "place_values": 6}
+    assert adjacency_stage(free, 1000, cluster).cpu_s >= sum(runner.tasks.values()), "small arrays have fewer ranges"
+
+
+class Counting(InlineRunner):
+    """Reports three workers, runs the tasks in this process and counts those of adjacency."""
+
+    parallelism = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: dict[str, int] = {}
+
+    def run(self, step, task, job, work, **more):
+        if step in {"ends", "neighbours"}:
+            name = inspect.getclosurevars(task).nonlocals["task"].__name__
+            self.tasks[name] = self.tasks.get(name, 0) + len(work)
+        return super().run(step, task, job, work, **more)
+
+
+def test_lookups_give_constants_of_the_model(tmp_path):
+    found = lookup_constants(tmp_path, 2_000)
+    assert found.keys() <= Constants.__dataclass_fields__.keys()
+    assert found["ids_hashed_s"] > 0
 
 
 @pytest.mark.long

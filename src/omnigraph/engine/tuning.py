@@ -96,6 +96,10 @@ class Tuning:
     """Edges that are sorted at a time when a structure is built: about 250 MiB."""
     adjacency_ends_rows: int = 8_000_000
     """Edges whose ends are looked up at a time; each lookup hashes the ids of all nodes."""
+    adjacency_divided_edges_min: int = 2_000_000
+    """From this many edges on, the workers of a load build the adjacency: their jobs take half a second."""
+    adjacency_sample_pairs: int = 4_096
+    """Pairs of a sorted run of which one is a sample."""
     adjacency_log_edges_min: int = 2_000_000
     """From this many edges on, a build is logged."""
     adjacency_changed_edges_min: int = 50_000

@@ -58,6 +58,8 @@ class NotBuilt:
 
 _LAYOUTS = ("rows", "edges", "sources", "targets")
 """The lists of fragments in the description of a structure."""
+_DIRECTIONS: tuple[tuple[str, Direction], ...] = (("src", "out"), ("dst", "in"))
+"""The columns of an edge table, and the direction in which edges are followed from them."""
 Builder = Callable[[NodeType | EdgeType, TableData], Iterator[DerivedStructure]]
 """Yields the structures that one table needs."""
 
@@ -139,18 +141,36 @@ def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) ->
 
 def _adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType, share: float) -> Iterator[DerivedStructure]:
     """Yield the neighbours in both directions, unless they are kept for all edges except at most this share."""
+    adjacency = _kept_adjacency(context, snapshot, type_)
+    if adjacency is not None:
+        for column, direction in _DIRECTIONS:
+            if adjacency.is_missing(direction, share):
+                yield DerivedStructure(column, partial(adjacency.neighbours, direction))
+
+
+def _kept_adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType) -> EdgeAdjacency | None:
+    """Return the adjacency of an edge type; None if it is not kept on disk."""
     keys = (type_.table_key, TableKey.node(type_.from_type), TableKey.node(type_.to_type))
-    if any(key not in snapshot.tables for key in keys):
-        return
-    catalog = context.catalogs.of(snapshot)
-    if catalog.joins_periods(type_):
-        return  # kept in memory only
+    if any(key not in snapshot.tables for key in keys) or context.catalogs.of(snapshot).joins_periods(type_):
+        return None
     edges, sources, targets = (context.cache.table(snapshot.table(key)) for key in keys)
-    adjacency = EdgeAdjacency.of(edges, sources, targets, context.cache)
-    directions: tuple[tuple[str, Direction], ...] = (("src", "out"), ("dst", "in"))
-    for column, direction in directions:
-        if adjacency.is_missing(direction, share):
-            yield DerivedStructure(column, partial(adjacency.neighbours, direction))
+    if edges.row_count < tuning.current.adjacency_disk_edges_min:
+        return None
+    return EdgeAdjacency.of(edges, sources, targets, context.cache)
+
+
+def missing_adjacency(context: GraphContext, snapshot: Snapshot, key: str) -> EdgeAdjacency | None:
+    """Return the adjacency of an edge table if a load has to build it in both directions; else None."""
+    type_ = next(one for one in context.catalogs.of(snapshot).tables() if one.table_key == key)
+    if not isinstance(type_, EdgeType):
+        return None
+    ends = (TableKey.node(type_.from_type), TableKey.node(type_.to_type))
+    if any(table in snapshot.tables and _exceeds_row_numbers(snapshot, table) for table in (key, *ends)):
+        return None
+    adjacency, share = _kept_adjacency(context, snapshot, type_), tuning.current.adjacency_update_share
+    if adjacency is None or not all(adjacency.is_missing(direction, share) for _, direction in _DIRECTIONS):
+        return None
+    return adjacency
 
 
 def build_derived(
@@ -220,7 +240,7 @@ def _structures(
         yield from builder(type_, data)
     if isinstance(type_, NodeType):
         yield from _vector_clusters(context, type_, data)
-    if isinstance(type_, EdgeType) and data.row_count >= tuning.current.adjacency_disk_edges_min:
+    if isinstance(type_, EdgeType):
         constants = tuning.current
         share = constants.adjacency_update_share if after_load else constants.adjacency_overlay_share
         yield from _adjacency(context, snapshot, type_, share)

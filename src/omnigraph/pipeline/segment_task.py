@@ -74,7 +74,7 @@ def build_segments(context: GraphContext, runner: Runner, result: LoadResult) ->
     if not keys or folder is None or context.repository.location.path is None or runner.parallelism < 2:
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
-    job = SegmentJob(context.repository.location, folder, snapshot.schema.ir, _share(context, runner))
+    job = SegmentJob(context.repository.location, folder, snapshot.schema.ir, task_memory(context, runner))
     work: list[SegmentWork] = []
     written: list[Callable[[], None]] = []
     with build_turn(context.cache.turn_folder):
@@ -94,7 +94,7 @@ def build_segments(context: GraphContext, runner: Runner, result: LoadResult) ->
     return replace(result, notes=(*result.notes, *notes))
 
 
-def _share(context: GraphContext, runner: Runner) -> MemoryBudget | None:
+def task_memory(context: GraphContext, runner: Runner) -> MemoryBudget | None:
     """The memory of one task: all tasks together use the budget of the graph."""
     budget = context.cache.memory
     return None if budget is None else MemoryBudget(budget.total // runner.parallelism)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,10 @@ from omnigraph.engine.adjacency.incremental import (
     removed_pairs,
 )
 from omnigraph.engine.adjacency.ranged_csr import RangedCsr, RangedEdgeRows, csr_of, edge_rows_of
-from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.adjacency.stored_adjacency import RANGED, TABLES, arrays_of, read_built
+from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.ranged_arrays import complete_array
 from omnigraph.engine.cache.remote_cache import covered_rows
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
@@ -193,7 +195,7 @@ class EdgeAdjacency:
         offsets, targets, loops = kept
         return Csr(offsets, targets), loops
 
-    def _write_neighbours(self, direction: Direction, ends: Ends, writer: disk_cache.EntryWriter) -> None:
+    def _write_neighbours(self, direction: Direction, ends: Ends, writer: EntryWriter) -> None:
         src, dst = ends
         pairs = [oriented(src, dst, one) for one in (("out", "in") if direction == "both" else (direction,))]
         with writer.streams({"targets": np.dtype(np.int32)}) as files:
@@ -254,18 +256,18 @@ class EdgeAdjacency:
         src, dst = kept
         return src, dst
 
-    def _write_ends(self, sources: NodeIds, targets: NodeIds, writer: disk_cache.EntryWriter) -> None:
+    def _write_ends(self, sources: NodeIds, targets: NodeIds, writer: EntryWriter) -> None:
         scratch = writer.scratch()
         for name, ids in (("src", sources), ("dst", targets)):
             with writer.mapped(name, (self.edges.row_count,), np.dtype(np.int32)) as numbers:
-                number_ends(self.edges, name, ids, numbers, scratch)
+                number_ends(self.edges, (name,), ids, numbers, scratch)
 
     def _ends_in_memory(self, sources: NodeIds, targets: NodeIds) -> Ends:
         self._check_memory(8 * self.edges.row_count)
         src, dst = np.empty(self.edges.row_count, np.int32), np.empty(self.edges.row_count, np.int32)
         with tempfile.TemporaryDirectory(prefix="omnigraph-ends-") as scratch:
-            number_ends(self.edges, "src", sources, src, Path(scratch))
-            number_ends(self.edges, "dst", targets, dst, Path(scratch))
+            number_ends(self.edges, ("src",), sources, src, Path(scratch))
+            number_ends(self.edges, ("dst",), targets, dst, Path(scratch))
         return src, dst
 
     def _updated_ends(self, built: BuiltAdjacency | None) -> Ends | None:
@@ -290,7 +292,7 @@ class EdgeAdjacency:
         near, far, rows = oriented_edges(src, dst, np.arange(len(src), dtype=np.int32), direction)
         count = self._near(direction).row_count
 
-        def write(writer: disk_cache.EntryWriter) -> None:
+        def write(writer: EntryWriter) -> None:
             kind = np.dtype(np.int32)
             with writer.streams({"edges": kind, "targets": kind}) as files:
 
@@ -348,7 +350,7 @@ class EdgeAdjacency:
         found = remote.fetch(
             [self._subject(kind)],
             lambda abouts: covered_rows((about["edges"]["pieces"] for about in abouts), rows_of) > covered,
-            () if kind == "ends" else _RANGED,
+            () if kind == "ends" else RANGED,
         )
         return self._load(kind) if found else None
 
@@ -358,7 +360,7 @@ class EdgeAdjacency:
         discard = self._cache.keep_in is not None
         cache = self._cache
         built = disk_cache.load(
-            cache.folder, what, lambda kept: _read_built(kept, kind), discard=discard, source=cache.remote
+            cache.folder, what, lambda kept: read_built(kept, kind), discard=discard, source=cache.remote
         )
         if built is not None:
             self._cache.set_base(what, built)
@@ -391,27 +393,41 @@ class EdgeAdjacency:
                 ),
             )
 
-    def _write(self, kind: str, write: Callable[[disk_cache.EntryWriter], None]) -> Arrays | None:
+    def _write(self, kind: str, write: Callable[[EntryWriter], None]) -> Arrays | None:
         """Write a large structure to disk in parts and return its arrays, mapped; None if it is not kept on disk."""
-        folder = self._cache.keep_in
-        if folder is None or self.edges.row_count < tuning.current.adjacency_disk_edges_min:
+        if self._cache.keep_in is None or self.edges.row_count < tuning.current.adjacency_disk_edges_min:
             return None
-        about: dict[str, Any] = {}
-        arrays: dict[str, Any] = {}
-        layouts = self._layouts()
-        for name, layout in zip(_TABLES, layouts, strict=True):
-            layout.write(name, about, arrays)
         try:
-            with disk_cache.writing_entry(folder, self._subject(kind), about) as writer:
+            with self.writing(kind) as writer:
                 write(writer)
-                for name, array in arrays.items():
-                    writer.put(name, array)
         except OSError as error:
             add_note(f"not kept: {error.strerror}")
             return None
         built = self._load(kind)
-        same = built is not None and built.built_from_same(BuiltAdjacency(*layouts, ()))
+        same = built is not None and built.built_from_same(BuiltAdjacency(*self._layouts(), ()))
         return tuple(map(complete_array, built.arrays)) if built is not None and same else None
+
+    @contextmanager
+    def writing(self, kind: str) -> Iterator[EntryWriter]:
+        """Write an entry of the disk cache: 'ends', a direction, or 'edges_' and a direction.
+
+        Raises `OSError` if it cannot be written.
+        """
+        folder = self._cache.keep_in
+        assert folder is not None
+        about: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
+        for name, layout in zip(TABLES, self._layouts(), strict=True):
+            layout.write(name, about, arrays)
+        with disk_cache.writing_entry(folder, self._subject(kind), about) as writer:
+            yield writer
+            for name, array in arrays.items():
+                writer.put(name, array)
+
+    def use_written(self, kinds: Iterable[str]) -> None:
+        """Use the entries that `writing` wrote in place of those of earlier versions in memory."""
+        for kind in kinds:
+            self._load(kind)
 
     def _layouts(self) -> tuple[FragmentLayout, FragmentLayout, FragmentLayout]:
         return (
@@ -428,8 +444,8 @@ class EdgeAdjacency:
         self._cache.set_base(what, built)
         if self.edges.row_count >= tuning.current.adjacency_disk_edges_min:
             about: dict[str, Any] = {}
-            kept = dict(zip(_arrays_of(kind), arrays, strict=True))
-            for name, layout in zip(_TABLES, layouts, strict=True):
+            kept = dict(zip(arrays_of(kind), arrays, strict=True))
+            for name, layout in zip(TABLES, layouts, strict=True):
                 layout.write(name, about, kept)
             disk_cache.save(self._cache.keep_in, what, about, kept)
             mapped = self._load(kind) if self._cache.keep_in is not None else None
@@ -459,48 +475,6 @@ class EdgeAdjacency:
 
 
 _KINDS = ("neighbours", "compacted", "uses", "edge_rows", "ends", "linked")
-_TABLES = ("edges", "sources", "targets")
-_RANGED = ("offsets", "targets", "edges")
-"""The arrays that a walk from few nodes reads by range. The ends of edges are read as a whole."""
-
-
-def _arrays_of(kind: str) -> tuple[str, ...]:
-    """Return the names of the arrays of a structure in the disk cache."""
-    if kind == "ends":
-        return ("src", "dst")
-    return ("offsets", "edges", "targets") if kind.startswith("edges_") else ("offsets", "targets", "loops")
-
-
-def _read_built(kept: disk_cache.CacheEntry, kind: str) -> BuiltAdjacency:
-    """Read an entry of the disk cache; raise `entry_checks.BadEntry` if a number in it is out of range.
-
-    Compiled kernels use these arrays without bounds checks. A trusted entry was checked before.
-    """
-    edges, sources, targets = (FragmentLayout.read(kept, name) for name in _TABLES)
-    arrays = tuple(kept.get(name) for name in _arrays_of(kind))
-    built = BuiltAdjacency(edges, sources, targets, arrays)
-    if kind == "ends":
-        src, dst = arrays
-        entry_checks.check(len(src) == len(dst) == edges.row_count, "'ends' has a wrong number of edges")
-        if not kept.trusted:
-            entry_checks.check_within(src, sources.row_count, "src")
-            entry_checks.check_within(dst, targets.row_count, "dst")
-        return built
-    near, far = (targets, sources) if kind.endswith("in") else (sources, targets)
-    if kind.startswith("edges_"):
-        offsets, rows, neighbours = arrays
-        entry_checks.check(len(rows) == len(neighbours), "'edges' and 'targets' have different lengths")
-        if not kept.trusted:
-            entry_checks.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
-            entry_checks.check_within(rows, edges.row_count, "edges")
-            entry_checks.check_within(neighbours, far.row_count, "targets")
-        return built
-    offsets, neighbours, loops = arrays
-    if not kept.trusted:
-        entry_checks.check_offsets(offsets, near.row_count, len(neighbours), "offsets")
-        entry_checks.check_within(neighbours, far.row_count, "targets")
-    entry_checks.check_within(loops, near.row_count, "loops")
-    return built
 
 
 def oriented(src: _Ends, dst: _Ends, direction: Direction) -> tuple[_Ends, _Ends]:

@@ -23,7 +23,7 @@ U64 = np.ndarray[Any, np.dtype[np.uint64]]
 _Integers = TypeVar("_Integers", U64, Numbers)
 I32 = np.ndarray[Any, np.dtype[np.int32]]
 EMPTY: Numbers = np.zeros(0, np.int64)
-_SORTED_EDGE_BYTES = 40
+SORTED_EDGE_BYTES = 40
 """Memory per edge of a sort."""
 _PIECE = 1 << 22
 """Values of a mapped array that are processed at a time."""
@@ -273,7 +273,7 @@ def _node_ranges(
     exceed the bound.
     """
     most = tuning.current.adjacency_sorted_edges
-    most = most if memory is None else min(most, max(memory // _SORTED_EDGE_BYTES, 1))
+    most = most if memory is None else min(most, max(memory // SORTED_EDGE_BYTES, 1))
     if sum(map(len, near)) <= most:
         yield 0, count, [slice(None)] * len(near)
         return

@@ -28,16 +28,17 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.entry_checks import BadEntry, check, checksum
+from omnigraph.engine.cache.entry_writer import SCRATCH, EntryWriter, map_array
 from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, RangedEntry, RangeSource
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.tables import FragmentKey
@@ -48,7 +49,6 @@ GENERATION = 5
 RANGED = "ranged"
 """The key of the description of an incomplete entry under which the arrays are listed that are read by range."""
 _ABOUT = "about.json"
-_SCRATCH = ".scratch"
 _log = logging.getLogger(__name__)
 
 Subject = tuple[str, ...]
@@ -177,77 +177,6 @@ def _about_text(path: Path) -> str | None:
         return None
 
 
-class EntryWriter:
-    """An entry that is being written."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
-
-    def put(self, name: str, array: AnyArray) -> None:
-        """Write a complete array."""
-        with self.rows(name, array.shape, array.dtype) as file:
-            file.write(np.ascontiguousarray(array).tobytes())
-
-    @contextmanager
-    def rows(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[IO[bytes]]:
-        """Open a file for the rows of an array that may be larger than memory."""
-        with self._opened(name) as file:
-            yield file
-        self._kinds[name] = (kind, shape)
-
-    @contextmanager
-    def mapped(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[AnyArray]:
-        """Map a new file for the values of an array that is written in any order."""
-        size = int(np.prod(shape, dtype=object)) * kind.itemsize
-        with self._opened(name) as file:
-            file.truncate(size)
-            array = np.memmap(self._path / name, kind, "r+", shape=shape) if size else np.zeros(shape, kind)
-            yield array
-            if isinstance(array, np.memmap):
-                array.flush()
-            file.seek(size)
-        self._kinds[name] = (kind, shape)
-
-    @contextmanager
-    def streams(self, kinds: Mapping[str, np.dtype[Any]]) -> Iterator[dict[str, IO[bytes]]]:
-        """Open a file for each of several arrays of one dimension; their lengths are those of the finished files."""
-        with ExitStack() as stack:
-            yield {name: stack.enter_context(self._opened(name)) for name in kinds}
-        for name, kind in kinds.items():
-            self._kinds[name] = (kind, ((self._path / name).stat().st_size // kind.itemsize,))
-
-    @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
-        with (self._path / name).open("wb") as file:
-            yield file
-            if file.tell() >= tuning.current.disk_cache_large_bytes:
-                file.flush()
-                os.fsync(file.fileno())
-
-    def read(self, name: str) -> AnyArray:
-        """Map an array that was written."""
-        return _map(self._path / name, *self._kinds[name])
-
-    def scratch(self) -> Path:
-        """Return a folder for intermediate files, which are removed when the entry is complete."""
-        folder = self._path / _SCRATCH
-        folder.mkdir()
-        return folder
-
-    def described(self) -> dict[str, Any]:
-        """Return the type, shape, checksum and modification time of every array."""
-        return {
-            name: {
-                "type": kind.str,
-                "shape": list(shape),
-                "checksum": checksum(self.read(name)),
-                "time": (self._path / name).stat().st_mtime_ns,
-            }
-            for name, (kind, shape) in self._kinds.items()
-        }
-
-
 @contextmanager
 def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> Iterator[EntryWriter]:
     """Write an entry in a temporary folder; rename it when it is complete."""
@@ -256,7 +185,7 @@ def writing_entry(folder: Path, subject: Subject, about: Mapping[str, Any]) -> I
     try:
         writer = EntryWriter(temporary)
         yield writer
-        shutil.rmtree(temporary / _SCRATCH, ignore_errors=True)
+        shutil.rmtree(temporary / SCRATCH, ignore_errors=True)
         entry = {**about, "generation": GENERATION, "what": list(subject), "arrays": writer.described()}
         (temporary / _ABOUT).write_text(_document(entry))
         _place(folder, temporary, f"{prefix_of(subject)}{_digest(json.dumps(about, sort_keys=True))}", subject)
@@ -373,7 +302,7 @@ def _open(path: Path, source: RangeSource | None = None, *, verify_all: bool = F
         if name in ranged:
             continue
         times[name] = (path / name).stat().st_mtime_ns
-        arrays[name] = array = _map(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
+        arrays[name] = array = map_array(path / name, np.dtype(facts["type"]), tuple(facts["shape"]))
         if array.nbytes < tuning.current.disk_cache_large_bytes:
             _verify(name, array, facts)
         else:
@@ -432,15 +361,6 @@ def _replace_about(path: Path, text: str) -> None:
 def _document(entry: Mapping[str, Any]) -> str:
     text = json.dumps(entry, sort_keys=True)
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "entry": entry})
-
-
-def _map(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
-    wanted = int(np.prod(shape, dtype=object)) * kind.itemsize
-    check(path.stat().st_size == wanted, f"'{path.name}' does not have {wanted} bytes")
-    if not wanted:
-        return np.zeros(shape, kind)
-    # A plain array over the mapping.
-    return np.asarray(np.memmap(path, kind, "r", shape=shape))
 
 
 def _entries(folder: Path, subject: Subject) -> list[Path]:

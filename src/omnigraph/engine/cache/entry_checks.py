@@ -7,12 +7,16 @@ block, when they are read.
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
 
 from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray
 
-_WORDS_PER_BLOCK = 131_072
+BLOCK_BYTES = 1 << 20
+"""Bytes whose words are added for a checksum."""
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Sums = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 class BadEntry(ValueError):
@@ -22,11 +26,24 @@ class BadEntry(ValueError):
 def checksum(array: AnyArray) -> int:
     """Return the checksum of an array's bytes."""
     raw = array.reshape(-1).view(np.uint8)
-    whole = len(raw) // 8 * 8
-    words = raw[:whole].view(np.uint64)
-    starts = np.arange(0, len(words), _WORDS_PER_BLOCK)
-    sums = np.add.reduceat(words, starts) if len(words) else np.zeros(0, np.uint64)
-    return zlib.crc32(raw[whole:].tobytes(), zlib.crc32(sums.tobytes(), len(raw) & 0xFFFFFFFF))
+    return combined_checksum(len(raw), block_sums(raw), rest_of(raw))
+
+
+def block_sums(raw: Bytes) -> Sums:
+    """Return the sum of the whole words of each block of some bytes, which begin with a block."""
+    words = raw[: len(raw) // 8 * 8].view(np.uint64)
+    starts = np.arange(0, len(words), BLOCK_BYTES // 8)
+    return np.add.reduceat(words, starts) if len(words) else np.zeros(0, np.uint64)
+
+
+def rest_of(raw: Bytes) -> bytes:
+    """Return the bytes behind the last whole word."""
+    return raw[len(raw) // 8 * 8 :].tobytes()
+
+
+def combined_checksum(size: int, sums: Sums, rest: bytes) -> int:
+    """Return the checksum of an array of so many bytes from the sums of all its blocks and its rest."""
+    return zlib.crc32(rest, zlib.crc32(sums.tobytes(), size & 0xFFFFFFFF))
 
 
 def check(condition: bool, reason: str) -> None:

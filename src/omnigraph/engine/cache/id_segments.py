@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.ranged_arrays import RangedArray
 from omnigraph.engine.cache.segments import Segment, SegmentBuilder, find_fragment, list_segments
 from omnigraph.engine.cache.table_cache import Numbers, TableData, unmapped_bytes
@@ -167,7 +168,7 @@ def id_segment_builder(data: TableData) -> SegmentBuilder[PackedIds]:
         fill(packed, fragments)
         return PackedIds(packed)
 
-    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: EntryWriter) -> None:
         with writer.mapped(_PACKED, (count(fragments),), np.dtype(np.uint64)) as packed:
             fill(packed, fragments)
 

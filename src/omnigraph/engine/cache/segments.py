@@ -20,6 +20,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.build_turn import build_turn
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.remote_cache import covered_rows
 from omnigraph.engine.cache.row_mapping import FragmentLayout, RowPositions
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
@@ -79,7 +80,7 @@ class SegmentBuilder(Generic[Body]):
     kept_from: int
     """A segment of fewer rows is computed faster than it is read from disk."""
     make: Callable[[Sequence[int] | None], Body]
-    write: Callable[[Sequence[int] | None, disk_cache.EntryWriter], None]
+    write: Callable[[Sequence[int] | None, EntryWriter], None]
     """Computes and writes a segment in parts; it may be larger than memory."""
     read: Callable[[disk_cache.CacheEntry, int], Body]
     """Reads and checks an entry with a number of rows; raises `entry_checks.BadEntry`."""

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.cancellation import checkpoint, paced
 from omnigraph.engine.search.analyzer import LETTERS, analyse, analyse_run, split_runs
@@ -74,7 +74,7 @@ def index_arrays(chunks: Iterable[pa.Array]) -> dict[str, AnyArray]:
     return {**found, **build.row_arrays()}
 
 
-def write_index(chunks: Iterable[pa.Array], writer: disk_cache.EntryWriter, bytes_max: int | None = None) -> None:
+def write_index(chunks: Iterable[pa.Array], writer: EntryWriter, bytes_max: int | None = None) -> None:
     """Write the arrays of the inverted index of a text column to the disk cache.
 
     `bytes_max` bounds the memory for texts and postings; None uses the default.

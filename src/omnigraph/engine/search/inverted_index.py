@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.row_mapping import RowPositions
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of, without_rows
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
@@ -514,7 +514,7 @@ def _visible_texts(data: ColumnSource, name: str) -> pa.Array:
 def text_segments(data: TableData, name: str) -> SegmentBuilder[InvertedIndex]:
     """Return the builder of the segments of a text column."""
 
-    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: EntryWriter) -> None:
         budget = data.cache.memory
         write_index(data.stream(name, fragments), writer, None if budget is None else budget.build_bytes)
 

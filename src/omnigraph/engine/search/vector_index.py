@@ -28,6 +28,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.segments import Segment, SegmentBuilder, SegmentView, load_segments, segments_of
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData, unmapped_bytes
 from omnigraph.engine.cache.union_table import joined_segments
@@ -285,7 +286,7 @@ def cluster_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Clu
             return _unclustered(rows, dim)
         return cluster(vectors_of(data, name, dim), dim, _rows_of(data, fragments))
 
-    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: EntryWriter) -> None:
         lists = cluster(vectors_of(data, name, dim), dim, _rows_of(data, fragments))
         for label in ("centroids", "cosines", "offsets", "rows"):
             writer.put(label, getattr(lists, label))

@@ -22,6 +22,7 @@ import pyarrow as pa
 from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
+from omnigraph.engine.cache.entry_writer import EntryWriter
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmapped_bytes
 from omnigraph.engine.cache.union_table import joined_segments
@@ -356,7 +357,7 @@ def vectors_of(data: ColumnSource, name: str, dim: int) -> VectorColumn:
 def vector_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[VectorBlock]:
     """Return the builder of the segments of a vector column."""
 
-    def write(fragments: Sequence[int] | None, writer: disk_cache.EntryWriter) -> None:
+    def write(fragments: Sequence[int] | None, writer: EntryWriter) -> None:
         rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
         small: dict[str, list[Any]] = {"norms": [], "scales": [], "errors": []}
         copied = data.row_count * dim * 4 <= tuning.current.vector_copy_bytes_max

@@ -51,11 +51,11 @@ def test_ends_in_parts_equal_those_in_memory(graph, tmp_path, memory, name, end,
     cache = DataCache()
     edges, nodes = table(graph, f"edge:{name}", cache), table(graph, f"node:{kind}", cache)
     found, expected = np.empty(900, np.int32), np.empty(900, np.int32)
-    number_ends(edges, end, NodeIds(nodes, None), expected, tmp_path)
+    number_ends(edges, (end,), NodeIds(nodes, None), expected, tmp_path)
     ids = NodeIds(nodes, memory)
     assert ids.buckets > 1
     assert ids.column is None
-    number_ends(edges, end, ids, found, tmp_path)
+    number_ends(edges, (end,), ids, found, tmp_path)
     assert found.tolist() == expected.tolist()
     assert nodes.take("id", found.astype(np.int64)).equals(edges.column(end))
 
@@ -69,7 +69,7 @@ def test_missing_nodes_are_found_in_parts(graph, tmp_path):
     cache = DataCache()
     edges, nodes = table(graph, "edge:Loop", cache), table(graph, "node:A", cache)
     with pytest.raises(Damaged, match="end at nodes that do not exist"):
-        number_ends(edges, "src", NodeIds(nodes, 1_000), np.empty(900, np.int32), tmp_path)
+        number_ends(edges, ("src",), NodeIds(nodes, 1_000), np.empty(900, np.int32), tmp_path)
 
 
 @pytest.mark.parametrize(
