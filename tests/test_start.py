@@ -127,6 +127,19 @@ def test_help_imports_no_engine(folder: Path) -> None:
     assert unwanted(modules, NOT_FOR_HELP) == []
 
 
+def test_the_head_of_a_branch_imports_no_merge(folder: Path) -> None:
+    """Writers read the head before a conditional write."""
+    code = (
+        "import sys, omnigraph as og\n"
+        "print(og.open(sys.argv[1]).head().branch)\n"
+        "print([name for name in ('omnigraph.graph_history', 'omnigraph.operations.merge') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder / "g.omni")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "main\n[]\n"
+
+
 def test_pandas_is_usable_after_a_read() -> None:
     """A command that hides pandas from pyarrow does not disable it."""
     code = (

@@ -24,6 +24,18 @@ EDGE_DELETES = ("del2", "del3", "del5", "del8")
 DELETES = ("del1", "del2", "del3", "del4", "del5", "del6", "del7", "del8")
 THREADS = {"del1": "persons", "del4": "forums", "del6": "posts", "del7": "comments"}
 """Deletes that remove threads → the kind of their row."""
+BELOW = {
+    "forums": "forums",
+    "posts_of": "posts",
+    "posts_in": "posts",
+    "comments_of": "comments",
+    "comments_on": "comments",
+    "replies": "comments",
+}
+"""The reads of a delete, in their order → the kind of the rows that they add.
+
+A read starts at rows of one kind: `$p.number in $persons or $f.number in $forums` would read all posts.
+"""
 OURS = split_queries((FOLDER / "queries" / "updates.gq").read_text(encoding="utf-8"))
 SQL = sections("updates", "sql")
 SQL["iu7c"] = SQL["iu7"]
@@ -47,9 +59,8 @@ def apply(graph: og.Graph, update: Update, branch: str = "main") -> None:
         return
     head = graph.head(branch).commit_id
     doomed: dict[str, list[int]] = {one: [] for one in THREADS.values()} | {kind: list(update.params.values())}
-    for found in ("forums", "posts", "comments"):
-        doomed[found] += _numbers(graph, found, doomed, branch)
-    doomed["comments"] += _numbers(graph, "replies", doomed, branch)
+    for read, found in BELOW.items():
+        doomed[found] = list(dict.fromkeys(doomed[found] + _numbers(graph, read, doomed, branch)))
     graph.mutate(OURS["del1"], doomed, branch=branch, if_commit=head)
 
 

@@ -64,7 +64,8 @@ class GraphBranches(GraphChanges):
 
     def head(self, branch: str | None = None) -> Head:
         """Return the head of a branch: its commit, fork point, owner, description and expiry."""
-        return self._history.head(self._branch(branch))
+        # Without `GraphHistory`, which imports merges and diffs: writers read the head before a conditional write.
+        return self._context.head(self._branch(branch))
 
     def branch_update(
         self,

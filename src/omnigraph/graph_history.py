@@ -90,11 +90,6 @@ class GraphHistory:
         self._context.check("read")
         return Listing(map(self._context.visible_tag, self._repository.state().tags()), describe_tag)
 
-    def head(self, branch: str) -> Head:
-        """Return the head of a branch."""
-        self._context.check_head(branch)
-        return self._context.visible_head(self._repository.state().get_head(branch))
-
     def create_branch(
         self, name: str, from_branch: str, at: At, attributes: BranchAttributes, request: RefRequest
     ) -> Head:

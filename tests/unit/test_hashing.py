@@ -7,6 +7,7 @@ from zlib import crc32
 import pyarrow as pa
 import pytest
 
+from omnigraph import hashing
 from omnigraph.hashing import crc32_texts, hash_text, hash_texts
 
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
@@ -28,3 +29,12 @@ def test_hash_of_one_text_equals_that_of_a_column():
     texts = ["", "a", "1234567", "12345678", "123456789", "x" * 15, "x" * 16, "x" * 17, "y" * 24, "ü" * 300, "z" * 2000]
     texts += ["z" * length for length in range(515, 540)]
     assert [hash_text(text) for text in texts] == hash_texts(pa.array(texts)).tolist()
+
+
+def test_hashes_do_not_depend_on_the_batch(monkeypatch):
+    texts = [str(number) * (number % 7) for number in range(100)]
+    column = pa.array(["before", *texts]).slice(1)
+    expected = [hash_text(text) for text in texts]
+    for rows in (1, 33, 100, 101):
+        monkeypatch.setattr(hashing, "_BATCH_ROWS", rows)
+        assert hash_texts(column).tolist() == expected

@@ -205,6 +205,8 @@ class Tuning:
     """From this many rows on, ids are found by an index on disk, and the id column is not read."""
     id_lookups_before_index: int = 16
     """Scans of an id column that take about as long as building its index."""
+    id_lookup_rows: int = 1_000
+    """Rows that are compared with a list of ids in the time that the index of ids takes to find one."""
     visible_steps_min: int = 10_000
     """Edges that a hop follows and filters one by one, even if they are a large part of all edges."""
     rows_judged_before_mask: int = 8

@@ -246,6 +246,11 @@ class GraphContext:
             return None
         return frozenset(type_.table_key for type_ in self.catalog(snapshot).tables())
 
+    def head(self, branch: str) -> Head:
+        """Return the head of a branch."""
+        self.check_head(branch)
+        return self.visible_head(self.repository.state().get_head(branch))
+
     def visible_head(self, head: Head) -> Head:
         """Return what the caller may see of a head: under rules for rows, no pinned tables, which have counts."""
         return replace(head, pins=()) if self.has_row_rules else head

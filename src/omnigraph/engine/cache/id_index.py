@@ -112,6 +112,22 @@ def find_visible(data: StoredTable, id_: str) -> int | None:
     return row if row is not None and data.sees_row(row) else None
 
 
+def find_listed(data: StoredTable, ids: Sequence[str]) -> Numbers | None:
+    """Return the rows of those ids that exist and are visible, ascending; None if a scan of the ids is faster."""
+    base = data if isinstance(data, TableData) else data.base
+    if len(ids) * tuning.current.id_lookup_rows > base.row_count:
+        return None
+    # A scan counts as a lookup: the index is built after a few of them.
+    if (
+        not uses_segments(base)
+        and base.cache.newest(base, KEY) is None
+        and base.derived("uses:id", UseCounter).increment() <= tuning.current.id_lookups_before_index
+    ):
+        return None
+    rows = {row for id_ in ids if (row := find_visible(data, id_)) is not None}
+    return np.array(sorted(rows), np.int64)
+
+
 def find(data: TableData, id_: str) -> int | None:
     """Return the row with an id; None if it does not exist."""
     index: IdIndex | None = data.cache.find((*data.key, KEY))

@@ -19,8 +19,6 @@ from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
 from omnigraph.engine.adjacency.period_adjacency import PeriodAdjacency
 from omnigraph.engine.adjacency.union_expand import expand_union
 from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
-from omnigraph.engine.cache.entities import rows_of_key
-from omnigraph.engine.cache.id_index import find_visible, id_of_key
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
 from omnigraph.engine.cache.visibility import VisibleTable
@@ -30,6 +28,7 @@ from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext
 from omnigraph.engine.exec.count_pushdown import count_pushdown
 from omnigraph.engine.exec.inner_join import inner_join
+from omnigraph.engine.exec.keyed_scan import rows_by_key
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.shared_blocks import SharedBlocks
@@ -38,7 +37,6 @@ from omnigraph.engine.expr.key_codes import combine_codes, first_rows
 from omnigraph.engine.expr.streamed_masks import is_streamed
 from omnigraph.engine.plan.expected_rows import ExpectedRows, format_estimate
 from omnigraph.engine.plan.liveness import live_after
-from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.query.plan import ir
 from omnigraph.table_key import TableKey
 
@@ -242,7 +240,7 @@ class MatchPipeline:
 
     def _found(self, op: ir.NodeScan, data: ColumnSource) -> BindingTable:
         """Return the nodes of a type that satisfy all conditions."""
-        keyed = self._by_key(op, data)
+        keyed = rows_by_key(op, data, self._context.catalog, self._evaluator)
         bound, filters = keyed if keyed is not None else (_every(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
         if bound.mask is not None and filters and not (isinstance(data, VisibleTable) and data.is_few(bound.count)):
@@ -279,36 +277,6 @@ class MatchPipeline:
             if depends_on_type(condition):
                 found = found.keep(self._evaluator.mask(condition, found))
         return found
-
-    def _by_key(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
-        """Return the one row of a scan by key, and the other conditions; None if no condition gives the key."""
-        for position, prop, key in id_tests(op, self._context.catalog):
-            id_ = id_of_key(self._evaluator.constant(key), prop.type)
-            if id_ is not None:
-                add_note("found by its key")
-                assert isinstance(data, TableData | VisibleTable), "a union has no key"
-                row = find_visible(data, id_)
-                numbers = np.array([] if row is None else [row], np.int64)
-                return Binding(data, numbers), op.filters[:position] + op.filters[position + 1 :]
-        return self._by_entity(op, data)
-
-    def _by_entity(self, op: ir.NodeScan, data: ColumnSource) -> tuple[Binding, tuple[ir.Condition, ...]] | None:
-        """Return the rows of a scan by the key of a type with periods, and the other conditions; None if there is no
-        such condition.
-        """
-        node = self._context.catalog.nodes.get(op.type_name)
-        if node is None or not node.has_periods or not isinstance(data, TableData | VisibleTable):
-            return None
-        for position, test in enumerate(op.filters):
-            if not isinstance(test, ir.Compare) or test.op != "=" or not isinstance(test.left, ir.Prop):
-                continue
-            if test.left.name == node.end_column and isinstance(test.right, ir.Const | ir.ParamRef):
-                key = self._evaluator.constant(test.right)
-                if isinstance(key, str):
-                    add_note("found by its key")
-                    numbers = rows_of_key(data, node.end_column, key)
-                    return Binding(data, numbers, unique=True), op.filters[:position] + op.filters[position + 1 :]
-        return None
 
     def _expand(self, op: ir.Expand, bindings: BindingTable, room: Room) -> BindingTable:
         far = self._context.table(TableKey.node(op.dst_type))
@@ -370,9 +338,10 @@ class MatchPipeline:
     def _arriving(self, op: ir.Expand, far: ColumnSource, targets: Numbers) -> Mask | None:
         """Return a mask of the far nodes that satisfy their conditions; None for all."""
         if op.dst_filters and isinstance(far, _STORED):
-            keyed = self._by_key(ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters), far)
+            scan = ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters)
+            keyed = rows_by_key(scan, far, self._context.catalog, self._evaluator)
             if keyed is not None:
-                # A key gives a few nodes at most, which are compared by their numbers.
+                # The nodes with the keys are few; they are compared by their numbers.
                 found, others = keyed
                 passing = self._passing(op.dst_var, found, others)
                 numbers = found.numbers if passing is None else found.numbers[passing]

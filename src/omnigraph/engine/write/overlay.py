@@ -201,12 +201,19 @@ class TableOverlay:
 
     def _stored(self, selection: Selection, columns: Sequence[str]) -> pa.Table:
         """Return the committed rows that satisfy the tests of a condition."""
+        if selection.is_never_true:
+            return self._none(columns)
         lookup = selection.lookup()
         if lookup is None:
             return self.committed.read(columns, filter=selection.sql())
-        name, value, tests = lookup
-        tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
-        rows = self.committed.locate([name], [value], tested)
+        tests = lookup.tests
+        if len(lookup.values) <= tuning.current.in_list_max:
+            tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+            rows = self.committed.locate([lookup.column], lookup.values, tested)
+        else:
+            tests = selection.tests
+            tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+            rows = self.committed.read(tested)
         for test in tests if rows.num_rows else ():
             rows = rows.filter(test.mask(rows[test.column]))
         return rows if len(tested) == len(columns) else rows.select([*columns])

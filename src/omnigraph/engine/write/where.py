@@ -1,7 +1,8 @@
 """Evaluation of the `where` clause and of expressions of a statement.
 
-A condition is split into conjuncts. Comparisons of a column with a constant are pushed down to the table as a filter;
-the remaining conjuncts are evaluated on the rows that it returns, by the evaluator that reads use.
+A condition is split into conjuncts. Comparisons of a column with a constant are pushed down to the table as a filter,
+and lists of ids as a lookup; the remaining conjuncts are evaluated on the rows that it returns, by the evaluator that
+reads use.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.checkpoints import paced
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.id_index import id_of_key
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -33,10 +36,31 @@ def bindings_of(rows: pa.Table) -> BindingTable:
 
 
 @dataclass(frozen=True)
+class IdList:
+    """A condition that a column that identifies rows is one of some texts."""
+
+    column: str
+    values: tuple[str, ...]
+
+    def mask(self, column: pa.ChunkedArray | pa.Array) -> pa.BooleanArray | pa.ChunkedArray:
+        """Apply the condition to a column."""
+        return pc.is_in(column, value_set=pa.array(self.values, pa.utf8()))
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The rows with one of some texts in a column, and the tests that they must pass."""
+
+    column: str
+    values: tuple[str, ...]
+    tests: tuple[Test | IdList, ...]
+
+
+@dataclass(frozen=True)
 class Selection:
     """A condition on the rows of one table."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[Test | IdList, ...]
     rest: tuple[ir.Condition, ...] = ()
     evaluator: Evaluator | None = None
 
@@ -45,25 +69,35 @@ class Selection:
         """The columns that the conjuncts not pushed down refer to."""
         return list(dict.fromkeys(prop for condition in self.rest for prop in _columns_of(condition)))
 
-    def sql(self) -> str | None:
-        """Return the filter that is pushed down to the table; None if there is none."""
-        return " AND ".join(f"({test.sql()})" for test in self.tests) or None
+    @property
+    def is_never_true(self) -> bool:
+        """True if no row satisfies the condition."""
+        return any(test.always is False if isinstance(test, Test) else not test.values for test in self.tests)
 
-    def lookup(self) -> tuple[str, str, tuple[Test, ...]] | None:
-        """Return the column and the value of a test that identifies rows, and the other tests; None if there is none.
+    def sql(self) -> str | None:
+        """Return the filter that is pushed down to the table if there is no lookup; None if there is none."""
+        return " AND ".join(f"({test.sql()})" for test in self.tests if isinstance(test, Test)) or None
+
+    def lookup(self) -> Lookup | None:
+        """Return the lookup by a test that identifies rows, and the other tests; None if there is no such test.
 
         The id of a node comes first, then the ends of an edge.
         """
         for column in _IDENTIFYING:
             for test in self.tests:
-                if test.column == column and test.op == "=" and test.always is None:
-                    return column, test.value, tuple(other for other in self.tests if other is not test)
+                if test.column != column:
+                    continue
+                others = tuple(other for other in self.tests if other is not test)
+                if isinstance(test, IdList):
+                    return Lookup(column, test.values, others)
+                if test.op == "=" and test.always is None:
+                    return Lookup(column, (test.value,), others)
         return None
 
     def id(self) -> str | None:
-        """Return the id that a test requires; None if there is no such test."""
+        """Return the only id that a test permits; None if there is no such test."""
         found = self.lookup()
-        return found[1] if found is not None and found[0] == "id" else None
+        return found.values[0] if found is not None and found.column == "id" and len(found.values) == 1 else None
 
     def of_stored(self, rows: pa.Table) -> pa.Table:
         """Filter rows that already passed the pushed-down filter."""
@@ -86,31 +120,45 @@ def row_evaluator(catalog: Catalog, params: Mapping[str, Any], *, strict: bool =
 
 def select(where: ir.Condition, evaluator: Evaluator, key: Sequence[str] = ()) -> Selection:
     """Split a condition into conjuncts for the table and conjuncts for the evaluator; `key` is the key of the table."""
-    tests: list[Test] = []
+    only_key = key[0] if len(key) == 1 else "id"
+    tests: list[Test | IdList] = []
     rest: list[ir.Condition] = []
     for condition in ir.conjuncts_of(where):
-        test = _test(condition, evaluator)
+        test = _test(condition, evaluator, only_key) or _id_list(condition, evaluator, only_key)
         if test is None:
             rest.append(condition)
         else:
-            tests.append(_by_id(test) if len(key) == 1 and test.column == key[0] else test)
+            tests.append(test)
     return Selection(tuple(tests), tuple(rest), evaluator)
 
 
-def _by_id(test: Test) -> Test:
-    """Return the test on `id` with the same result as a test on the only key column, if there is one."""
-    if test.op != "=" or test.always is not None:
+def _test(condition: ir.Condition, evaluator: Evaluator, only_key: str) -> Test | None:
+    """Return the test of a comparison with a constant; one by the only key column tests the id."""
+    compared = against_constant(condition)
+    if compared is None:
+        return None
+    prop, op, constant = compared
+    test = make_test(prop.name, prop.type, op, evaluator.constant(constant))
+    if test.column != only_key or test.op != "=" or test.always is not None:
         return test
     id_ = id_of_key(test.value, test.type)
     return test if id_ is None else Test("id", _ID, "=", id_)
 
 
-def _test(condition: ir.Condition, evaluator: Evaluator) -> Test | None:
-    compared = against_constant(condition)
-    if compared is None:
+def _id_list(condition: ir.Condition, evaluator: Evaluator, only_key: str) -> IdList | None:
+    """Return the condition that the key, the id or an end of an edge is in a constant list; None for other ones."""
+    if not isinstance(condition, ir.Compare) or condition.op != "contains_item":
         return None
-    prop, op, constant = compared
-    return make_test(prop.name, prop.type, op, evaluator.constant(constant))
+    values, prop = condition.left, condition.right
+    if not isinstance(values, ir.Const | ir.ParamRef) or not isinstance(prop, ir.Prop):
+        return None
+    if prop.name != only_key and (prop.name not in _IDENTIFYING or not prop.type.is_text):
+        return None
+    # Null equals nothing.
+    given = [value for value in paced(evaluator.constant(values) or ()) if value is not None]
+    ids = [id_of_key(value, prop.type) for value in given]
+    known = tuple(id_ for id_ in ids if id_ is not None)
+    return IdList("id" if prop.name == only_key else prop.name, known) if len(known) == len(given) else None
 
 
 def _columns_of(expr: ir.Expr) -> list[str]:

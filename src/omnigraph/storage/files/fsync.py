@@ -22,6 +22,9 @@ from threading import Lock
 
 from omnigraph.storage.parallel import each_request
 
+_AT_ONCE = 32
+"""Files that are flushed at the same time."""
+
 
 class _SyncedFolders:
     """Folders whose entry in their parent is on disk, as far as this process knows."""
@@ -88,8 +91,17 @@ def sync_tree(folder: Path) -> None:
 
 
 def _sync_all(paths: list[Path]) -> None:
-    """Flush several files at once. The disk orders the work; the caller waits for the slowest one."""
-    each_request(_sync, paths)
+    """Flush several files at once. The disk orders the work; the caller waits for the slowest one.
+
+    Of very many files, each thread flushes some.
+    """
+    groups = [paths[start::_AT_ONCE] for start in range(min(len(paths), _AT_ONCE))]
+    each_request(_sync_each, groups)
+
+
+def _sync_each(paths: list[Path]) -> None:
+    for path in paths:
+        _sync(path)
 
 
 def _sync(path: Path) -> bool:

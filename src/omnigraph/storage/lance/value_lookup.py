@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 _DICT_ROWS_MAX = 1_024
 _DICT_ENTRY_BYTES = 200
 _SMALL_ROWS_MAX = 4_096
-_BUILD_S_PER_ROW = 2e-7
+_BUILD_S_PER_ROW = 4e-8
 """Approximate time to read and index a row."""
-_LOOKUP_S, _LOOKUP_S_PER_ROW = 2.5e-4, 1e-4
+_LOOKUP_S, _LOOKUP_S_PER_ROW = 2.5e-4, 1e-5
 """Approximate time of a lookup by an index, and for each row that it finds."""
-_VALUES_MAX = 256
+_SCAN_S_PER_VALUE = 2e-5
+"""Approximate time of a scan for each value, if Lance has an index of the column; without one it takes longer."""
+_VALUES_MAX = 4_096
 """More values are found faster by a scan."""
 _CANDIDATES_MAX = 4_096
 """More rows are read faster by a scan."""
@@ -91,6 +93,8 @@ class _ValueDict:
         known = self._offsets
         if len(values.texts) == 1:
             return known.get(values.texts[0], [])
+        if len(values.texts) > len(known):
+            return [offset for text, offsets in known.items() if text in values.distinct for offset in offsets]
         return [offset for text in values.texts for offset in known.get(text, ())]
 
 
@@ -115,10 +119,10 @@ class _HashArray:
         packed = self._packed
         starts = packed.searchsorted(values.hashes)
         ends = packed.searchsorted(values.hashes | _LOW, side="right")
+        hits = starts != ends
         found: list[int] = []
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            if start != end:
-                found += (packed[start : min(end, start + _CANDIDATES_MAX + 1)] & _LOW).tolist()
+        for start, end in zip(starts[hits].tolist(), ends[hits].tolist(), strict=True):
+            found += (packed[start : min(end, start + _CANDIDATES_MAX + 1)] & _LOW).tolist()
         return found
 
 
@@ -131,6 +135,11 @@ class _Values:
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(dict.fromkeys(texts))
         self._hashes: np.ndarray[Any, np.dtype[np.uint64]] | None = None
+
+    @cached_property
+    def distinct(self) -> frozenset[str]:
+        """The values as a set."""
+        return frozenset(self.texts)
 
     @property
     def array(self) -> pa.Array:
@@ -182,8 +191,11 @@ class LookupCache:
         """The size of all indexes in memory."""
         return self._bytes
 
-    def of(self, table: Table, column: str) -> dict[str, _FragmentIndex]:
-        """Return the indexes of a column by the files of the fragment; large fragments may be absent."""
+    def of(self, table: Table, column: str, count: int = 1) -> dict[str, _FragmentIndex]:
+        """Return the indexes of a column for a lookup of `count` values, by the files of the fragment.
+
+        Large fragments may be absent.
+        """
         key = (table.folder, table.field_ids[column])
         indexes = self._get(key).by_files
         missing = [at for at, (files, _, _) in enumerate(table.fragments) if files not in indexes]
@@ -194,7 +206,7 @@ class LookupCache:
             self._build_small(table, column, small)
         large = [at for at in missing if table.fragments[at][1] > self.small_rows_max]
         # One thread builds; others scan meanwhile.
-        if large and self._pays(table, key, large) and self._building.acquire(blocking=False):
+        if large and self._pays(table, key, large, count) and self._building.acquire(blocking=False):
             try:
                 for at in large:
                     checkpoint()
@@ -226,10 +238,12 @@ class LookupCache:
             self._columns.move_to_end(key)
             return found
 
-    def _pays(self, table: Table, key: tuple[str, int], large: Sequence[int]) -> bool:
+    def _pays(self, table: Table, key: tuple[str, int], large: Sequence[int], count: int) -> bool:
+        """Return True if indexes cost less than the scans for values so far and the one for `count` values."""
         rows = sum(table.fragments[at][1] for at in large)
         every = sum(rows for _, rows, _ in table.fragments)
-        return self._get(key).scanned_s >= rows * _BUILD_S_PER_ROW and 8 * every <= self.bytes_max // 2
+        spent = self._get(key).scanned_s + count * _SCAN_S_PER_VALUE
+        return spent >= rows * _BUILD_S_PER_ROW and 8 * every <= self.bytes_max // 2
 
     def record_scan(self, table: Table, column: str, seconds: float, found: int) -> None:
         """Record the time of a scan that an index would have saved, and the number of rows that it found."""
@@ -283,8 +297,8 @@ def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: S
     if len(values) > _VALUES_MAX or not all(pa.types.is_string(table.schema.field(name).type) for name in by):
         return table.read_with(by, values, columns)
     with table.reading():
-        indexes = [table.store.lookups.of(table, name) for name in by]
         wanted = _Values(values)
+        indexes = [table.store.lookups.of(table, name, len(wanted.texts)) for name in by]
         found: list[_FoundRows] = []
         unindexed: list[int] = []
         exact, total = True, 0

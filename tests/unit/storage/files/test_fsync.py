@@ -57,6 +57,14 @@ def folders_of(files):
 # -- the two functions ---------------------------------------------------------------------------------
 
 
+def test_many_files_are_all_flushed(tmp_path, flushed):
+    files = [tmp_path / str(number) for number in range(100)]
+    for file in files:
+        file.touch()
+    sync_files(files)
+    assert sorted(flushed) == sorted([*files, tmp_path, tmp_path.parent])
+
+
 def test_files_are_flushed_with_their_folders(tmp_path, flushed):
     files = [tmp_path / "a" / "x", tmp_path / "a" / "y", tmp_path / "b" / "z"]
     for file in files:

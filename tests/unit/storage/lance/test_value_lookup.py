@@ -200,13 +200,34 @@ def test_large_fragments_are_indexed_when_scans_took_as_long(graph, monkeypatch)
     assert sorted(len(index) for index in cache.of(table, "id").values()) == [1, 20]
 
 
-def test_scans_as_fast_as_a_lookup_build_nothing(graph):
+def test_scans_as_fast_as_a_lookup_build_nothing(graph, monkeypatch):
+    monkeypatch.setattr(value_lookup, "_SCAN_S_PER_VALUE", 0.0)
     cache = lookups(graph, small_rows_max=5)
     table = graph.snapshot().table(SHELF)
     for _ in range(100):
         cache.record_scan(table, "id", 1e-4, 0)
         cache.record_scan(table, "id", 1e-2, 1_000)
     assert cache.of(table, "id") == {}
+
+
+def test_a_lookup_of_many_values_builds_the_index_that_it_uses(graph, monkeypatch):
+    monkeypatch.setattr(value_lookup, "_BUILD_S_PER_ROW", value_lookup._SCAN_S_PER_VALUE)
+    cache = lookups(graph, small_rows_max=5)
+    table = graph.snapshot().table(SHELF)
+    assert cache.of(table, "id", 19) == {}
+    with no_scans(monkeypatch):
+        assert find_rows(table, ["id"], [f"s{number}" for number in range(20)], ["id"]).num_rows == 20
+
+
+@pytest.mark.parametrize("sizes", [DICTS, HASHES])
+def test_more_values_than_rows_are_found_by_the_index(graph, sizes, monkeypatch):
+    lookups(graph, **sizes)
+    table = graph.snapshot().table(BESIDE)
+    values = [f"s{number}" for number in range(2, 900)]
+    expected = ordered(table.read_with(["dst"], values, ["id", "dst"]))
+    assert len(expected) == 10
+    with no_scans(monkeypatch):
+        assert ordered(find_rows(table, ["dst"], values, ["id", "dst"])) == expected
 
 
 def test_indexes_are_bounded(graph):
@@ -249,8 +270,8 @@ def test_indexes_of_dropped_fragments_are_removed(graph, monkeypatch):
 def test_many_values_and_many_rows_are_scanned(graph, monkeypatch):
     cache = lookups(graph)
     table = graph.snapshot().table(SHELF)
-    check(table, "id", [f"s{number}" for number in range(1_000)], ["id"])
-    assert table.rows_with("code", [f"s{number}" for number in range(1_000)], ["id"]).num_rows == 20
+    check(table, "id", [f"s{number}" for number in range(5_000)], ["id"])
+    assert table.rows_with("code", [f"s{number}" for number in range(5_000)], ["id"]).num_rows == 20
     assert not cache.nbytes
     monkeypatch.setattr(value_lookup, "_CANDIDATES_MAX", 3)
     check(table, "note", ["n1"], ["id"])
