@@ -285,7 +285,7 @@ class Tuning:
     """A search that would scan a larger share of the rows in clusters is exact: rows in order are scanned faster."""
     vector_sample_rows: int = 40
     """Rows per cluster from which the centroids are computed."""
-    vector_sample_bytes: int = 128 * 1024**2
+    vector_sample_bytes: int = 256 * 1024**2
     """Largest size of the sample."""
     vector_cluster_rounds: int = 6
     """Rounds of k-means."""

@@ -128,7 +128,7 @@ def segment_structures(
 
 
 def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) -> Iterator[DerivedStructure]:
-    from omnigraph.engine.search.vector_index import CLUSTERS, cluster_segments  # noqa: PLC0415 (only for searches)
+    from omnigraph.engine.search.cluster_segments import CLUSTERS, cluster_segments  # noqa: PLC0415 (only for searches)
 
     for name, property_ in type_.properties.items():
         if property_.type.scalar != "Vector" or property_.type.is_list:

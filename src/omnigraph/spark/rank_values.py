@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from omnigraph.engine.search.inverted_index import TextStatistics, build_index
 from omnigraph.engine.search.searcher import Searcher
-from omnigraph.engine.search.vector_scan import VectorQuery, distances_of
+from omnigraph.engine.search.vector_codes import VectorQuery
+from omnigraph.engine.search.vector_scan import distances_of
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog

@@ -9,7 +9,8 @@ import pytest
 
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.search.inverted_index import TextStatistics, build_index
-from omnigraph.engine.search.vector_scan import VectorQuery, vectors_of
+from omnigraph.engine.search.vector_codes import VectorQuery
+from omnigraph.engine.search.vector_scan import vectors_of
 from omnigraph.query.compile import compile_query
 from omnigraph.query.plan import ir
 from omnigraph.schema.check import compile_schema

@@ -44,7 +44,7 @@ from omnigraph.fast_dataclass import dataclass
 from omnigraph.storage.lance.tables import FragmentKey
 
 FOLDER = "__cache"
-GENERATION = 5
+GENERATION = 6
 """The format of the entries."""
 RANGED = "ranged"
 """The key of the description of an incomplete entry under which the arrays are listed that are read by range."""

@@ -1,4 +1,4 @@
-"""Selection of the rows that can be among the nearest; numpy fallback: `engine.search.vector_scan`."""
+"""Selection of the rows that can be among the nearest; numpy fallback: `engine.search.vector_codes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from omnigraph.engine.kernels.heaps import replace_least
 from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 
-def _candidates(
+def _near(
     codes: Any,
     width: int,
     scales: Any,
@@ -18,14 +18,17 @@ def _candidates(
     query: Any,
     step: float,
     slack: float,
+    share: float,
     rows: Any,
     whole: int,
     count: int,
     best: Any,
     wanted: int,
-    upper: Any,
     found: Any,
+    similarities: Any,
+    margins: Any,
 ) -> int:
+    size = 0
     for position in range(count):
         row = position if whole else rows[position]
         total = np.int32(0)
@@ -34,28 +37,33 @@ def _candidates(
             total += np.int32(codes[start + at]) * np.int32(query[at])
         # The sum fits 32 bits; the cast lets the compiler keep the loop above in 32 bits.
         similarity = np.float32(np.int32(total)) * np.float32(scales[row] * step)
-        error = errors[row] + np.float32(slack)
-        upper[position] = similarity + error
-        lower = similarity - error
-        if lower > best[0]:
-            replace_least(best, wanted, lower)
-    last = best[0]
-    size = 0
-    for position in range(count):
-        if upper[position] >= last:
+        margin = (errors[row] + np.float32(slack)) * np.float32(share)
+        if similarity + margin >= best[0]:
             found[size] = position
+            similarities[size] = similarity
+            margins[size] = margin
             size += 1
-    return size
+            if similarity - margin > best[0]:
+                replace_least(best, wanted, similarity - margin)
+    # The bound was lower when the first rows were compared with it.
+    kept = 0
+    for place in range(size):
+        if similarities[place] + margins[place] >= best[0]:
+            found[kept] = found[place]
+            similarities[kept] = similarities[place]
+            margins[kept] = margins[place]
+            kept += 1
+    return kept
 
 
-_BLOCK = ("int8*", "int64", "float32*", "float32*")
 LOOPS = {
-    "vector_candidates": Loop(
-        _candidates,
+    "vectors_near": Loop(
+        _near,
         (
-            *_BLOCK,
-            *("int16*", "float64", "float64", "int64*", "int64", "int64"),
-            *("float32&", "int64", "float32&", "int64&"),
+            *("int8*", "int64", "float32*", "float32*"),
+            *("int16*", "float64", "float64", "float64"),
+            *("int64*", "int64", "int64"),
+            *("float32&", "int64", "int64&", "float32&", "float32&"),
         ),
     )
 }
@@ -65,28 +73,28 @@ class Kernels:
     """Calls of the compiled loop."""
 
     def __init__(self, library: NativeLibrary) -> None:
-        self._candidates = library.function("vector_candidates", LOOPS["vector_candidates"])
+        self._near = library.function("vectors_near", LOOPS["vectors_near"])
 
-    def candidates(
-        self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, whole: bool, wanted: int
-    ) -> Any:
-        """Return the positions of the rows that can be among the `wanted` nearest, ties included.
+    def near(
+        self,
+        vectors: tuple[Any, Any, Any],
+        query: tuple[Any, float, float],
+        rows: Any | None,
+        best: Any,
+        share: float,
+    ) -> tuple[Any, Any, Any]:
+        """Return the positions in `rows` (None: all) of the rows that can be among the nearest, with their
+        similarities and margins; update `best`, a heap of the best lower bounds.
 
-        `block` are the codes, scales and errors of all vectors; `rows` are the candidates, unless `whole` selects all.
+        `vectors` are codes, scales and errors, `query` codes, step and slack.
         """
-        best = np.full(wanted, -np.inf, np.float32)
-        return self._scan(block, query, step, slack, rows, whole, best)[1].copy()
-
-    def bounds(self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, best: Any) -> Any:
-        """Return the upper bounds of the similarities of some rows; update `best`, a heap of the best lower bounds."""
-        return self._scan(block, query, step, slack, rows, False, best)[0]
-
-    def _scan(
-        self, block: tuple[Any, Any, Any], query: Any, step: float, slack: float, rows: Any, whole: bool, best: Any
-    ) -> tuple[Any, Any]:
-        codes, scales, errors = block
-        count = len(codes) if whole else len(rows)
-        upper, found = np.empty(count, np.float32), np.empty(count, np.int64)
-        vectors = (codes, codes.shape[1], scales, errors)
-        size = self._candidates(*vectors, query, step, slack, rows, whole, count, best, len(best), upper, found)
-        return upper, found[:size]
+        codes, scales, errors = vectors
+        count = len(codes) if rows is None else len(rows)
+        found = np.empty(count, np.int64)
+        similarities, margins = np.empty(count, np.float32), np.empty(count, np.float32)
+        chosen = np.zeros(0, np.int64) if rows is None else rows
+        size = self._near(
+            *(codes, codes.shape[1], scales, errors, *query, share),
+            *(chosen, rows is None, count, best, len(best), found, similarities, margins),
+        )
+        return found[:size].copy(), similarities[:size].copy(), margins[:size].copy()

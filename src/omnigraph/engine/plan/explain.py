@@ -17,8 +17,9 @@ from omnigraph.engine.plan.cardinality import CardinalityEstimates
 from omnigraph.engine.plan.expected_rows import format_estimate
 from omnigraph.engine.plan.point_lookup import id_tests
 from omnigraph.engine.plan.prepared_query import PreparedQuery
+from omnigraph.engine.search.cluster_lists import NEIGHBOURS
+from omnigraph.engine.search.cluster_segments import CLUSTERS, known_segments
 from omnigraph.engine.search.inverted_index import WORDS
-from omnigraph.engine.search.vector_index import CLUSTERS, NEIGHBOURS, known_segments
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 from omnigraph.query.plan import ir
 from omnigraph.query.plan.explain import LineSubject, explain

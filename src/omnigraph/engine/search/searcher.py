@@ -26,7 +26,8 @@ from omnigraph.schema.catalog import Catalog
 if TYPE_CHECKING:
     from omnigraph.engine.search.analyzer import Scores
     from omnigraph.engine.search.inverted_index import TermScores
-    from omnigraph.engine.search.vector_scan import VectorColumn, VectorQuery
+    from omnigraph.engine.search.vector_codes import VectorQuery
+    from omnigraph.engine.search.vector_scan import VectorColumn
 
 UNRANKED = np.iinfo(np.int64).max
 """The position of rows that are not in a ranking: after all others."""
@@ -137,7 +138,7 @@ class Searcher:
         numbers = None if bound.whole else bound.numbers
         vectors, query = self._vectors(rank, bound.data), self._query(rank)
         if rank.approx:
-            from omnigraph.engine.search.vector_index import index_of  # noqa: PLC0415 (only for searches)
+            from omnigraph.engine.search.cluster_segments import index_of  # noqa: PLC0415 (only for searches)
 
             index = index_of(bound.data, rank.prop.name, rank.prop.type.dim or 0)
             found = None if index is None else index.candidates(vectors, query, numbers, limit)
@@ -155,7 +156,7 @@ class Searcher:
         return vectors_of(data, rank.prop.name, rank.prop.type.dim or 0)
 
     def _query(self, rank: ir.Nearest) -> VectorQuery:
-        from omnigraph.engine.search.vector_scan import VectorQuery  # noqa: PLC0415 (only for searches)
+        from omnigraph.engine.search.vector_codes import VectorQuery  # noqa: PLC0415 (only for searches)
 
         value = self.constant(rank.query)
         if value is None:

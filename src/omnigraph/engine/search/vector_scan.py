@@ -1,8 +1,7 @@
 """Exact nearest-neighbour scan over a vector column, using byte codes.
 
-Each vector has a code: its direction as integers of one byte, a scale, and the error of the code. A query is compared
-with all codes, which are a quarter of the size of the vectors. Vectors that the error bound cannot exclude are compared
-in full, so the result is exact, including ties.
+A query is compared with all codes (`vector_codes`). Vectors that the error bound cannot exclude are compared in full,
+so the result is exact, including ties.
 
 The codes of large columns are kept on disk and mapped, with a copy of the vectors unless it would be very large. The
 vectors that are compared in full are then read from the table by their row numbers.
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine import kernels, tuning
+from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.entry_writer import EntryWriter
@@ -28,71 +27,23 @@ from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmappe
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
-from omnigraph.engine.exec.native_calls import in_parts, interruptible
+from omnigraph.engine.search.vector_codes import CODE_MAX, Floats, Matrix, Near, VectorCodes, VectorQuery
 from omnigraph.errors import Damaged
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Matrix = np.ndarray[Any, np.dtype[np.float32]]
-ByteCodes = np.ndarray[Any, np.dtype[np.int8]]
-
-_CODE_MAX, _QUERY_MAX = 127, 32767
-_SUM_MAX = 16_000_000
-"""Upper bound of the sum of a query's integers, so that no product with a code exceeds 32 bits."""
-_CODES_A_NUMBER = 8
-_F32 = float(np.finfo(np.float32).eps)
-
 
 @dataclass(frozen=True)
-class VectorQuery:
-    """A query vector, in full and as integers."""
-
-    vector: Floats
-    length: float
-    unit: Floats
-    codes: np.ndarray[Any, np.dtype[np.int16]]
-    step: float
-    """The value of one unit of the integer codes."""
-    error: float
-    """The error of the integer codes: the distance to the exact direction."""
-
-    @classmethod
-    def of(cls, vector: Floats) -> VectorQuery:
-        """Prepare a query vector."""
-        length = float(np.linalg.norm(vector))
-        unit = vector / length if 0 < length < np.inf else np.zeros_like(vector)
-        largest, total = float(np.abs(unit).max(initial=0)), float(np.abs(unit).sum())
-        factor = min(_QUERY_MAX / largest, _SUM_MAX / total) if largest else 1.0
-        codes = np.rint(unit * factor)
-        error = float(np.linalg.norm(unit - codes / factor))
-        return cls(vector, length, unit, codes.astype(np.int16), 1 / factor, error)
-
-    @property
-    def slack(self) -> float:
-        """The bound of the error of a similarity that is due to the query."""
-        return self.error * 1.01 + 8 * _F32
-
-    @property
-    def has_direction(self) -> bool:
-        """True if the vector has a finite, non-zero length; otherwise the codes cannot rank vectors."""
-        return bool(self.unit.any())
-
-
-@dataclass(frozen=True)
-class VectorBlock:
+class VectorBlock(VectorCodes):
     """Vectors with their lengths and codes. For a row without a vector, length and error are NaN."""
 
+    norms: Floats
     matrix: Matrix | None
     """The vectors in full; None if they are read from the table."""
-    norms: Floats
-    codes: ByteCodes
-    scales: Matrix
-    errors: Matrix
 
     @property
     def nbytes(self) -> int:
         """The size in memory; 0 for mapped arrays."""
         vectors = 0 if self.matrix is None else unmapped_bytes(self.matrix)
-        return vectors + unmapped_bytes(self.norms, self.codes, self.scales, self.errors)
+        return vectors + super().nbytes + unmapped_bytes(self.norms)
 
     def without(self, gone: Mask) -> VectorBlock:
         """Return the block with the vectors of some rows removed."""
@@ -100,90 +51,13 @@ class VectorBlock:
 
     def candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
         """Return the positions of the rows (None: all) that can be among the `wanted` nearest, with ties."""
-        found = self._candidates(query, rows, wanted)
+        found = super().candidates(query, rows, wanted)
         add_note(f"{len(self.codes) if rows is None else len(rows):,} codes compared, {len(found):,} vectors in full")
         return found
 
-    def _candidates(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        count, width = len(self.codes) if rows is None else len(rows), self.codes.shape[1]
-        elements = count * width
-        loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
-        if loops is not None:
-
-            def found(start: int, stop: int) -> Numbers:
-                part = self if rows is not None else self._part(start, stop)
-                some = _NO_ROWS if rows is None else rows[start:stop]
-                block = (part.codes, part.scales, part.errors)
-                numbers: Numbers = loops.candidates(
-                    block, query.codes, query.step, query.slack, some, rows is None, wanted
-                )
-                return numbers + start
-
-            # The nearest of all are among the nearest of each part.
-            rows_min = tuning.current.vector_part_elements // max(width, 1)
-            parts = interruptible(lambda: in_parts(found, count, rows_min), elements // _CODES_A_NUMBER)
-            return np.concatenate(parts)
-        with kernels.timed_fallback():
-            return self._candidates_numpy(query, rows, wanted)
-
-    def _part(self, start: int, stop: int) -> VectorBlock:
-        """Return some consecutive rows, without the vectors in full."""
-        some = slice(start, stop)
-        return VectorBlock(None, self.norms[some], self.codes[some], self.scales[some], self.errors[some])
-
-    def bounds(self, query: VectorQuery, rows: Numbers, best: Matrix) -> Matrix:
-        """Return the upper bounds of the similarities of some rows, NaN for a row without a vector.
-
-        `best` is a heap of the best lower bounds, the least first; it is updated.
-        """
-        elements = len(rows) * self.codes.shape[1]
-        loops = kernels.find("vectors", elements * tuning.current.vector_fallback_s)
-        if loops is not None:
-            block = (self.codes, self.scales, self.errors)
-            upper: Matrix = interruptible(
-                lambda: loops.bounds(block, query.codes, query.step, query.slack, rows, best),
-                elements // _CODES_A_NUMBER,
-            )
-            return upper
-        with kernels.timed_fallback():
-            return self._bounds_numpy(query, rows, best)
-
-    def _bounds_numpy(self, query: VectorQuery, rows: Numbers, best: Matrix) -> Matrix:
-        """The numpy fallback, with equal bits: sums of integers below 2^53 are exact in 64-bit floats."""
-        totals = np.empty(len(rows), np.float32)
-        codes = query.codes.astype(np.float64)
-        step = max(tuning.current.vector_batch_elements // len(codes), 1)
-        for start in range(0, len(rows), step):
-            checkpoint()
-            totals[start : start + step] = self.codes[rows[start : start + step]].astype(np.float64) @ codes
-        similarity = totals * (self.scales[rows].astype(np.float64) * query.step).astype(np.float32)
-        errors = self.errors[rows] + np.float32(query.slack)
-        lower = similarity - errors
-        both = np.sort(np.concatenate([best, lower[~np.isnan(lower)]]))
-        best[:] = both[len(both) - len(best) :]
-        upper: Matrix = similarity + errors
-        return upper
-
-    def _candidates_numpy(self, query: VectorQuery, rows: Numbers | None, wanted: int) -> Numbers:
-        """The numpy fallback, with the query in 32-bit floats instead of integers."""
-        count = len(self.codes) if rows is None else len(rows)
-        unit = query.unit.astype(np.float32)
-        likeness = np.empty(count, np.float32)
-        step = max(tuning.current.vector_batch_elements // len(unit), 1)
-        for start in range(0, count, step):
-            some = slice(start, start + step)
-            checkpoint()
-            likeness[some] = self.codes[some if rows is None else rows[some]].astype(np.float32) @ unit
-        likeness *= self.scales if rows is None else self.scales[rows]
-        errors = (self.errors if rows is None else self.errors[rows]) + np.float32((len(unit) + 8) * _F32)
-        far = errors - likeness
-        last = np.partition(far, wanted - 1)[wanted - 1] if wanted <= count else np.float32(np.inf)
-        near = -(likeness + errors)
-        return np.flatnonzero(near <= last) if not np.isnan(last) else np.flatnonzero(~np.isnan(near))
-
 
 _NO_ROWS = np.zeros(0, np.int64)
-_FIELDS = ("matrix", "norms", "codes", "scales", "errors")
+_FIELDS = ("codes", "scales", "errors", "norms", "matrix")
 
 
 @dataclass(frozen=True)
@@ -241,25 +115,33 @@ class VectorColumn:
         ]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
-    def bounds(self, query: VectorQuery, numbers: Numbers, best: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the upper bounds of the similarities of some rows, and by how much they exceed those of the codes.
-
-        `best` is a heap of the best lower bounds; it is updated.
-        """
-        upper, errors = np.empty(len(numbers), np.float32), np.empty(len(numbers), np.float32)
+    def near(self, query: VectorQuery, numbers: Numbers, best: Matrix, share: float) -> Near:
+        """Return the positions of those of some rows that can be among the nearest, as `VectorCodes.near` does."""
+        found = [(_NO_ROWS, np.zeros(0, np.float32), np.zeros(0, np.float32))]
         for block, positions, rows in self._by_block(numbers):
-            upper[positions] = block.bounds(query, rows, best)
-            errors[positions] = block.errors[rows] + np.float32(query.slack)
-        return upper, errors
+            some, similarities, margins = block.near(query, rows, best, share)
+            some = some + positions.start if isinstance(positions, slice) else positions[some]
+            found.append((some, similarities, margins))
+        rows, similarities, margins = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return rows, similarities, margins
 
     def units(self, numbers: Numbers) -> tuple[Matrix, Mask]:
         """Return the directions of some rows, as exact as their codes, and a mask of the rows with a vector."""
         matrix = np.zeros((len(numbers), self.view.bodies[0].codes.shape[1]), np.float32)
         known = np.zeros(len(numbers), bool)
         for block, positions, rows in self._by_block(numbers):
-            matrix[positions] = block.codes[rows] * block.scales[rows][:, None]
-            known[positions] = ~np.isnan(block.errors[rows])
+            matrix[positions], known[positions] = block.units(rows)
         return matrix, known
+
+    def take_codes(self, numbers: Numbers) -> VectorCodes:
+        """Return the codes of some rows."""
+        width = self.view.bodies[0].codes.shape[1]
+        codes = np.zeros((len(numbers), width), np.int8)
+        scales, errors = np.zeros(len(numbers), np.float32), np.zeros(len(numbers), np.float32)
+        for block, positions, rows in self._by_block(numbers):
+            some = block.take(rows)
+            codes[positions], scales[positions], errors[positions] = some.codes, some.scales, some.errors
+        return VectorCodes(codes, scales, errors)
 
     def _all_candidates(self, query: VectorQuery, wanted: int) -> Numbers:
         parts = zip(self._live_blocks, self.view.starts, strict=True)
@@ -417,8 +299,9 @@ def _without_masked(every: VectorColumn, data: VisibleTable, name: str) -> Vecto
 
 def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:
     """Read an entry of the disk cache; raise `entry_checks.BadEntry` if an array has a wrong shape or type."""
-    block = VectorBlock(entry.arrays.get("matrix"), *(entry.arrays[field] for field in _FIELDS[1:]))
-    for field, kind in zip(_FIELDS, ("f4", "f8", "i1", "f4", "f4"), strict=True):
+    codes, scales, errors, norms = (entry.arrays[field] for field in _FIELDS[:-1])
+    block = VectorBlock(codes, scales, errors, norms, entry.arrays.get("matrix"))
+    for field, kind in zip(_FIELDS, ("i1", "f4", "f4", "f8", "f4"), strict=True):
         array = getattr(block, field)
         if array is None:
             continue
@@ -456,9 +339,9 @@ def _measured(matrix: Matrix, known: np.ndarray[Any, np.dtype[np.bool_]]) -> Vec
     wide = matrix.astype(np.float64)
     norms = _lengths(wide)
     wide /= np.where(norms > 0, norms, 1.0)[:, None]
-    scales = (np.abs(wide).max(axis=1, initial=0) / _CODE_MAX).astype(np.float32)
+    scales = (np.abs(wide).max(axis=1, initial=0) / CODE_MAX).astype(np.float32)
     codes = np.rint(wide / np.where(scales > 0, scales, 1)[:, None].astype(np.float64))
     wide -= codes * scales[:, None].astype(np.float64)
     errors = np.nextafter(np.sqrt(np.einsum("ij,ij->i", wide, wide)).astype(np.float32), np.float32(np.inf))
     norms[~known], errors[~known] = np.nan, np.nan
-    return VectorBlock(matrix, norms, codes.astype(np.int8), scales, errors)
+    return VectorBlock(codes.astype(np.int8), scales, errors, norms, matrix)

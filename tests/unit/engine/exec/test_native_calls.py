@@ -11,7 +11,8 @@ import pytest
 from omnigraph.engine import kernels
 from omnigraph.engine.exec import native_calls
 from omnigraph.engine.exec.native_calls import in_parts
-from omnigraph.engine.search.vector_scan import VectorQuery, _matrix, _measured
+from omnigraph.engine.search.vector_codes import VectorQuery
+from omnigraph.engine.search.vector_scan import _matrix, _measured
 
 
 @pytest.fixture(autouse=True)

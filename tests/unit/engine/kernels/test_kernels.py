@@ -16,7 +16,7 @@ from omnigraph.engine.exec.binding_table import Binding
 from omnigraph.engine.exec.column_aggregates import column_aggregate
 from omnigraph.engine.search import inverted_index, vector_scan
 from omnigraph.engine.search.inverted_index import TextIndex, build_inverted_index
-from omnigraph.engine.search.vector_scan import VectorQuery
+from omnigraph.engine.search.vector_codes import VectorQuery
 from omnigraph.errors import InputError
 from support.writes import new_graph, node
 
