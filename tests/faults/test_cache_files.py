@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.cache import disk_cache
-from omnigraph.engine.search import inverted_index, vector_index
+from omnigraph.engine.search import cluster_segments, inverted_index
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 
@@ -150,7 +150,7 @@ def damaged_files(path: Path, rounds: int, caplog: pytest.LogCaptureFixture) -> 
         about.parent.name: json.loads(about.read_text())["entry"]["what"] for about in folder.glob("*/about.json")
     }
     assert {subject[0] for subject in subjects.values()} == {
-        *("adjacency", inverted_index.WORDS, "vectors", vector_index.CLUSTERS)
+        *("adjacency", inverted_index.WORDS, "vectors", cluster_segments.CLUSTERS)
     }
     # The ends are read to build or update other structures only.
     ends = [name for name, subject in subjects.items() if subject[-1] == "ends"]
