@@ -291,6 +291,8 @@ class Tuning:
     """Rounds of k-means."""
     vector_product_elements: int = 1 << 22
     """Elements of the product of a batch of rows and all centroids: 16 MiB."""
+    vector_assign_elements: int = 1 << 24
+    """Elements of the vectors that are assigned to clusters at a time: 64 MiB. Products of few rows are slow."""
     vector_recall_queries: int = 96
     """Sample queries for which the probes are chosen, and with as many others the recall is measured."""
     vector_recommend_rows: int = 1_000_000

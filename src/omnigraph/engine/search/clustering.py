@@ -96,7 +96,7 @@ def compute_centroids(units: Units, rows: int, dim: int, random: np.random.Gener
 def assign_rows(units: Units, rows: int, centroids: Centroids) -> tuple[Labels, Matrix]:
     """Return the cluster of every row, `NO_CLUSTER` for a row without a vector, and its similarity to the centroid."""
     labels, similarities = np.empty(rows, np.int32), np.empty(rows, np.float32)
-    step = max(tuning.current.vector_product_elements // centroids.centroids.shape[1], 1)
+    step = max(tuning.current.vector_assign_elements // centroids.centroids.shape[1], 1)
     for some in _batches(np.arange(rows), step):
         matrix, known = units(some)
         found, similarities[some] = centroids.nearest(matrix)
