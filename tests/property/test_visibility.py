@@ -43,7 +43,7 @@ def ask(subject: Subject, random: Random, rules: Rules, point: Point, **how: Any
     """Run a generated read under the rules; return the difference to the oracle on the projected world, or None."""
     world = projected(point.world, rules)
     try:
-        asked = ReadGenerator(random, world.catalog, subject.values).query()
+        asked = random.choice(GENERATORS)(random, world.catalog, subject.values).query()
     except IndexError:
         raise NothingToAsk from None
     tree = parse_queries(asked.text).queries[0]
@@ -123,8 +123,8 @@ def check(root: Path, seed: int, questions: int, *, stored: bool = True) -> None
         of = Random(state)
         point = subject.somewhere()
         # Rules that were written for the head apply to earlier commits as well.
-        catalog = (point if of.random() < 0.8 else Point({}, subject.heads["main"])).world.catalog
-        rules = random_rules(of, catalog, shape)
+        world = (point if of.random() < 0.8 else Point({}, subject.heads["main"])).world
+        rules = random_rules(of, world.catalog, shape, world)
         left = projected(point.world, rules).catalog
         if not left.nodes or not left.edges:
             refused += 1
