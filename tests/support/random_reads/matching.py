@@ -44,7 +44,8 @@ class Matching(Conditions):
             inner = dict(scope)
             body = " ".join(self.block(inner, random.randint(0, 2), depth + 1))
             last = len(steps)
-            steps.insert(random.randint(min(max(last - 1, 1), last), last), f"not {{ {body} }}")
+            if body:
+                steps.insert(random.randint(min(max(last - 1, 1), last), last), f"not {{ {body} }}")
         if depth < 2 and scope and random.random() < 0.2:
             steps += self.optional(scope, depth)
         return [step for step in steps if step]
