@@ -32,6 +32,7 @@ WRITES = {
 UPKEEP = {
     "operations/derived.py",
     "operations/store_statistics.py",
+    "pipeline/adjacency_task.py",
     "pipeline/segment_task.py",
     "versioning/purge/sweep.py",
     "versioning/upkeep/coverage.py",

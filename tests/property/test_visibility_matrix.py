@@ -279,7 +279,7 @@ def check_profile(cell: Cell) -> None:
 
 def check_explain(cell: Cell) -> None:
     read = cell.read(EXPLAINED)
-    names = r", 2\)|_#\d+|F(32|64)|[IU](32|64)|column \d+|Vector\(\d+\)|[a-z]+\d+\w*"
+    names = r", 2\)|#\d+|F(32|64)|[IU](32|64)|column \d+|Vector\(\d+\)|[a-z]+\d+\w*"
     shown = re.sub(names, "", str(cell.seen.explain(read.text, params=read.params)))
     assert not re.search(r"\d", shown), f"{shown}\n{cell.context}"
 
