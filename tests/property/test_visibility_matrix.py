@@ -55,6 +55,8 @@ TRIES_MAX = 300
 """Reads that are generated for one comparison, at most."""
 CANDIDATES = 5
 """Reads that run on the copy until one of them returns rows."""
+PAGES = 10
+"""Pages of one read, about."""
 
 
 @dataclass(frozen=True)
@@ -263,9 +265,11 @@ def check_read(cell: Cell, kind: Kind) -> None:
 
 
 def check_pages(cell: Cell) -> None:
-    read = cell.read(PAGED)
+    *_, (read, expected) = cell.reads(PAGED)
     text, params = read.text, read.params
-    cell.equal(lambda graph: outcome(lambda: [len(page) for page in graph.pages(text, params=params, page=3)]))
+    # Each page runs the query again: a product of types has few pages as well.
+    size = max(3, len(expected) // PAGES) if has_rows(expected) else 3
+    cell.equal(lambda graph: outcome(lambda: [len(page) for page in graph.pages(text, params=params, page=size)]))
 
 
 def check_profile(cell: Cell) -> None:
