@@ -32,7 +32,7 @@ from bench.storage import folder
 from omnigraph.engine.cache.user_folder import VARIABLE
 
 SCHEMA = """
-node Doc { key: String @key  text: String @index }
+node Doc { key: String @key  text: String @index  meaning: Vector(64) @index }
 edge Link: Doc -> Doc
 """
 _KEY = "query q($k: String) { match { $a: Doc { key: $k } } return { $a.key as key } }"
@@ -40,6 +40,13 @@ _HOP = "query q($k: String) { match { $a: Doc { key: $k }  $a link $b } return {
 _FAR = "query q($k: String) { match { $a: Doc { key: $k }  $a link{1,2} $b } return { count($b) as n } }"
 _ALL = "query q() { match { $a: Doc  $a link $b } return { count($b) as n } }"
 _TEXT = "query q($t: String) { match { $a: Doc } return { $a.key as key } order { bm25($a.text, $t) } limit 10 }"
+_NEAR = (
+    "query q($v: Vector(64)) { match { $a: Doc } return { $a.key as key } "
+    "order { nearest($a.meaning, $v, approx) } limit 10 }"
+)
+_EXACT = _NEAR.replace(", approx", "")
+_DIM = 64
+_GROUPS = 1_000
 _WORDS = 30
 _VOCABULARY = 200_000
 
@@ -53,9 +60,17 @@ class Read:
     params: dict[str, Any]
 
 
+def vectors(count: int, seed: int) -> Any:
+    """Vectors around some directions."""
+    random = np.random.default_rng(seed)
+    groups = np.random.default_rng(2).standard_normal((_GROUPS, _DIM), np.float32)
+    return groups[random.integers(0, _GROUPS, count)] + 0.5 * random.standard_normal((count, _DIM), np.float32)
+
+
 def reads(documents: int) -> list[Read]:
     """Return the measured reads."""
     key = f"doc{documents // 3}"
+    vector = vectors(1, 3)[0].tolist()
     return [
         Read("key lookup", _KEY, {"k": key}),
         Read("hop", _HOP, {"k": key}),
@@ -63,6 +78,8 @@ def reads(documents: int) -> list[Read]:
         Read("BM25, rare words", _TEXT, {"t": "w5001 w8002"}),
         Read("BM25, a common word", _TEXT, {"t": "w3 w5001"}),
         Read("count of all edges", _ALL, {}),
+        Read("approximate kNN", _NEAR, {"v": vector}),
+        Read("exact kNN", _EXACT, {"v": vector}),
     ]
 
 
@@ -107,9 +124,11 @@ def load(uri: str, environ: dict[str, str], documents: int, links: int) -> None:
     keys = [f"doc{at}" for at in range(documents)]
     places = random.integers(0, documents, (2, links)).tolist()
     graph = og.init(uri, SCHEMA, environ=environ)
-    graph.load({"Doc": pa.table({"key": keys, "text": texts})}, mode="append")
+    meanings = pa.FixedSizeListArray.from_arrays(pa.array(vectors(documents, 4).ravel()), _DIM)
+    graph.load({"Doc": pa.table({"key": keys, "text": texts, "meaning": meanings})}, mode="append")
     ends = [[keys[at] for at in some] for some in places]
     graph.load({"Link": pa.table({"src": ends[0], "dst": ends[1]})}, mode="append")
+    graph.query(_NEAR, {"v": vectors(1, 5)[0].tolist()})  # builds the clusters
     graph.optimize()
 
 

@@ -12,6 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from bench.counting_proxy import Proxy, Recorded, proxy_to
 
@@ -21,7 +23,7 @@ from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.adjacency.csr_overlay import CsrOverlay
 from omnigraph.engine.adjacency.ranged_csr import RangedCsr
 from omnigraph.engine.cache import disk_cache, id_segments, remote_cache, user_folder
-from omnigraph.engine.search import inverted_index
+from omnigraph.engine.search import cluster_segments, inverted_index, vector_scan
 from omnigraph.graph_handle import cache_of
 from omnigraph.storage.files.location import locate
 from omnigraph.storage.files.objects import object_store
@@ -95,11 +97,11 @@ class Machines:
     def open(self, name: str, way: Any = None, **given: Any) -> og.Graph:
         return og.open(self.uri, environ=self.environ(name, way), **given)
 
-    def load(self) -> list[list[Any]]:
-        graph = og.init(self.uri, SCHEMA, environ=self.environ("first"))
-        graph.load(items(0, COUNT), mode="append")
+    def load(self, schema: str = SCHEMA, records: Any = None) -> og.Graph:
+        graph = og.init(self.uri, schema, environ=self.environ("first"))
+        graph.load(items(0, COUNT) if records is None else records, mode="append")
         graph.optimize()
-        return answers(graph)
+        return graph
 
     def arrays(self, name: str) -> list[str]:
         """The objects of an array of the adjacency `out` in the bucket, or of another entry with such an array."""
@@ -116,14 +118,14 @@ def shared(s3, tmp_path_factory) -> tuple[Machines, list[list[Any]]]:
     """A graph that tests only read, and its answers on the machine that computed all structures."""
     machines = Machines(s3, tmp_path_factory.mktemp("machines"))
     with tuning.replaced(**TUNED):
-        return machines, machines.load()
+        return machines, answers(machines.load())
 
 
 @pytest.fixture
 def own(s3, tmp_path) -> tuple[Machines, list[list[Any]]]:
     """A graph that a test changes."""
     machines = Machines(s3, tmp_path)
-    return machines, machines.load()
+    return machines, answers(machines.load())
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +143,8 @@ def forbid_builds(monkeypatch) -> Callable[[], None]:
         monkeypatch.setattr(inverted_index, "write_index", refuse)
         monkeypatch.setattr(inverted_index, "build_inverted_index", refuse)
         monkeypatch.setattr(id_segments, "crc32_texts", refuse)
+        monkeypatch.setattr(vector_scan, "_blocks", refuse)
+        monkeypatch.setattr(cluster_segments, "cluster", refuse)
 
     return forbid
 
@@ -254,6 +258,95 @@ def test_a_replaced_entry_is_read_by_no_one(own):
     other.load(items(COUNT, 2 * COUNT), mode="append")
     other.optimize()
     assert answers(graph) == answers(other)
+
+
+DIM = 32
+PLACES = "node Place { name: String @key  n: I64  at: Vector(32) @index }"
+GROUPS = 60
+TUNED_VECTORS = {"vector_disk_bytes_min": 1, "vector_index_rows_min": 100, "vector_exact_rows_max": 8}
+VECTOR_ARRAYS = ("codes", "scales", "errors", "norms", "matrix", "rows")
+
+
+def vectors(count: int, seed: int) -> Any:
+    """Vectors around a few directions."""
+    random = np.random.default_rng(seed)
+    groups = np.random.default_rng(5).standard_normal((GROUPS, DIM))
+    return (groups[np.arange(count) % GROUPS] + 0.1 * random.standard_normal((count, DIM))).astype(np.float32)
+
+
+def places(count: int, seed: int, first: int = 0) -> dict[str, Any]:
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors(count, seed).ravel()), DIM)
+    numbers = list(range(first, first + count))
+    return {"Place": pa.table({"name": [f"p{at}" for at in numbers], "n": numbers, "at": flat})}
+
+
+def nearest(graph: og.Graph, vector: Any, way: str = ", approx", match: str = "$p: Place") -> list[Any]:
+    text = (
+        f"query q($v: Vector({DIM})) {{ match {{ {match} }} return {{ $p.name as name }} "
+        f"order {{ nearest($p.at, $v{way}) }} limit 10 }}"
+    )
+    return graph.query(text, params={"v": vector.tolist()}).to_pylist()
+
+
+@pytest.fixture(params=[1, 1 << 28], ids=["vectors in tables", "vectors copied"])
+def map_of(request, s3, tmp_path, tune) -> tuple[Machines, og.Graph]:
+    tune(**TUNED_VECTORS, vector_copy_bytes_max=request.param)
+    machines = Machines(s3, tmp_path)
+    graph = machines.load(PLACES, places(COUNT, 1))
+    nearest(graph, vectors(1, 9)[0])
+    graph.optimize()
+    return machines, graph
+
+
+def test_nearest_rows_are_found_by_the_ranges_of_their_clusters(map_of, proxy, forbid_builds):
+    machines, writer = map_of
+    wanted = vectors(4, 7)
+    expected = [[nearest(writer, vector, way) for way in (", approx", "")] for vector in wanted]
+    assert expected[0][0] == expected[0][1]
+    few = [nearest(writer, wanted[0], way, "$p: Place  $p.n < 300") for way in (", approx", "")]
+    size = sum(len(machines.objects.read(one) or b"") for name in VECTOR_ARRAYS for one in machines.arrays(name))
+    forbid_builds()
+    sizes = []
+    for _ in range(2):
+        graph = machines.open("second", proxy)
+        found: list[Any] = []
+        recorded = proxy.record(lambda graph=graph, found=found: found.append(nearest(graph, wanted[0])))
+        assert found == [expected[0][0]]
+        sizes.append(read(recorded, *VECTOR_ARRAYS))
+    assert 0 < sizes[0] < 0.35 * size
+    assert sizes[1] == 0, "a later process uses the blocks that are there"
+    assert {"clusters", "vectors"} <= {*ranged_of(machines.open("second"))}
+    graph = machines.open("third")
+    assert [nearest(graph, wanted[0], way, "$p: Place  $p.n < 300") for way in (", approx", "")] == few
+    assert [[nearest(graph, vector, way) for way in (", approx", "")] for vector in wanted] == expected
+
+
+def test_commits_after_the_clusters_are_searched_beside_ranges(map_of):
+    machines, _ = map_of
+    graph = machines.open("second")
+    wanted = vectors(4, 7)
+    nearest(graph, wanted[0])
+    gone = [row["name"] for row in nearest(graph, wanted[0])[:2]]
+    graph.mutate("query q($names: [String]) { delete Place where name in $names }", params={"names": gone})
+    graph.load(places(20, 3, first=COUNT), mode="append")
+    for vector in wanted:
+        found = nearest(graph, vector)
+        assert found == nearest(machines.open("fresh"), vector)
+        assert found == nearest(graph, vector, way="")
+        assert not {row["name"] for row in found} & {*gone}
+
+
+def test_clusters_that_are_lost_while_they_are_read_are_computed(map_of, caplog):
+    machines, writer = map_of
+    wanted = vectors(4, 7)
+    expected = [nearest(writer, vector) for vector in wanted]
+    graph = machines.open("second")
+    assert nearest(graph, wanted[0]) == expected[0]
+    for one in (one for name in ("codes", "rows") for one in machines.arrays(name)):
+        machines.objects.write(one, bytes(byte ^ 255 for byte in machines.objects.read(one) or b""))
+    with caplog.at_level(logging.WARNING, "omnigraph"):
+        assert [nearest(graph, vector) for vector in wanted] == expected
+    assert "is damaged and is built again" in caplog.text
 
 
 PROCESS = """

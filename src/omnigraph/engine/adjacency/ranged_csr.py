@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from omnigraph.engine.adjacency.csr import Csr, EdgeRows, Room, unbounded
-from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, complete_array
+from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, fetch, mapped_array
 from omnigraph.engine.cache.table_cache import Mask, Numbers
 
 
@@ -43,22 +43,19 @@ class RangedRows:
             self._entry.ensure([(self._offsets, self._offsets.blocks_of(ends))])
         if not values or not len(sources):
             return
-        offsets = _mapped(self._offsets)
+        offsets = mapped_array(self._offsets)
         starts, stops = offsets[sources], offsets[sources + 1]
         self._entry.check(bool((starts <= stops).all()), "'offsets' is not ascending")
         room(int((stops - starts).sum()))
-        ranged = [array for array in self._values if isinstance(array, RangedArray)]
-        self._entry.ensure([(array, array.blocks_of_ranges(starts, stops)) for array in ranged])
+        fetch(self._values, lambda array: array.blocks_of_ranges(starts, stops))
 
     def mapped(self) -> list[AnyArray]:
         """Return the arrays as files. Only what was read is there."""
-        return [_mapped(array) for array in (self._offsets, *self._values)]
+        return [mapped_array(array) for array in (self._offsets, *self._values)]
 
     def whole(self) -> list[AnyArray]:
         """Read and return the complete arrays."""
-        arrays = [self._offsets, *self._values]
-        self._entry.ensure([(array, array.blocks) for array in arrays if isinstance(array, RangedArray)])
-        return [complete_array(array) for array in arrays]
+        return fetch([self._offsets, *self._values], lambda array: array.blocks)
 
 
 class RangedCsr:
@@ -138,7 +135,3 @@ def edge_rows_of(arrays: Sequence[AnyArray | RangedArray]) -> EdgeRows | RangedE
     if any(isinstance(array, RangedArray) for array in arrays):
         return RangedEdgeRows(*arrays)
     return EdgeRows(*cast("Sequence[AnyArray]", arrays))
-
-
-def _mapped(array: AnyArray | RangedArray) -> AnyArray:
-    return array.mapped() if isinstance(array, RangedArray) else array

@@ -328,7 +328,7 @@ def _open_ranged(path: Path, entry: Mapping[str, Any], source: RangeSource | Non
     opened = RangedEntry(path, str(facts["folder"]), int(facts["block"]), dict(facts["arrays"]), source, completed)
     for name in facts["arrays"]:
         array = entry["arrays"][name]
-        opened.arrays[name] = RangedArray(opened, name, np.dtype(array["type"]), int(array["shape"][0]))
+        opened.arrays[name] = RangedArray(opened, name, np.dtype(array["type"]), tuple(array["shape"]))
     return opened.arrays
 
 

@@ -9,7 +9,8 @@ A mapped file cannot fetch its pages from an object store, so the ranges must be
 `RangedArray` is therefore no array: it returns values after their blocks are there, and `mapped` gives a compiled loop
 the whole file once the ranges that the loop reads are there. The structures know their ranges: a CSR reads the offsets
 of some nodes, then their neighbours; an inverted index reads a part of its dictionary, then the posting lists; an id
-index reads the block in which a hash must be. What needs a whole array calls `whole`.
+index reads the block in which a hash must be; a vector index reads the codes of some clusters. What needs a whole array
+calls `whole`.
 
 Missing blocks are fetched in parallel, adjacent ones by one request. An array of which more than half is there is
 completed. A block is marked after its bytes are written. A process verifies the checksum of a block before it uses the
@@ -26,6 +27,7 @@ import logging
 import os
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -65,17 +67,18 @@ class RangeSource(Protocol):
 
 
 class RangedArray:
-    """An array of one dimension of which blocks are fetched when they are read."""
+    """An array of which blocks are fetched when they are read. The positions of a matrix are its rows."""
 
-    ndim = 1
-
-    def __init__(self, entry: RangedEntry, name: str, dtype: np.dtype[Any], count: int) -> None:
+    def __init__(self, entry: RangedEntry, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         self.entry = entry
         self.name = name
         self.dtype = dtype
-        self.shape = (count,)
-        self.nbytes = count * dtype.itemsize
+        self.shape = shape
+        self.ndim = len(shape)
+        self._position_bytes = prod(shape[1:]) * dtype.itemsize
+        self.nbytes = shape[0] * self._position_bytes
         self._per_block = entry.block_bytes // dtype.itemsize
+        """The number of values of a block; blocks may divide rows of a matrix."""
         blocks = -(-self.nbytes // entry.block_bytes)
         self._sums = np.fromfile(sums_path(entry.path, name), np.uint32)
         if len(self._sums) != blocks or zlib.crc32(self._sums.tobytes()) != entry.sums[name]:
@@ -88,7 +91,7 @@ class RangedArray:
         self.base = np.memmap(entry.path / name, dtype, "r", shape=self.shape)
         """The file. Only blocks that were requested have their values."""
         self._mapped = np.asarray(self.base)
-        self._bytes = self._mapped.view(np.uint8)
+        self._bytes = self._mapped.reshape(-1).view(np.uint8)
         self._marks = _open_marks(marks_path(entry.path, name), blocks)
         self._verified = np.zeros(blocks, bool)
         self._checks: list[Check] = []
@@ -177,6 +180,9 @@ class RangedArray:
 
     def blocks_of(self, positions: AnyArray) -> Blocks:
         """Return the blocks of some positions."""
+        if self.ndim > 1:
+            starts = positions.astype(np.int64)
+            return self.blocks_of_ranges(starts, starts + 1)
         if len(positions) <= 1:
             return (positions // self._per_block).astype(np.int64)
         wanted = np.zeros(len(self._sums), bool)
@@ -187,7 +193,8 @@ class RangedArray:
         """Return the blocks of some ranges of positions; empty ranges have none."""
         starts, stops = np.asarray(starts, np.int64), np.asarray(stops, np.int64)
         some = stops > starts
-        firsts, lasts = starts[some] // self._per_block, (stops[some] - 1) // self._per_block
+        block = self.entry.block_bytes
+        firsts, lasts = starts[some] * self._position_bytes // block, (stops[some] * self._position_bytes - 1) // block
         if len(firsts) == 1:
             return np.arange(firsts[0], lasts[0] + 1)
         change = np.zeros(len(self._sums) + 1, np.int64)
@@ -356,6 +363,24 @@ class RangedEntry:
 def complete_array(array: AnyArray | RangedArray) -> AnyArray:
     """Return an array; one that is read by range is completed."""
     return array.whole() if isinstance(array, RangedArray) else array
+
+
+def mapped_array(array: AnyArray | RangedArray) -> AnyArray:
+    """Return an array; of one that is read by range, only values that were requested are there."""
+    return array.mapped() if isinstance(array, RangedArray) else array
+
+
+def fetch(arrays: Sequence[AnyArray | RangedArray], blocks_of: Callable[[RangedArray], Blocks]) -> list[AnyArray]:
+    """Request blocks of the arrays of an entry that are read by range, at the same time; return the mapped arrays."""
+    ranged = [array for array in arrays if isinstance(array, RangedArray)]
+    if ranged:
+        ranged[0].entry.ensure([(array, blocks_of(array)) for array in ranged])
+    return [mapped_array(array) for array in arrays]
+
+
+def fetch_rows(arrays: Sequence[AnyArray | RangedArray], rows: AnyArray | None) -> list[AnyArray]:
+    """Return the arrays of an entry with the values of some rows (None: all), which `fetch` requests."""
+    return fetch(arrays, lambda array: array.blocks if rows is None else array.blocks_of(rows))
 
 
 def block_sums(path: Path, block_bytes: int) -> bytes:

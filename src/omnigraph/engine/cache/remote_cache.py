@@ -357,8 +357,7 @@ def _ranged_arrays(entry: About, sizes: Mapping[str, int], ranged: Collection[st
     size = int(blocks["bytes"])
     entry_checks.check(8 <= size <= _BLOCK_BYTES_MAX and size % 8 == 0, f"'{_BLOCKS}' is malformed")
     large = tuning.current.disk_cache_large_bytes
-    known = [name for name in blocks["arrays"] if name in ranged and sizes[name] >= max(large, 1)]
-    return [name for name in known if len(entry["arrays"][name]["shape"]) == 1]
+    return [name for name in blocks["arrays"] if name in ranged and sizes[name] >= max(large, 1)]
 
 
 def _write_sparse(path: Path, size: int) -> None:

@@ -16,7 +16,7 @@ from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableDa
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.native_calls import batches
 from omnigraph.engine.search.cluster_calibration import Calibration
-from omnigraph.engine.search.cluster_lists import ClusterLists, read_lists, without_clusters, write_lists
+from omnigraph.engine.search.cluster_lists import RANGED, ClusterLists, read_lists, without_clusters, write_lists
 from omnigraph.engine.search.clustering import assign_rows, compute_centroids
 from omnigraph.engine.search.vector_codes import ByteCodes, Matrix, VectorCodes
 from omnigraph.engine.search.vector_index import VectorIndex
@@ -72,7 +72,7 @@ def cluster_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Clu
         write_lists(cluster(vectors_of(data, name, dim), dim, _rows_of(data, fragments), keep), writer)
 
     read = partial(read_lists, dim=dim)
-    return SegmentBuilder(CLUSTERS, constants.vector_index_rows_min, make, write, read, new_rows_min)
+    return SegmentBuilder(CLUSTERS, constants.vector_index_rows_min, make, write, read, new_rows_min, RANGED)
 
 
 def _rows_of(data: TableData, fragments: Sequence[int] | None) -> Numbers | None:
@@ -122,9 +122,8 @@ def _codes_of(column: VectorColumn, numbers: Numbers, dim: int, keep: KeepCodes)
     def blocks() -> Iterator[ByteCodes]:
         yield np.zeros((0, dim), np.int8)
         for some in batches(len(numbers), tuning.current.vector_batch_rows):
-            part = column.take_codes(numbers[some])
-            scales[some], errors[some] = part.scales, part.errors
-            yield part.codes
+            codes, scales[some], errors[some] = column.take_codes(numbers[some]).arrays(None)
+            yield codes
 
     codes = keep((len(numbers), dim), blocks())
     return VectorCodes(codes, scales, errors)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.cache import disk_cache, entry_checks
-from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, RangedEntry, complete_array
+from omnigraph.engine.cache.ranged_arrays import AnyArray, RangedArray, RangedEntry, complete_array, mapped_array
 from omnigraph.engine.cache.table_cache import unmapped_bytes
 from omnigraph.engine.exec.cancellation import checkpoint
 from omnigraph.engine.search.analyzer import all_within
@@ -117,7 +117,7 @@ class InvertedIndex:
         lows, highs = np.array([low for low, _ in ranges], np.int64), np.array([high for _, high in ranges], np.int64)
         stops = np.minimum(highs + 1, len(self.ends) - 1) + 1
         self._ensure((self.ends, lows, stops), (self.offsets, lows, stops))
-        ends = _mapped(self.ends)
+        ends = mapped_array(self.ends)
         self._ensure((self.letters, ends[lows], ends[stops - 1]))
         found = [place for place in map(self.find, words) if place is not None]
         self._ensure((self.words, [start for start, _ in found], [stop + PADDING for _, stop in found]))
@@ -137,7 +137,7 @@ class InvertedIndex:
     def words_of(self, place: tuple[int, int]) -> Words:
         """Return an array that has the words of a posting list at its place."""
         self._ensure((self.words, [place[0]], [place[1] + PADDING]))
-        return _mapped(self.words)
+        return mapped_array(self.words)
 
     def lengths_of(self, place: tuple[int, int]) -> Lengths:
         """Return an array that has the lengths of the rows of a posting list."""
@@ -145,7 +145,7 @@ class InvertedIndex:
             if self.count(place) >= len(self.lengths.blocks):
                 return self.lengths.whole()
             self.lengths.entry.ensure([(self.lengths, self.lengths.blocks_of(self.postings(place)[0]))])
-        return _mapped(self.lengths)
+        return mapped_array(self.lengths)
 
     def _term(self, at: int) -> bytes:
         return self.letters[self.ends[at] : self.ends[at + 1]].tobytes()
@@ -180,11 +180,6 @@ class InvertedIndex:
             close = terms.take(pa.array(np.flatnonzero(np.abs(lengths - len(word)) <= edits))).to_pylist()
             found += [close[at] for at in np.flatnonzero(all_within(close, word, edits)).tolist()]
         return list(dict.fromkeys(found))
-
-
-def _mapped(array: AnyArray | RangedArray) -> AnyArray:
-    """Return an array as it is in memory; of one that is read by range, only what was read is there."""
-    return array.mapped() if isinstance(array, RangedArray) else array
 
 
 def damaged(error: Exception) -> Damaged:

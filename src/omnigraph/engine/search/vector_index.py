@@ -23,7 +23,6 @@ from functools import cached_property
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.csr import ranges
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.cache.table_cache import Numbers
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
@@ -134,8 +133,7 @@ class VectorIndex:
         clusters = self._clusters
         for lists, start, begin in zip(clusters.lists, clusters.starts, clusters.begins, strict=True):
             own = chosen[(chosen >= begin) & (chosen < begin + lists.count)] - begin
-            firsts = lists.offsets[own]
-            places = ranges(firsts, lists.offsets[own + 1] - firsts)
+            places = lists.places(own)
             if numbers is None and self.view.row_of is None:
                 found, similarities, margins = lists.codes.near(scan.query, places, scan.best, scan.share)
                 positions = lists.rows[places[found]].astype(np.int64) + start

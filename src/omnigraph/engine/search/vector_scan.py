@@ -22,6 +22,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.entry_writer import EntryWriter
+from omnigraph.engine.cache.ranged_arrays import RangedArray, complete_array, fetch_rows
 from omnigraph.engine.cache.segments import SegmentBuilder, SegmentView, segments_of
 from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData, unmapped_bytes
 from omnigraph.engine.cache.union_table import joined_segments
@@ -35,8 +36,8 @@ from omnigraph.errors import Damaged
 class VectorBlock(VectorCodes):
     """Vectors with their lengths and codes. For a row without a vector, length and error are NaN."""
 
-    norms: Floats
-    matrix: Matrix | None
+    norms: Floats | RangedArray
+    matrix: Matrix | RangedArray | None
     """The vectors in full; None if they are read from the table."""
 
     @property
@@ -87,17 +88,17 @@ class VectorColumn:
             some = slice(start, start + tuning.current.vector_batch_rows)
             checkpoint()
             for block, positions, rows in self._by_block(numbers[some]):
-                norms[some][positions] = block.norms[rows]
-                vectors = self._full(block, numbers[some][positions], rows)
+                norms[some][positions], vectors = self._full(block, numbers[some][positions], rows)
                 dots[some][positions] = _dot_products(vectors, query)
         return _cosine_distances(dots, norms, query)
 
-    def _full(self, block: VectorBlock, numbers: Numbers, rows: Numbers) -> Matrix:
-        """Return the vectors of some rows, by their numbers in the column and in the block."""
+    def _full(self, block: VectorBlock, numbers: Numbers, rows: Numbers) -> tuple[Floats, Matrix]:
+        """Return the lengths and the vectors of some rows, by their numbers in the column and in the block."""
         if block.matrix is not None:
-            return block.matrix[rows]
+            norms, matrix = fetch_rows((block.norms, block.matrix), rows)
+            return norms[rows], matrix[rows]
         assert self.read is not None, "a block without vectors belongs to a table"
-        return _matrix(self.read(numbers), block.codes.shape[1])[0]
+        return block.norms[rows], _matrix(self.read(numbers), block.codes.shape[1])[0]
 
     def candidates(self, query: VectorQuery, numbers: Numbers | None, wanted: int) -> Numbers:
         """Return the positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties."""
@@ -247,9 +248,9 @@ def vector_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Vect
             codes = files.enter_context(writer.rows("codes", (rows, dim), np.dtype(np.int8)))
             matrix = files.enter_context(writer.rows("matrix", (rows, dim), np.dtype(np.float32))) if copied else None
             for block in _blocks(data.stream(name, fragments), dim):
-                codes.write(block.codes.tobytes())
+                codes.write(complete_array(block.codes).tobytes())
                 if matrix is not None and block.matrix is not None:
-                    matrix.write(block.matrix.tobytes())
+                    matrix.write(complete_array(block.matrix).tobytes())
                 for label, parts in small.items():
                     parts.append(getattr(block, label))
         for label, parts in small.items():
@@ -261,6 +262,7 @@ def vector_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Vect
         lambda fragments: _memory_block(data.stream(name, fragments), dim),
         write,
         lambda entry, rows: _read_block(entry, rows, dim),
+        ranged=_FIELDS,
     )
 
 
@@ -299,8 +301,9 @@ def _without_masked(every: VectorColumn, data: VisibleTable, name: str) -> Vecto
 
 def _read_block(entry: disk_cache.CacheEntry, rows: int, dim: int) -> VectorBlock:
     """Read an entry of the disk cache; raise `entry_checks.BadEntry` if an array has a wrong shape or type."""
-    codes, scales, errors, norms = (entry.arrays[field] for field in _FIELDS[:-1])
-    block = VectorBlock(codes, scales, errors, norms, entry.arrays.get("matrix"))
+    codes, scales, errors, norms = (entry.get(field) for field in _FIELDS[:-1])
+    has_matrix = _FIELDS[-1] in entry.about["arrays"]
+    block = VectorBlock(codes, scales, errors, norms, entry.get(_FIELDS[-1]) if has_matrix else None)
     for field, kind in zip(_FIELDS, ("i1", "f4", "f4", "f8", "f4"), strict=True):
         array = getattr(block, field)
         if array is None:

@@ -115,6 +115,45 @@ def test_positions_and_ranges_read_their_blocks(bucket, values):
         array[COUNT]
 
 
+@pytest.mark.parametrize("width", [1, 24, 64, 100])
+def test_rows_of_a_matrix_read_their_blocks(tmp_path, width):
+    random = np.random.default_rng(width)
+    matrix = random.integers(-128, 128, (COUNT, width)).astype(np.int8)
+    bucket = Bucket(tmp_path, a=matrix)
+    entry, store = bucket.read("second")
+    array = entry.ranged["a"]
+    assert (array.ndim, array.shape, len(array), array.nbytes) == (2, matrix.shape, COUNT, matrix.nbytes)
+    assert np.array_equal(array[500], matrix[500])
+    first, last = 500 * width // BLOCK, (501 * width - 1) // BLOCK
+    assert store.bytes_of("a") == (last - first + 1) * BLOCK
+    rows = np.sort(random.choice(COUNT, 4, replace=False)).astype(np.int32)
+    for some in (rows, rows[::-1], rows[:1], rows[:0]):
+        assert np.array_equal(array[some], matrix[some])
+    assert np.array_equal(array[900:903], matrix[900:903])
+    blocks = {block for row in rows for block in range(row * width // BLOCK, ((row + 1) * width - 1) // BLOCK + 1)}
+    assert array.blocks_of(rows).tolist() == sorted(blocks)
+    assert not array.is_complete
+    assert np.array_equal(np.asarray(array), matrix)
+    assert array.is_complete
+
+
+def test_several_arrays_are_requested_at_the_same_time(bucket, values, monkeypatch):
+    entry, _ = bucket.read("second")
+    rounds: list[int] = []
+    monkeypatch.setattr(
+        ranged_arrays, "each_request", lambda fetch, parts: rounds.append(len(parts)) or list(map(fetch, parts))
+    )
+    rows = np.array([3, 700])
+    small = np.arange(1_000)
+    found = ranged_arrays.fetch_rows((entry.ranged["a"], small, entry.ranged["b"]), rows)
+    assert rounds == [4]
+    assert [array[rows].tolist() for array in found] == [values[rows].tolist(), [3, 700], [3, 700]]
+    assert found[1] is small
+    ranged_arrays.fetch_rows((entry.ranged["a"], entry.ranged["b"]), None)
+    assert len(rounds) == 2
+    assert entry.ranged["a"].is_complete
+
+
 def test_adjacent_blocks_are_one_request(bucket):
     entry, store = bucket.read("second")
     array = entry.ranged["a"]
