@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import paced
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_segments import HASHED_BYTES, id_segments, uses_segments
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
@@ -124,8 +125,12 @@ def find_listed(data: StoredTable, ids: Sequence[str]) -> Numbers | None:
         and base.derived("uses:id", UseCounter).increment() <= tuning.current.id_lookups_before_index
     ):
         return None
-    rows = {row for id_ in ids if (row := find_visible(data, id_)) is not None}
-    return np.array(sorted(rows), np.int64)
+    if uses_segments(base):
+        found = np.unique(id_segments(base).find_all(pa.array(ids, pa.utf8())))
+        numbers = found[found >= 0]
+    else:
+        numbers = np.array(sorted({row for id_ in paced(ids) if (row := find(base, id_)) is not None}), np.int64)
+    return numbers if isinstance(data, TableData) else numbers[data.sees(numbers)]
 
 
 def find(data: TableData, id_: str) -> int | None:

@@ -204,16 +204,12 @@ class TableOverlay:
         if selection.is_never_true:
             return self._none(columns)
         lookup = selection.lookup()
-        if lookup is None:
-            return self.committed.read(columns, filter=selection.sql())
-        tests = lookup.tests
-        if len(lookup.values) <= tuning.current.in_list_max:
-            tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+        tests = selection.tests_after(lookup)
+        tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+        if lookup is not None:
             rows = self.committed.locate([lookup.column], lookup.values, tested)
         else:
-            tests = selection.tests
-            tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
-            rows = self.committed.read(tested)
+            rows = self.committed.read(tested, filter=selection.sql())
         for test in tests if rows.num_rows else ():
             rows = rows.filter(test.mask(rows[test.column]))
         return rows if len(tested) == len(columns) else rows.select([*columns])

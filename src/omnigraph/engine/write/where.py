@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.checkpoints import paced
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.id_index import id_of_key
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
@@ -27,7 +28,7 @@ from omnigraph.types import PropertyType
 
 _ID = PropertyType("String")
 _IDENTIFYING = ("id", "src", "dst")
-"""Columns that identify a row or few rows, the most selective first."""
+"""Columns that identify a row or few rows."""
 
 
 def bindings_of(rows: pa.Table) -> BindingTable:
@@ -81,18 +82,23 @@ class Selection:
     def lookup(self) -> Lookup | None:
         """Return the lookup by a test that identifies rows, and the other tests; None if there is no such test.
 
-        The id of a node comes first, then the ends of an edge.
+        The id of a node comes first, then the end of an edge with the fewest values. Longer lists are not looked up.
         """
-        for column in _IDENTIFYING:
-            for test in self.tests:
-                if test.column != column:
-                    continue
-                others = tuple(other for other in self.tests if other is not test)
-                if isinstance(test, IdList):
-                    return Lookup(column, test.values, others)
-                if test.op == "=" and test.always is None:
-                    return Lookup(column, (test.value,), others)
-        return None
+        found: list[Lookup] = []
+        for test in self.tests:
+            if isinstance(test, IdList):
+                values = test.values
+            elif test.column in _IDENTIFYING and test.type.is_text and test.op == "=" and test.always is None:
+                values = (test.value,)
+            else:
+                continue
+            if len(values) <= tuning.current.in_list_max:
+                found.append(Lookup(test.column, values, tuple(other for other in self.tests if other is not test)))
+        return min(found, key=lambda one: (one.column != "id", len(one.values)), default=None)
+
+    def tests_after(self, lookup: Lookup | None) -> tuple[Test | IdList, ...]:
+        """Return the tests of the rows that a lookup finds; without one, those that the filter of the table lacks."""
+        return tuple(test for test in self.tests if isinstance(test, IdList)) if lookup is None else lookup.tests
 
     def id(self) -> str | None:
         """Return the only id that a test permits; None if there is no such test."""

@@ -232,11 +232,15 @@ class LookupCache:
 
     def _get(self, key: tuple[str, int]) -> _ColumnIndexes:
         with self._lock:
-            found = self._columns.get(key)
-            if found is None:
-                found = self._columns[key] = _ColumnIndexes({})
-            self._columns.move_to_end(key)
-            return found
+            return self._column(key)
+
+    def _column(self, key: tuple[str, int]) -> _ColumnIndexes:
+        """Return the indexes of a column, which is now the one used last; the lock is held."""
+        found = self._columns.get(key)
+        if found is None:
+            found = self._columns[key] = _ColumnIndexes({})
+        self._columns.move_to_end(key)
+        return found
 
     def _pays(self, table: Table, key: tuple[str, int], large: Sequence[int], count: int) -> bool:
         """Return True if indexes cost less than the scans for values so far and the one for `count` values."""
@@ -253,7 +257,9 @@ class LookupCache:
     def _build_small(self, table: Table, column: str, small: Sequence[int]) -> None:
         """Index small fragments, by the columns that identify rows and ends and by the requested one."""
         # The requested column comes last: it is dropped last.
-        names = [*(name for name in ("id", "src", "dst") if name != column and name in table.field_ids), column]
+        others = [name for name in ("id", "src", "dst") if name != column and name in table.field_ids]
+        # A node type can have a property 'src' of another type.
+        names = [*(name for name in others if pa.types.is_string(table.schema.field(name).type)), column]
         together = [at for at in small if not table.fragments[at][2]] if len(small) > _SINGLE_READS_MAX else []
         for at, rows in table.read_fragments(names, together):
             self._add(table, at, names, rows)
@@ -270,8 +276,8 @@ class LookupCache:
             self._put((table.folder, table.field_ids[name]), files, index, table)
 
     def _put(self, key: tuple[str, int], files: str, index: _FragmentIndex, table: Table) -> None:
-        column = self._get(key)
         with self._lock:
+            column = self._column(key)
             if files in column.by_files:
                 return
             if len(index) > self.small_rows_max:

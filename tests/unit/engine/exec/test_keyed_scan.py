@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.cache.id_segments import IdSegments
 from omnigraph.graph import Graph
 from omnigraph.graph_handle import context_of
 from omnigraph.query.plan import ir
@@ -63,6 +64,12 @@ def test_hidden_rows_are_not_found(graph):
 def test_lookups_are_noted(request, graph):
     looked_up = request.node.callspec.params["graph"] != "scan"
     assert (NOTE in str(graph.profile(LISTED, {"keys": [2, 3]}))) is looked_up
+
+
+def test_keys_of_segments_are_looked_up_together(request, graph, monkeypatch):
+    if request.node.callspec.params["graph"] == "segments":
+        monkeypatch.setattr(IdSegments, "find", None)
+    assert answer(graph, LISTED, [2, 4, 2, 99]) == [2, 4]
 
 
 def test_few_rows_are_scanned_for_many_keys(graph, tune):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.expr.predicates import make_test
 from omnigraph.engine.write import where
 from omnigraph.graph import Graph
 from omnigraph.query.plan import ir
@@ -110,6 +111,64 @@ def test_a_property_that_is_named_like_an_end_is_compared(graph):
     done = graph.mutate("query q() { delete Q where src in [2, 3, 50] }")
     assert done.affected_nodes == 2
     assert {"q2", "q3"}.isdisjoint(ids_of(graph, "Q"))
+
+
+def test_a_property_that_is_named_like_an_end_is_compared_with_a_value(graph):
+    assert graph.mutate("query q() { delete Q where src = 4 }").affected_nodes == 1
+    assert graph.mutate("query q($v: I64) { update Q set { src: 7 } where src = $v }", {"v": 5}).affected_nodes == 1
+    assert "q4" not in ids_of(graph, "Q")
+
+
+def test_a_property_that_is_named_like_an_end_is_not_hashed(graph):
+    """Fragments of more than 1,024 rows have arrays of hashes, which only texts have."""
+    graph.load([node("Q", name=f"r{number}", src=number) for number in range(1_100)], mode="append")
+    assert graph.mutate('query q() { update Q set { src: 5 } where name = "r3" }').affected_nodes == 1
+    assert graph.mutate('query q() { delete Q where name in ["r4", "r5", "r4"] }').affected_nodes == 2
+
+
+KEYS = where.IdList("id", ("1", "2"))
+FROM, TO = where.IdList("src", ("1", "2", "3")), make_test("dst", TEXT, "=", "4")
+SMALL = make_test("n", I64, "<", 5)
+
+
+@pytest.mark.parametrize(
+    ("tests", "chosen"),
+    [
+        ((FROM, KEYS, SMALL), KEYS),
+        ((FROM, TO, SMALL), TO),
+        ((TO, FROM), TO),
+        ((FROM, where.IdList("dst", ("1",) * 4)), FROM),
+        ((where.IdList("id", ("1",) * 4), SMALL, FROM), FROM),
+        ((where.IdList("id", ("1",) * 4), SMALL), None),
+        ((SMALL, make_test("src", I64, "=", 3)), None),
+    ],
+)
+def test_the_shortest_list_is_looked_up(tune, tests, chosen):
+    tune(in_list_max=3)
+    found = where.Selection(tests).lookup()
+    if chosen is None:
+        assert found is None
+    else:
+        others = tuple(test for test in tests if test is not chosen)
+        values = chosen.values if isinstance(chosen, where.IdList) else (chosen.value,)
+        assert found == where.Lookup(chosen.column, values, others)
+
+
+def test_a_long_list_leaves_other_conditions_to_the_table(graph, tune, monkeypatch):
+    tune(in_list_max=3)
+    filters: list[str | None] = []
+    read = Table.read
+
+    def recorded(self: Table, columns: Any, *, filter: str | None = None, **given: Any) -> Any:
+        filters.append(filter)
+        return read(self, columns, filter=filter, **given)
+
+    monkeypatch.setattr(Table, "read", recorded)
+    done = graph.mutate(
+        "query q($k: [I64]) { update P set { n: 9 } where number in $k and n = 1 }", {"k": [1, 2, 3, 4, 4]}
+    )
+    assert done.affected_nodes == 2
+    assert "(`n` = 1)" in filters
 
 
 def test_a_delete_by_keys_reads_no_column(graph, monkeypatch):
