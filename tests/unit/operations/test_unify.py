@@ -135,6 +135,32 @@ def test_newest_edge(graph):
     assert [row["weight"] for row in rows(graph, "Likes")] == [9]
 
 
+@pytest.mark.parametrize("column", ["$p.name", "id($p)"])
+def test_aliases_in_lists_denote_the_nodes_of_a_read(graph, column):
+    graph.unify("Person", keep="b", drop="a")
+    read = f"match {{ $p: Person  {column} in $names }} return {{ $p.name }} order {{ $p.name }}"
+    for names, found in ((["a"], ["b"]), (["a", "b", "c"], ["b", "c"]), (["zz", "a"], ["b"]), ([], [])):
+        assert [row["p.name"] for row in graph.query(read, {"names": names})] == found
+    assert [row["p.name"] for row in graph.query(read.replace("$names", '["a", "c"]'))] == ["b", "c"]
+
+
+def test_aliases_in_lists_denote_the_nodes_of_a_statement(graph):
+    graph.unify("Person", keep="b", drop="a")
+    change = "query q($names: [String]) { update Person set { age: 77 } where name in $names }"
+    assert graph.mutate(change, {"names": ["a", "b", "d"]}).affected_nodes == 2
+    assert [graph.get("Person", name)["age"] for name in ("b", "c", "d")] == [77, None, 77]
+    ends = [(row["src"], row["dst"]) for row in rows(graph, "Knows")]
+    gone = [pair for pair in ends if pair[0] == "b" and pair[1] in ("b", "c")]
+    assert gone
+    done = graph.mutate('delete Knows where from in ["a"] and to in ["a", "c"]')
+    assert done.affected_edges == len(gone)
+    assert sorted((row["src"], row["dst"]) for row in rows(graph, "Knows")) == sorted(
+        pair for pair in ends if pair not in gone
+    )
+    assert graph.mutate('delete Person where name in ["a"]').affected_nodes == 1
+    assert graph.get("Person", "b") is None
+
+
 def test_an_alias_denotes_the_node(graph):
     graph.unify("Person", keep="b", drop="a")
     read = "match { $p: Person { name: $n } } return { $p.name }"

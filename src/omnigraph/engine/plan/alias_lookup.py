@@ -1,7 +1,7 @@
 """Replaces aliases of nodes in the conditions of a plan that give the id of a node.
 
-A condition such as `$p.name = $name` on the key, or one on the id, selects the node that an alias denotes. Conditions
-in statements and on the endpoints of edges are treated alike.
+A condition on the key or the id, such as `$p.name = $name` or `$p.name in $names`, selects the nodes that aliases
+denote. Conditions in statements and on the endpoints of edges are treated alike.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
+from omnigraph.checkpoints import paced
 from omnigraph.engine.cache.id_index import id_of_key
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.table_key import TableKey
+from omnigraph.types import PropertyType
 
 if TYPE_CHECKING:
     from omnigraph.versioning.model.snapshot import Snapshot
 
 T = TypeVar("T")
 _ID = "id"
+_IDS = PropertyType("String", is_list=True)
 _Columns = Mapping[str, str]
 """Column → the table of the nodes whose ids it contains."""
 
@@ -95,19 +98,23 @@ class AliasLookup:
         return _mapped(filters, lambda test: self._test(test, columns))
 
     def _test(self, test: ir.Condition, columns: _Columns) -> ir.Condition:
-        """Return a test of equality with an alias as a test of the id."""
-        if not isinstance(test, ir.Compare) or test.op != "=":
+        """Return a test of equality with an alias, or with one of a list, as a test of the id."""
+        if not isinstance(test, ir.Compare) or test.op not in ("=", "contains_item"):
             return test
-        left, right = test.left, test.right
-        if not isinstance(left, ir.Prop) or left.name not in columns or not isinstance(right, ir.Const | ir.ParamRef):
+        prop, given = (test.left, test.right) if test.op == "=" else (test.right, test.left)
+        if not isinstance(prop, ir.Prop) or prop.name not in columns or not isinstance(given, ir.Const | ir.ParamRef):
             return test
-        value = right.value if isinstance(right, ir.Const) else self._params.get(right.name)
-        id_ = id_of_key(value, left.type)
-        kept = None if id_ is None else self._snapshot.find_alias(columns[left.name], id_)
-        if kept is None:
+        value = given.value if isinstance(given, ir.Const) else self._params.get(given.name)
+        values = [value] if test.op == "=" else [one for one in value or () if one is not None]
+        ids = [id_of_key(one, prop.type) for one in paced(values)]
+        known = [id_ for id_ in ids if id_ is not None]
+        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in known]
+        if kept == known or len(known) < len(ids):
             return test
-        name = left.name if left.name in ("src", "dst") else _ID
-        return replace(test, left=ir.Prop(left.var, name, ir.STRING), right=ir.Const(kept, ir.STRING))
+        of = ir.Prop(prop.var, prop.name if prop.name in ("src", "dst") else _ID, ir.STRING)
+        if test.op == "=":
+            return replace(test, left=of, right=ir.Const(kept[0], ir.STRING))
+        return replace(test, left=ir.Const(kept, _IDS), right=of)
 
 
 def _columns(type_: NodeType | EdgeType) -> dict[str, str]:
