@@ -161,8 +161,10 @@ class Calibration:
             rows, clusters, codes = (each.rows, lists.count, lists.row_count) if found is None else found
             _, distances = self._best(each.query, rows, each.without)
             recalls.append(np.count_nonzero(distances <= each.farthest) / len(each.rows))
-            costs += [(clusters, codes)] if each.kind < _MIXED_KIND else []
-        probed, scanned = np.mean(costs, axis=0)
+            costs.append((clusters, codes))
+        # Of vectors that are almost all zero, only mixed queries may have a direction.
+        near = [cost for each, cost in zip(samples, costs, strict=True) if each.kind < _MIXED_KIND] or costs
+        probed, scanned = np.mean(near, axis=0)
         recall = _lowest(samples, recalls)
         return replace(lists, recall=recall, probed=float(probed), scanned=float(scanned) / lists.row_count)
 

@@ -73,7 +73,7 @@ class VectorIndex:
     ) -> Numbers | None:
         """Return positions in `numbers` (None: all rows) that can be among the `wanted` nearest, with ties.
 
-        None if the search must be exact: the rows are few, or too many clusters would be scanned.
+        None if the search must be exact: all rows are wanted, or too many clusters would be scanned.
         """
         found = self.probe(column, query, numbers, wanted)
         if found is None:
@@ -91,7 +91,7 @@ class VectorIndex:
         clusters = self._clusters
         total = column.row_count if numbers is None else len(numbers)
         rows_max = int(tuning.current.vector_index_scan_share * total)
-        if not wanted or not query.has_direction or not self._may_be_probed(numbers):
+        if not 0 < wanted <= total or not query.has_direction or not self._may_be_probed(numbers):
             return None
         scan = _Scan(query, wanted)
         self._scan_unclustered(column, numbers, scan)

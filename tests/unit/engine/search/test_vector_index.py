@@ -429,6 +429,24 @@ def test_ties_are_ranked_exactly(tmp_path):
     assert ask(graph, vectors[0]) == ask(graph, vectors[0], approx=False)
 
 
+@pytest.mark.parametrize("limit", [3_001, 10**12])
+def test_a_limit_beyond_all_rows_needs_no_memory(tmp_path, limit):
+    vectors = blobs(3_000, 1)
+    graph = new_graph(tmp_path, vectors)
+    assert ask(graph, vectors[0], limit=limit) == ask(graph, vectors[0], approx=False, limit=limit)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_vectors_have_a_direction(tmp_path, seed):
+    vectors = blobs(3_000, seed)
+    vectors[np.random.default_rng(seed).random(3_000) > 0.002] = 0
+    graph = new_graph(tmp_path, vectors)
+    for vector in blobs(3, 9):
+        assert ask(graph, vector, limit=3_000) == ask(graph, vector, approx=False, limit=3_000)
+        assert len(ask(graph, vector)) == 10
+    graph.optimize()
+
+
 def test_rankings_before_the_rest_of_a_match(tmp_path):
     schema = SCHEMA + "\nnode Tag { name: String @key }\nedge About: Doc -> Tag"
     graph = new_graph(tmp_path, blobs(2_000, 1), schema)
