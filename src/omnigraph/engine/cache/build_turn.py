@@ -7,6 +7,7 @@ files cannot be locked, a process builds the structure itself.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,16 +21,37 @@ LOCK = ".building"
 """The lock file in the folder of the disk cache."""
 
 
+class _Turns(threading.local):
+    """The turns of this thread."""
+
+    def __init__(self) -> None:
+        self.folders: set[Path] = set()
+
+
+_turns = _Turns()
+
+
 @contextmanager
 def build_turn(folder: Path | None) -> Iterator[bool]:
-    """Hold the turn of a folder. Yields True if there are turns: the structure may exist by now."""
+    """Hold the turn of a folder. Yields True if there are turns: the structure may exist by now.
+
+    A structure that is built from another one takes the turn of its thread again.
+    """
+    if folder in _turns.folders:
+        # A lock belongs to an open file: a second one would wait for the first.
+        yield True
+        return
     file = _open(folder)
-    if file is None:
+    if folder is None or file is None:
         yield False
         return
     with file:
         _wait(file)
-        yield True
+        _turns.folders.add(folder)
+        try:
+            yield True
+        finally:
+            _turns.folders.discard(folder)
 
 
 def _open(folder: Path | None) -> BinaryIO | None:

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine import tuning
+from omnigraph.engine.cache import build_turn as build_turns
 from omnigraph.engine.cache.build_turn import LOCK, build_turn
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
 from omnigraph.errors import Cancelled
@@ -63,6 +64,19 @@ def test_a_turn_is_awaited(tmp_path: Path) -> None:
         assert not found
     thread.join(WAIT_S)
     assert found == [True]
+
+
+def test_a_turn_is_taken_again_by_its_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_turns, "add_note", pytest.fail)
+    with tuning.replaced(build_wait_s=0.5), build_turn(tmp_path):
+        for _ in range(2):
+            with build_turn(tmp_path) as shared:
+                assert shared
+        (tmp_path / LOCK).touch()
+        with (tmp_path / LOCK).open("ab") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (tmp_path / LOCK).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_the_wait_is_bounded(tmp_path: Path) -> None:
