@@ -164,12 +164,11 @@ def build_adjacency(context: GraphContext, runner: Runner, result: LoadResult) -
     notes: list[str] = []
     for key in keys:
         with build_turn(context.cache.turn_folder):
-            adjacency = missing_adjacency(context, snapshot, key)
-            if adjacency is None or adjacency.edges.row_count < tuning.current.adjacency_divided_edges_min:
-                continue
             try:
-                _Build(context, runner, snapshot, adjacency).run()
-            except (OmniGraphError, OSError) as error:
+                adjacency = missing_adjacency(context, snapshot, key)
+                if adjacency is not None and adjacency.edges.row_count >= tuning.current.adjacency_divided_edges_min:
+                    _Build(context, runner, snapshot, adjacency).run()
+            except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
                 notes.append(f"the workers did not build the neighbours of '{key}' ({reason_of(error)})")
     return replace(result, notes=(*result.notes, *notes))
 
@@ -187,7 +186,8 @@ class _Build:
     def run(self) -> None:
         """Run the jobs and publish the entries."""
         with ExitStack() as stack:
-            writers = {kind: stack.enter_context(self._adjacency.writing(kind)) for kind in ("ends", *DIRECTIONS)}
+            # The ends are published first: a direction without them cannot follow later commits.
+            writers = {kind: stack.enter_context(self._adjacency.writing(kind)) for kind in (*DIRECTIONS, "ends")}
             sources, targets = self._adjacency.node_tables
             edges, src, dst = (self._pins[data.folder] for data in (self._adjacency.edges, sources, targets))
             job = AdjacencyJob(self._location, (edges, src, dst), self._memory, writers["ends"].scratch())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,9 +22,10 @@ from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.shared_arrays import SharedArray
 from omnigraph.errors import Cancelled, StorageError
 from omnigraph.graph_handle import context_of
-from omnigraph.operations.derived import build_after_load, build_derived
+from omnigraph.operations.derived import build_after_load, build_derived, reason_of
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.operations.load.load_result import LoadResult
+from omnigraph.pipeline import adjacency_task
 from omnigraph.pipeline.adjacency_task import build_adjacency
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
@@ -263,6 +265,44 @@ def test_full_disk_publishes_nothing(tmp_path, monkeypatch, name):
     assert [note.partition("(")[2] for note in result.notes] == ["No space left on device)"] * 2
     assert entries(graph) == {}
     assert left_behind(graph) == []
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_failed_rename_leaves_entries_that_the_driver_completes(tmp_path, monkeypatch, failing):
+    graph = new_graph(tmp_path / "g", SCHEMA)
+    loaded = bulk(graph, tmp_path / "in", some_records(Random(5), 50, 200))
+    place, calls = disk_cache._place, count(1)
+
+    def placed(*given: Any) -> Any:
+        if next(calls) == failing:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return place(*given)
+
+    monkeypatch.setattr(disk_cache, "_place", placed)
+    result = build_adjacency(context_of(graph), Workers(), loaded)
+    assert result.notes == ("the workers did not build the neighbours of 'edge:Loop' (No space left on device)",)
+    assert left_behind(graph) == []
+    build_after_load(context_of(graph), result)
+    assert entries(graph) == built_by_one(graph)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("2 GiB"), pa.ArrowInvalid("x"), StorageError("the table cannot be opened")]
+)
+@pytest.mark.parametrize("step", ["missing_adjacency", "divide_pairs"])
+def test_error_of_the_driver_is_a_note(tmp_path, monkeypatch, step, error):
+    graph = new_graph(tmp_path / "g", SCHEMA)
+    loaded = bulk(graph, tmp_path / "in", some_records(Random(5), 50, 200))
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(adjacency_task, step, fail)
+    result = build_adjacency(context_of(graph), Workers(), loaded)
+    for key in ("edge:Loop", "edge:To"):
+        assert f"the workers did not build the neighbours of '{key}' ({reason_of(error)})" in result.notes
+    assert build_after_load(context_of(graph), result).notes == result.notes
+    assert entries(graph) == built_by_one(graph)
 
 
 def test_interrupt_leaves_nothing_behind(tmp_path):
