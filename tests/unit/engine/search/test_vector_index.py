@@ -456,6 +456,10 @@ def test_rankings_before_the_rest_of_a_match(tmp_path):
     match = "$d: Doc $d about $t"
     assert agreement(graph, blobs(10, 3), match) >= 0.93
     assert len(ask(graph, blobs(1, 2)[0], match, limit=50)) == 50
+    assert "exact: the clusters are not selective" in profile(graph, blobs(1, 2)[0], match)
+    graph.load([{"edge": "About", "from": f"d{at}", "to": "t"} for at in range(2_000) if at % 40], mode="append")
+    assert agreement(graph, blobs(10, 3), match) >= 0.93
+    assert "clusters probed" in profile(graph, blobs(1, 2)[0], match)
 
 
 def test_fusion(tmp_path):
