@@ -20,7 +20,7 @@ from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, DeltaGuard, TableDelta
-from omnigraph.engine.write.where import Selection
+from omnigraph.engine.write.where import IdList, Selection
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.tables import Table
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -29,6 +29,8 @@ _LAST_WRITE = "_row_last_updated_at_version"
 _UNCOMMITTED = 2**62
 _KNOWN_IDS_MAX = 1_024
 """Ids of rows that are put together, up to which they are also kept in a set."""
+_TAKEN_SHARE = 8
+"""Rows are read by their numbers if they are at most this part of a table, and by a scan otherwise."""
 
 
 class CommittedRows:
@@ -91,6 +93,13 @@ class _CommittedAndPending:
         """Read all rows."""
         pending = self._pending.table(table_key)
         return pending.added_to(self._committed.read(table_key, _with_id(columns)), pending.rows).select([*columns])
+
+
+def _that_pass(rows: pa.Table, tests: Sequence[Test | IdList]) -> pa.Table:
+    """Return the rows that pass some tests of their columns."""
+    for test in tests if rows.num_rows else ():
+        rows = rows.filter(test.mask(rows[test.column]))
+    return rows
 
 
 def _with_id(columns: Sequence[str]) -> list[str]:
@@ -205,14 +214,19 @@ class TableOverlay:
             return self._none(columns)
         lookup = selection.lookup()
         tests = selection.tests_after(lookup)
-        tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
         if lookup is not None:
-            rows = self.committed.locate([lookup.column], lookup.values, tested)
-        else:
-            rows = self.committed.read(tested, filter=selection.sql())
-        for test in tests if rows.num_rows else ():
-            rows = rows.filter(test.mask(rows[test.column]))
-        return rows if len(tested) == len(columns) else rows.select([*columns])
+            tested = list(dict.fromkeys([*columns, *(test.column for test in tests)]))
+            rows = _that_pass(self.committed.locate([lookup.column], lookup.values, tested), tests)
+            return rows if len(tested) == len(columns) else rows.select([*columns])
+        if not tests:
+            return self.committed.read(columns, filter=selection.sql())
+        # Long lists are compared with the values of their columns; the other columns are read of the rows that pass.
+        tested = list(dict.fromkeys(test.column for test in tests))
+        found = _that_pass(self.committed.read([*tested, "_rowid"], filter=selection.sql()), tests)
+        if found.num_rows * _TAKEN_SHARE <= self.committed.row_count:
+            return self.committed.take_rows(found["_rowid"].to_pylist(), columns)
+        rows = self.committed.read([*columns, "_rowid"], filter=selection.sql())
+        return rows.filter(pc.is_in(rows["_rowid"], value_set=one_array(found["_rowid"]))).select([*columns])
 
     def with_ids(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the visible rows with some ids."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.expr.predicates import make_test
-from omnigraph.engine.write import where
+from omnigraph.engine.write import overlay, where
 from omnigraph.graph import Graph
 from omnigraph.query.plan import ir
 from omnigraph.storage.lance.tables import Table
@@ -154,13 +154,16 @@ def test_the_shortest_list_is_looked_up(tune, tests, chosen):
         assert found == where.Lookup(chosen.column, values, others)
 
 
-def test_a_long_list_leaves_other_conditions_to_the_table(graph, tune, monkeypatch):
+@pytest.mark.parametrize("share", [1, 1_000])
+def test_a_long_list_leaves_other_conditions_to_the_table(graph, tune, monkeypatch, share):
+    """Few of the rows are read by their numbers, many by a scan."""
     tune(in_list_max=3)
-    filters: list[str | None] = []
+    monkeypatch.setattr(overlay, "_TAKEN_SHARE", share)
+    reads: list[tuple[list[str], str | None]] = []
     read = Table.read
 
     def recorded(self: Table, columns: Any, *, filter: str | None = None, **given: Any) -> Any:
-        filters.append(filter)
+        reads.append(([*columns], filter))
         return read(self, columns, filter=filter, **given)
 
     monkeypatch.setattr(Table, "read", recorded)
@@ -168,7 +171,11 @@ def test_a_long_list_leaves_other_conditions_to_the_table(graph, tune, monkeypat
         "query q($k: [I64]) { update P set { n: 9 } where number in $k and n = 1 }", {"k": [1, 2, 3, 4, 4]}
     )
     assert done.affected_nodes == 2
-    assert "(`n` = 1)" in filters
+    assert (["id", "_rowid"], "(`n` = 1)") in reads
+    assert any("n" in columns and filter == "(`n` = 1)" for columns, filter in reads) == (share > 1)
+    assert all(filter is not None for columns, filter in reads if "n" in columns), "no column is read as a whole"
+    found = graph.query("match { $p: P  $p.n = 9 } return { $p.number as number } order { $p.number }")
+    assert [row["number"] for row in found] == [1, 4]
 
 
 def test_a_delete_by_keys_reads_no_column(graph, monkeypatch):
