@@ -48,6 +48,8 @@ class Tuning:
     """Candidates tried per wanted row when a rank is computed before the match, and the factor of each retry."""
     ranked_candidates_min: int = 64
     """Candidates tried at least."""
+    match_parts_max: int = 64
+    """Parts in which the matches of one execution run at most, each within the limit of its rows and bytes."""
     chain_rows_max: int = 10_000
     """A compiled chain returns to the executor above this many rows."""
     chain_steps_max: int = 500_000

@@ -89,6 +89,18 @@ class Profile:
         self.watch.notes.clear()
         self.steps.append(OperatorProfile(what, rows, (time.perf_counter() - started) * 1000, notes))
 
+    def add_up(self, first: int) -> None:
+        """Add up the steps from a position on that are of one operator: it ran for parts of its rows."""
+        steps: dict[int | str, OperatorProfile] = {}
+        for step in self.steps[first:]:
+            of = step.what if isinstance(step.what, str) else id(step.what)
+            known = steps.get(of)
+            if known is not None:
+                how = tuple(dict.fromkeys((*known.how, *step.how)))
+                step = OperatorProfile(step.what, known.rows + step.rows, known.ms + step.ms, how)
+            steps[of] = step
+        self.steps[first:] = steps.values()
+
     def change(self, replaced: ir.Op, by: ir.Pipeline) -> None:
         """Record that operators ran in place of one and of those after it, if the query is profiled."""
         if self.watch.profiling:

@@ -25,11 +25,12 @@ from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.adaptive import MeasuredHop, Replanner, RowsExceeded, RunningPlan, exceeds
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
-from omnigraph.engine.exec.context import ExecutionContext
+from omnigraph.engine.exec.context import ExecutionContext, MatchTooLarge
 from omnigraph.engine.exec.count_pushdown import count_pushdown
 from omnigraph.engine.exec.inner_join import inner_join
 from omnigraph.engine.exec.keyed_scan import rows_by_key
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
+from omnigraph.engine.exec.match_parts import combined, distinct_rows, divided, parts_of
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.exec.shared_blocks import SharedBlocks
 from omnigraph.engine.expr.evaluator import Evaluator
@@ -62,6 +63,8 @@ class MatchPipeline:
         """Plans the rest of a pipeline again if an estimate is wrong; None if the order is fixed."""
         self._shared = SharedBlocks()
         self._profile = context.profile
+        self._parts = 0
+        """The parts in which matches ran."""
 
     def rows(
         self,
@@ -137,17 +140,54 @@ class MatchPipeline:
                 add_note("counted without materialising rows")
                 plan = self._note(plan, pipeline[position - 1], bindings.count, started)
                 continue
+            parts = 0
             try:
                 bindings = self._apply(plan, position, bindings)
             except RowsExceeded as exceeded:
                 plan = self._replanned(plan, position, bindings, exceeded.rows, joins=joins)
                 position = 0
                 continue
+            except MatchTooLarge as exceeded:
+                parts = 0 if live is None else self._parts_of(pipeline[position:], bindings, exceeded)
+                if not parts:
+                    raise
             if live is not None:
+                if parts:
+                    rest = RunningPlan(pipeline[position:], live[position:], None)
+                    return self._in_parts(rest, bindings, parts, distinct=distinct)
                 bindings = _drop_unused(bindings, live[position], distinct=distinct)
             plan = self._note(plan, op, bindings.count, started)
             position += 1
         return bindings
+
+    def _parts_of(self, pipeline: ir.Pipeline, bindings: BindingTable, exceeded: MatchTooLarge) -> int:
+        """Return into how many parts the input of an operator that exceeds a limit is divided; 0 if it cannot be."""
+        parts = parts_of(pipeline, bindings, exceeded)
+        if self._parts + parts > tuning.current.match_parts_max:
+            return 0
+        self._parts += parts
+        return parts
+
+    def _in_parts(self, plan: RunningPlan, bindings: BindingTable, parts: int, *, distinct: bool) -> BindingTable:
+        """Run some operators for one part of the rows after the other."""
+        add_note(f"in {parts} parts")
+        steps, found = len(self._profile.steps), None
+        for part in divided(bindings, parts):
+            rows = self._pipeline(plan, part, distinct=distinct, joins=False)
+            found = rows if found is None else self._combined(found, rows)
+        assert found is not None
+        self._profile.add_up(steps)
+        return found
+
+    def _combined(self, found: BindingTable, rows: BindingTable) -> BindingTable:
+        """Return the rows of a part with those of the parts before it; equal rows are merged if all would not fit."""
+        both = partial(self._context.check_size, columns=len(found.bound) + 1)
+        try:
+            both(found.count + rows.count)
+        except MatchTooLarge:
+            found, rows = distinct_rows(found), distinct_rows(rows)
+            both(found.count + rows.count)
+        return combined(found, rows)
 
     def _replanned(
         self,
