@@ -88,7 +88,9 @@ class Calibration:
         return replace(self._lists, reach=1.0, first=count, recall=1.0, probed=float(count), scanned=1.0)
 
     def _samples(self, count: int) -> list[_Sample]:
-        listed = self._lists.rows
+        lists = self._lists
+        # Zero vectors are in the last cluster.
+        listed = lists.rows if lists.centroids[-1].any() else lists.rows[: lists.offsets[-2]]
         if len(listed) <= _MIXED_SIZE:
             return []
         samples: list[_Sample] = []

@@ -97,16 +97,19 @@ def cluster(column: VectorColumn, dim: int, rows: Numbers | None, keep: KeepCode
     def units(positions: Numbers) -> tuple[Matrix, Mask]:
         return column.units(positions if rows is None else rows[positions])
 
-    centroids = compute_centroids(units, count, dim, random)
-    labels, similarities = assign_rows(units, count, centroids)
+    found = compute_centroids(units, count, dim, random)
+    labels, similarities = assign_rows(units, count, found)
     order = np.argsort(labels, kind="stable")
     order = order[np.count_nonzero(labels < 0) :]
-    clusters = len(centroids.centroids)
+    centroids = found.centroids
+    if len(order) and labels[order[-1]] == len(centroids):
+        centroids = np.concatenate([centroids, np.zeros((1, dim), np.float32)])
+    clusters = len(centroids)
     sizes = np.bincount(labels[order], minlength=clusters)
     sums = np.bincount(labels[order], similarities[order], minlength=clusters)
     lists = ClusterLists(
         count,
-        centroids.centroids,
+        centroids,
         np.clip(sums / np.maximum(sizes, 1), 0, 1).astype(np.float32),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         order.astype(np.int32),

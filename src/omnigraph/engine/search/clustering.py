@@ -94,13 +94,21 @@ def compute_centroids(units: Units, rows: int, dim: int, random: np.random.Gener
 
 
 def assign_rows(units: Units, rows: int, centroids: Centroids) -> tuple[Labels, Matrix]:
-    """Return the cluster of every row, `NO_CLUSTER` for a row without a vector, and its similarity to the centroid."""
+    """Return the cluster of every row, `NO_CLUSTER` for a row without a vector, and its similarity to the centroid.
+
+    A zero vector belongs to a cluster behind all others. It would lower the mean similarity of the rows of another
+    cluster, so that searches would not scan the cluster.
+    """
+    count, dim = centroids.centroids.shape
     labels, similarities = np.empty(rows, np.int32), np.empty(rows, np.float32)
-    step = max(tuning.current.vector_assign_elements // centroids.centroids.shape[1], 1)
+    step = max(tuning.current.vector_assign_elements // dim, 1)
     for some in _batches(np.arange(rows), step):
         matrix, known = units(some)
-        found, similarities[some] = centroids.nearest(matrix)
-        labels[some] = np.where(known, found, NO_CLUSTER)
+        found, near = centroids.nearest(matrix)
+        directed = matrix.any(axis=1)
+        labels[some] = np.where(known, np.where(directed, found, count), NO_CLUSTER)
+        # With a similarity of 1 to a zero centroid, the score of the cluster is 0, the similarity of a zero vector.
+        similarities[some] = np.where(directed, near, np.float32(1))
     return labels, similarities
 
 

@@ -176,6 +176,17 @@ def test_recall_of_each_kind_of_query(case, filtered, changed):
         assert np.mean(found) >= 0.93
 
 
+def test_zero_vectors_do_not_hide_the_rows_of_a_cluster():
+    vectors = blobs(6_000, 1, 32, spread=0.2)
+    vectors[::10] = 0
+    column = column_of(vectors)
+    lists = cluster(column, 32, None)
+    index = VectorIndex(SegmentView((lists,), (0,)))
+    for rows in np.split(lists.rows, lists.offsets[1:-1]):
+        near = vectors[rows[vectors[rows].any(axis=1)][:5]]
+        assert not len(near) or recall_of(column, index, near)[0] >= 0.7
+
+
 def test_appended_rows_are_scanned_beside_the_clusters():
     vectors, added = blobs(4_000, 1), blobs(300, 2)
     column = column_of(np.concatenate([vectors, added]))
