@@ -13,7 +13,8 @@ search ends at the first cluster whose score is below the similarity of the last
 lowers that similarity, so a search with a filter scans more clusters. The reach and the number of clusters that are
 always scanned are chosen when the segment is built (`cluster_calibration`).
 
-A search that would scan a large share of the rows is exact. Rows that are in no cluster are scanned by every search.
+A segment of which a large share would be scanned is scanned as a whole, and a search that would scan a large share of
+all rows is exact. Rows that are in no cluster are scanned by every search.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.segments import SegmentView
-from omnigraph.engine.cache.table_cache import Numbers
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.cancellation import add_note, checkpoint
 from omnigraph.engine.exec.native_calls import batches
 from omnigraph.engine.search.cluster_lists import NEIGHBOURS, ClusterLists
@@ -48,7 +49,6 @@ class _Clusters:
     spreads: Matrix
     """reach · √(1 − cosine²)"""
     sizes: Numbers
-    firsts: int
     lists: tuple[ClusterLists, ...]
     """The segments with clusters."""
     starts: tuple[int, ...]
@@ -96,12 +96,13 @@ class VectorIndex:
         scan = _Scan(query, wanted)
         self._scan_unclustered(column, numbers, scan)
         scores = self._scores(query)
-        chosen = _descending(np.flatnonzero(scores >= np.partition(scores, -clusters.firsts)[-clusters.firsts]), scores)
+        chosen = self._firsts(scores)
         left = np.ones(len(scores), bool)
         done = scanned = 0
         while len(chosen):
             checkpoint()
             left[chosen] = False
+            chosen = np.concatenate([chosen, self._take_whole(left)])
             done += len(chosen)
             scanned += int(clusters.sizes[chosen].sum())
             if scanned > rows_max:
@@ -127,6 +128,30 @@ class VectorIndex:
         similarity = np.concatenate(parts)
         scores: Matrix = clusters.cosines * similarity + clusters.spreads * sine(similarity)
         return scores
+
+    def _firsts(self, scores: Matrix) -> Numbers:
+        """Return the clusters that are always scanned: some of each segment, best first."""
+        clusters = self._clusters
+        least = [
+            np.partition(scores[begin : begin + lists.count], -lists.first)[-lists.first]
+            for lists, begin in zip(clusters.lists, clusters.begins, strict=True)
+        ]
+        chosen = np.flatnonzero(scores >= np.repeat(least, [lists.count for lists in clusters.lists]))
+        return _descending(chosen, scores)
+
+    def _take_whole(self, left: Mask) -> Numbers:
+        """Return the clusters that are left of segments with a large share of their rows in the others; take them.
+
+        The reach of a segment was chosen for searches that are exact in this case.
+        """
+        clusters, whole = self._clusters, [_NO_ROWS]
+        for lists, begin in zip(clusters.lists, clusters.begins, strict=True):
+            own = slice(begin, begin + lists.count)
+            taken = int(clusters.sizes[own][~left[own]].sum())
+            if taken > tuning.current.vector_index_scan_share * lists.row_count:
+                whole.append(begin + np.flatnonzero(left[own]))
+                left[own] = False
+        return np.concatenate(whole)
 
     def _scan(self, chosen: Numbers, numbers: Numbers | None, scan: _Scan) -> None:
         """Scan some clusters."""
@@ -164,13 +189,12 @@ class VectorIndex:
         begins = tuple(np.cumsum([0, *(body.count for body in lists)]).tolist()[:-1])
         if not lists:
             empty = np.zeros(0, np.float32)
-            return _Clusters(np.zeros((0, 0), np.float32), empty, empty, _NO_ROWS, 0, lists, starts, begins)
+            return _Clusters(np.zeros((0, 0), np.float32), empty, empty, _NO_ROWS, lists, starts, begins)
         single = lists[0].centroids if len(lists) == 1 else np.concatenate([body.centroids for body in lists])
         cosines = np.concatenate([body.cosines for body in lists])
         reaches = np.concatenate([np.full(body.count, body.reach, np.float32) for body in lists])
         sizes = np.concatenate([np.diff(body.offsets) for body in lists])
-        firsts = sum(body.first for body in lists)
-        return _Clusters(single, cosines, reaches * sine(cosines), sizes, firsts, lists, starts, begins)
+        return _Clusters(single, cosines, reaches * sine(cosines), sizes, lists, starts, begins)
 
     @cached_property
     def _unclustered(self) -> Numbers:

@@ -187,6 +187,25 @@ def test_zero_vectors_do_not_hide_the_rows_of_a_cluster():
         assert not len(near) or recall_of(column, index, near)[0] >= 0.7
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_segment_without_clear_clusters_is_searched_as_well_beside_a_large_one(filtered):
+    """The recall of a segment, of which all searches alone are exact, also holds if it has few of the rows."""
+    large, small = blobs(12_000, 1, 32, centers=150, spread=0.2), gaussian(2_000, 5, 32)
+    column = column_of(np.concatenate([large, small]))
+    lists = tuple(cluster(column_of(part), 32, None) for part in (large, small))
+    index = VectorIndex(SegmentView(lists, (0, 12_000)))
+    numbers = np.arange(0, 14_000, 3) if filtered else None
+    rows = np.arange(14_000) if numbers is None else numbers
+    found = []
+    for vector in gaussian(40, 7, 32).astype(np.float64):
+        query = VectorQuery.of(vector)
+        probed = index.probe(column, query, numbers, 10)
+        positions = np.arange(len(rows)) if probed is None else probed[0]
+        expected = nearest(column, query, rows, 10)
+        found.append(len({*nearest(column, query, rows[positions], 10)} & {*expected}) / 10)
+    assert np.mean(found) >= 0.93
+
+
 def test_appended_rows_are_scanned_beside_the_clusters():
     vectors, added = blobs(4_000, 1), blobs(300, 2)
     column = column_of(np.concatenate([vectors, added]))
