@@ -55,12 +55,8 @@ def cluster_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Clu
     new_rows_min = max(constants.vector_index_rows_min, int(constants.vector_index_new_share * data.row_count))
 
     def make(fragments: Sequence[int] | None) -> ClusterLists:
-        rows = data.row_count if fragments is None else sum(map(data.rows_in, fragments))
-        least = constants.vector_index_rows_min if fragments is None else new_rows_min + 1
-        if rows < least or data.cache.keep_in is None:
-            # Without a disk cache every process would compute the clusters again.
-            return without_clusters(rows, dim)
-        return cluster(vectors_of(data, name, dim), dim, _rows_of(data, fragments))
+        # Clusters that are not kept on disk would be computed again by every process.
+        return without_clusters(data.row_count if fragments is None else sum(map(data.rows_in, fragments)), dim)
 
     def write(fragments: Sequence[int] | None, writer: EntryWriter) -> None:
         def keep(shape: tuple[int, int], blocks: Iterator[ByteCodes]) -> ByteCodes:

@@ -77,7 +77,8 @@ class VectorIndex:
         """
         found = self.probe(column, query, numbers, wanted)
         if found is None:
-            add_note("exact: the clusters are not selective for this search")
+            missing = not len(self._clusters.sizes)
+            add_note("exact: " + ("no clusters" if missing else "the clusters are not selective for this search"))
             return None
         rows, probed, scanned = found
         add_note(f"{probed:,} of {len(self._clusters.sizes):,} clusters probed, {scanned:,} codes compared")

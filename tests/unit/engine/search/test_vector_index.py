@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -547,6 +548,32 @@ def test_a_graph_that_cannot_be_written_builds_no_index(tmp_path):
     assert agreement(fixed, blobs(5, 2)) == 1
     explained = str(fixed.explain(text_of("$d: Doc", "nearest($d.vec, $v, approx)")))
     assert "exact: there are no clusters, and none can be kept" in explained
+
+
+def test_clusters_that_cannot_be_kept_are_not_computed(tmp_path):
+    """Otherwise every process would compute them again, in memory."""
+    graph = new_graph(tmp_path, blobs(2_000, 1))
+    folder = graph._context.cache.folder
+    assert folder is not None
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_text("a file")
+    assert agreement(graph, blobs(5, 2)) == 1
+    assert "exact: no clusters" in profile(graph, blobs(1, 2)[0])
+
+
+def test_an_earlier_version_that_has_other_rows_is_searched_exactly(tmp_path):
+    graph = new_graph(tmp_path, blobs(2_000, 1))
+    earlier = graph.commits()[0].id
+    graph.mutate("query m() { delete Doc where n < 1500 }")
+    graph.load(documents(blobs(1_000, 2), 2_000), mode="append")
+    graph.optimize()
+    ask(graph, blobs(1, 3)[0])
+    text, vector = text_of("$d: Doc", "nearest($d.vec, $v, approx)"), blobs(1, 4)[0]
+    profiled = str(graph.profile(text, params={"v": vector.tolist()}, at=earlier))
+    assert "exact: no clusters" in profiled
+    found = graph.query(text, params={"v": vector.tolist()}, at=earlier).to_rows()
+    exact = graph.query(text.replace(", approx", ""), params={"v": vector.tolist()}, at=earlier).to_rows()
+    assert found == exact
 
 
 # -- damage ------------------------------------------------------------------------------------------
