@@ -128,15 +128,14 @@ def segment_structures(
 
 
 def _vector_clusters(context: GraphContext, type_: NodeType, data: TableData) -> Iterator[DerivedStructure]:
-    from omnigraph.engine.search.cluster_segments import CLUSTERS, cluster_segments  # noqa: PLC0415 (only for searches)
+    from omnigraph.engine.search.cluster_segments import CLUSTERS, keep_clusters  # noqa: PLC0415 (only for searches)
 
     for name, property_ in type_.properties.items():
         if property_.type.scalar != "Vector" or property_.type.is_list:
             continue
         subject = (CLUSTERS, data.folder, str(data.field_id(name)), "0")
         if context.approximate or data.cache.is_kept(subject):
-            builder = cluster_segments(data, name, property_.type.dim or 0)
-            yield DerivedStructure(name, partial(keep_segments, data, name, builder))
+            yield DerivedStructure(name, partial(keep_clusters, data, name, property_.type.dim or 0))
 
 
 def _adjacency(context: GraphContext, snapshot: Snapshot, type_: EdgeType, share: float) -> Iterator[DerivedStructure]:

@@ -11,7 +11,7 @@ import numpy as np
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.entry_writer import EntryWriter
-from omnigraph.engine.cache.segments import Segment, SegmentBuilder, load_segments, segments_of
+from omnigraph.engine.cache.segments import Segment, SegmentBuilder, keep_segments, load_segments, segments_of
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
 from omnigraph.engine.cache.union_table import joined_segments
 from omnigraph.engine.exec.native_calls import batches
@@ -69,6 +69,14 @@ def cluster_segments(data: TableData, name: str, dim: int) -> SegmentBuilder[Clu
 
     read = partial(read_lists, dim=dim)
     return SegmentBuilder(CLUSTERS, constants.vector_index_rows_min, make, write, read, new_rows_min, RANGED)
+
+
+def keep_clusters(data: TableData, name: str, dim: int) -> int:
+    """Build the clusters of a vector column that the disk cache lacks, as `keep_segments` does."""
+    if data.row_count >= tuning.current.vector_index_rows_min:
+        # Opened before the turn at building is taken: another thread that opens them may be waiting for the turn.
+        vectors_of(data, name, dim)
+    return keep_segments(data, name, cluster_segments(data, name, dim))
 
 
 def _rows_of(data: TableData, fragments: Sequence[int] | None) -> Numbers | None:

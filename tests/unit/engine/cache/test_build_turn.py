@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import build_turn as build_turns
 from omnigraph.engine.cache.build_turn import LOCK, build_turn
 from omnigraph.engine.exec.cancellation import Cancellation, Watch, watching
+from omnigraph.engine.search import vector_scan
 from omnigraph.errors import Cancelled
 from omnigraph.graph_handle import cache_of
 
@@ -128,3 +130,38 @@ def test_after_the_wait_a_process_builds_for_itself(graph: og.Graph) -> None:
     cache_of(graph).takes_turns = True
     with tuning.replaced(adjacency_disk_edges_min=1, build_wait_s=0.05), other_process(folder):
         assert "building the CSR" in str(graph.profile(HOP))
+
+
+def test_a_thread_that_waits_for_a_turn_does_not_block_its_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query opens the vectors while `optimize` writes them and then clusters them."""
+    near = "query q() { match { $d: Doc } return { $d.name } order { nearest($d.vec, [1, 2, 3]) } limit 3 }"
+    graph = og.init(tmp_path / "g.omni", "node Doc { name: String @key  vec: Vector(3) }", sync=False)
+    rows = [{"type": "Doc", "data": {"name": f"d{at}", "vec": [at, 1, at % 7]}} for at in range(600)]
+    graph.load(rows, mode="append")
+    graph = og.open(graph.uri, approximate=True)
+    wait, blocks = build_turns._wait, vector_scan._blocks
+    waiting, late, found = threading.Event(), list[str](), list[int]()
+    reader = threading.Thread(target=lambda: found.append(len(graph.query(near))))
+
+    def wait_visibly(file: Any) -> None:
+        if threading.current_thread() is reader:
+            waiting.set()
+        wait(file)
+
+    def blocks_after_the_reader_waits(*given: Any) -> Any:
+        if not reader.ident:
+            reader.start()
+            assert waiting.wait(WAIT_S)
+        return blocks(*given)
+
+    cache_of(graph).takes_turns = True
+    monkeypatch.setattr(build_turns, "add_note", late.append)
+    monkeypatch.setattr(build_turns, "_wait", wait_visibly)
+    monkeypatch.setattr(vector_scan, "_blocks", blocks_after_the_reader_waits)
+    with tuning.replaced(vector_index_rows_min=100, vector_disk_bytes_min=0, segment_rows_min=100, build_wait_s=10.0):
+        graph.optimize()
+        reader.join(WAIT_S)
+    assert found == [3]
+    assert late == []
