@@ -101,7 +101,7 @@ def list_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
     subject = _subject(data, name, builder)
     segments: list[Segment[Body]] = list(cache.base(subject) or load_segments(cache, subject, builder))
     segments = _fetched(segments, data, subject, builder)
-    if cache.turn_folder is None or not _is_large(segments, data, builder):
+    if cache.turn_folder is None or not _is_kept(_plan(segments, data, builder), data, builder):
         return _extended(data, name, builder, segments)
     with build_turn(cache.turn_folder) as shared:
         return _extended(data, name, builder, load_segments(cache, subject, builder) if shared else segments)
@@ -122,7 +122,7 @@ def keep_segments(data: TableData, name: str, builder: SegmentBuilder[Body]) -> 
         if plan.number is None or not plan.fragments:
             return 0
         _extended(data, name, builder, segments, must_keep=True)
-    return sum(map(data.rows_in, plan.fragments))
+    return _rows_of(plan, data)
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,16 @@ def _plan(segments: list[Segment[Body]], data: TableData, builder: SegmentBuilde
     return _Plan(kept, tuple(missing), kept)
 
 
+def _is_kept(plan: _Plan, data: TableData, builder: SegmentBuilder[Body]) -> bool:
+    """Return True if the segment of a plan is kept on disk."""
+    return plan.number is not None and _rows_of(plan, data) >= builder.kept_from
+
+
+def _rows_of(plan: _Plan, data: TableData) -> int:
+    """Return the number of rows that a plan computes."""
+    return sum(map(data.rows_in, plan.fragments))
+
+
 def _extended(
     data: TableData,
     name: str,
@@ -250,7 +260,7 @@ def _extended(
         add_note(f"{title} reused")
         cache.set_base(subject, tuple(segments))
         return _choose(segments, data)[0]
-    rows = sum(map(data.rows_in, plan.fragments))
+    rows = _rows_of(plan, data)
     add_note(f"{title} extended by {rows:,} rows" if plan.kept else f"{title} built from {rows:,} rows")
     added = _build(data, subject, plan, builder, must_keep=must_keep)
     if plan.number is not None:

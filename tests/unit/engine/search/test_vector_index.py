@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine import kernels, tuning
-from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.cache import disk_cache, entry_checks, segments
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.search import cluster_calibration, cluster_lists, cluster_segments, clustering, vector_scan
 from omnigraph.engine.search.cluster_lists import ClusterLists
@@ -426,6 +426,16 @@ def test_many_new_rows_form_a_segment_of_their_own(tmp_path):
     assert "300 rows" in profile(graph, blobs(1, 2)[0]), "scanned by every search"
     assert kinds(graph).count(cluster_segments.CLUSTERS) == 2
     assert agreement(graph, blobs(20, 10)) >= 0.93
+
+
+def test_rows_that_are_not_clustered_wait_for_no_other_build(tmp_path, tune, monkeypatch):
+    graph = new_graph(tmp_path, blobs(3_000, 1))
+    ask(graph, blobs(1, 2)[0])
+    tune(vector_index_rows_min=100)
+    graph.load(documents(blobs(200, 8), 3_000), mode="append")
+    graph._context.cache.takes_turns = True
+    monkeypatch.setattr(segments, "build_turn", lambda _: pytest.fail("a turn is taken, and nothing is kept"))
+    assert "clusters of 'vec' extended by 200 rows" in profile(graph, blobs(1, 2)[0])
 
 
 def test_clusters_survive_compaction(tmp_path):
