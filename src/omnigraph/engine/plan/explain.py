@@ -9,6 +9,7 @@ from typing import Any
 
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.segments import Segment
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.exec.context import OperatorProfile, Profile
 from omnigraph.engine.optimizer.first_rows import first_rows_of
@@ -180,12 +181,12 @@ class PlanExplainer:
         if rows < tuning.current.vector_index_rows_min:
             yield f"exact: an index serves from {tuning.current.vector_index_rows_min:,} rows on"
             return
-        found = [
-            segment.body
+        known = [
+            (table, segment)
             for table in tables
             for segment in known_segments(self._cache, table.folder, table.field_ids[name], rank.prop.type.dim or 0)
-            if segment.body.count
         ]
+        found = [segment.body for table, segment in known if segment.body.count and _shares_rows(segment, table)]
         if found:
             probed, share = sum(body.probed for body in found), sum(body.scanned * body.row_count for body in found)
             share /= sum(body.row_count for body in found)
@@ -194,7 +195,7 @@ class PlanExplainer:
                 f"{probed:,.0f} probed with {share:.1%} of the rows, recall@{NEIGHBOURS} "
                 f"{min(body.recall for body in found):.3f} when built"
             )
-        elif self._cache.keep_in is None:
+        elif self._cache.keep_in is None or any(segment.version > table.version for table, segment in known):
             yield f"exact: there are no {CLUSTERS}, and none can be kept"
         else:
             yield f"{CLUSTERS} of '{name}' to be built"
@@ -336,6 +337,12 @@ def _order(pipeline: ir.Pipeline) -> Iterable[str]:
                 yield from _order(op.query.pipeline)
             case _:
                 pass
+
+
+def _shares_rows(segment: Segment[Any], table: Table) -> bool:
+    """Return True if a segment has rows of a version of its table."""
+    files = {fragment[0] for fragment in table.fragments}
+    return any(fragment[0] in files for fragment in segment.layout.fragments)
 
 
 def _shown(var: str) -> str:

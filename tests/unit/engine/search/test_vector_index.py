@@ -581,6 +581,7 @@ def test_an_earlier_version_that_has_other_rows_is_searched_exactly(tmp_path):
     text, vector = text_of("$d: Doc", "nearest($d.vec, $v, approx)"), blobs(1, 4)[0]
     profiled = str(graph.profile(text, params={"v": vector.tolist()}, at=earlier))
     assert "exact: no clusters" in profiled
+    assert "exact: there are no clusters, and none can be kept" in str(graph.explain(text, at=earlier))
     found = graph.query(text, params={"v": vector.tolist()}, at=earlier).to_rows()
     exact = graph.query(text.replace(", approx", ""), params={"v": vector.tolist()}, at=earlier).to_rows()
     assert found == exact
