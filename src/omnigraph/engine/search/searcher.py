@@ -56,10 +56,7 @@ class Searcher:
     # -- text ------------------------------------------------------------------------------------
 
     def matches(self, match: ir.TextMatch, bound: Binding) -> Mask:
-        """Return a mask of the rows whose text changes after their vector was given.
-
-        If no record gives the vector, the text is compared with the committed one.
-        """
+        """Return a mask of the rows whose text has the words of a query, or words within an edit distance (`fuzzy`)."""
         from omnigraph.engine.search.analyzer import analyse  # noqa: PLC0415 (only for searches)
         from omnigraph.engine.search.inverted_index import index_of  # noqa: PLC0415 (only for searches)
 
