@@ -449,6 +449,7 @@ class _Clocked:
     def __init__(self, runner: Runner, clock: Clock) -> None:
         self._runner, self._clock = runner, clock
         self.parallelism = runner.parallelism
+        self.on_this_machine = runner.on_this_machine
 
     def run(self, step: str, task: Any, job: Any, work: Sequence[Any], **more: Any) -> Iterator[Any]:
         def measured(job: Any, unit: Any) -> tuple[Any, float]:

@@ -19,16 +19,18 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine import tuning
-from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache import disk_cache, user_folder
+from omnigraph.engine.search.inverted_index import WORDS
 from omnigraph.engine.statistics.column_statistics import ColumnStatistics
 from omnigraph.engine.statistics.degree_statistics import DegreeStatistics
 from omnigraph.engine.statistics.table_statistics import known_statistics
 from omnigraph.errors import ConstraintViolation, InputError, RecordError
 from omnigraph.graph import Graph
-from omnigraph.graph_handle import context_of
+from omnigraph.graph_handle import cache_of, context_of
 from omnigraph.operations.derived import build_after_load
 from omnigraph.operations.load.load_result import LoadResult, Reject
 from omnigraph.pipeline.adjacency_task import build_adjacency
+from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
@@ -186,6 +188,60 @@ def test_workers_build_search_structures(tmp_path, spark, tune):
         assert {what[-1] for what in entries if what[0] == kind} == {"0", "1"}
     ranked = 'query q() { match { $d: Doc } return { $d.name } order { bm25($d.text, "stone") } limit 7 }'
     assert graph.query(ranked).to_rows() == plain.query(ranked).to_rows()
+
+
+class Elsewhere(SparkRunner):
+    """Workers that report other machines."""
+
+    on_this_machine = False
+
+
+def test_workers_build_search_structures_of_a_bucket(tmp_path, s3, spark, tune):
+    """Workers of this machine write them to its cache folder; another machine extends what was uploaded."""
+    tune(
+        segment_rows_min=5,
+        postings_disk_rows_min=1,
+        id_segments_rows_min=20,
+        segment_part_rows_min=10,
+        adjacency_disk_edges_min=10,
+        adjacency_divided_edges_min=10,
+        remote_cache_list_s=0.0,
+    )
+    schema = "node Doc { name: String @key  text: String? @index }\nedge Link: Doc -> Doc"
+    docs = [node("Doc", name=f"d{at}", text=f"river {'stone ' * (at % 5)}") for at in range(140)]
+    links = [{"edge": "Link", "from": f"d{at}", "to": f"d{at * 7 % 100}"} for at in range(100)]
+
+    def files(name: str, records: list[dict[str, Any]]) -> list[str]:
+        return [str(write_jsonl(tmp_path / f"{name}{part}.jsonl", records[part::4])) for part in range(4)]
+
+    def words(graph: Graph) -> dict[str, int]:
+        """Number of a segment on this machine → its rows."""
+        entries = (entry for _, entry in disk_cache.descriptions(cache_of(graph).keep_in))
+        return {
+            one["what"][-1]: sum(rows for _, rows, _ in one["rows"]["pieces"])
+            for one in entries
+            if one["what"][0] == WORDS
+        }
+
+    uri, told, later = s3.new_place(), [], []
+    environ = {machine: {**s3.environ, user_folder.VARIABLE: str(tmp_path / machine)} for machine in ("one", "other")}
+    graph = og.init(uri, schema, environ=environ["one"])
+    result = graph.load(files("a", docs[:100] + links), mode="append", spark=spark, watch=told.append)
+    assert result.notes == ()
+    assert {progress.step for progress in told} >= {"index", "ends", "neighbours"}
+    assert sorted(words(graph)) == ["0", "1"]
+    assert build_segments(context_of(graph), Elsewhere(spark), result) is result
+    assert build_adjacency(context_of(graph), Elsewhere(spark), result) is result
+    other = og.open(uri, environ=environ["other"])
+    other.load(files("b", docs[100:]), mode="append", spark=spark, watch=later.append)
+    assert "index" in {progress.step for progress in later}
+    assert words(other).items() >= words(graph).items(), "the uploaded segments are used"
+    assert sum(words(other).values()) == 140
+    plain = new_graph(tmp_path / "plain", schema, *docs, *links)
+    hops = 'query q() { match { $d: Doc { name: "d7" } $d link{1,3} $e } return { $e.name } order { $e.name } }'
+    ranked = 'query q() { match { $d: Doc } return { $d.name } order { bm25($d.text, "stone") } limit 7 }'
+    for query in (hops, ranked):
+        assert other.query(query).to_rows() == graph.query(query).to_rows() == plain.query(query).to_rows()
 
 
 def _many_edges(root: Path) -> tuple[Graph, LoadResult]:

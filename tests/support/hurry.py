@@ -24,6 +24,7 @@ class HurriedRunner:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self.parallelism = runner.parallelism
+        self.on_this_machine = runner.on_this_machine
 
     def run(self, step: str, task: Any, job: Any, work: Any, **more: Any) -> Any:
         """Run the tasks."""

@@ -51,7 +51,7 @@ from omnigraph.operations.derived import large_tables, missing_adjacency, reason
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.load.load_result import LoadResult
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.segment_task import task_memory
+from omnigraph.pipeline.segment_task import shared_folder, task_memory
 from omnigraph.query.plan.ir import Direction
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.store_pool import pooled_store
@@ -158,7 +158,7 @@ def build_adjacency(context: GraphContext, runner: Runner, result: LoadResult) -
     The load is published, so an error is a note of its result. The driver builds what is missing.
     """
     keys = large_tables(result)
-    if not keys or context.cache.keep_in is None or context.repository.location.path is None or runner.parallelism < 2:
+    if not keys or shared_folder(context, runner) is None or runner.parallelism < 2:
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
     notes: list[str] = []

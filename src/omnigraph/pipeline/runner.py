@@ -36,6 +36,10 @@ class Runner(Protocol):
     def parallelism(self) -> int:
         """Number of tasks that run concurrently."""
 
+    @property
+    def on_this_machine(self) -> bool:
+        """True if the tasks run on the machine of the driver, so that they share its files."""
+
     def run(
         self, step: str, task: Task[Job, Work, Done], job: Job, work: Sequence[Work], *, at_once: int | None = None
     ) -> Iterator[Done]:
@@ -62,6 +66,7 @@ class InlineRunner:
     """Runs tasks in a loop in this process."""
 
     parallelism = 1
+    on_this_machine = True
 
     def __init__(self, watch: Watch | None = None) -> None:
         self._watch = watch

@@ -1,10 +1,10 @@
 """Search structures of a bulk load that its workers build.
 
 Fragments get their ids when they are committed, so this is a job after the commit. The driver divides the rows that no
-segment contains into a few segments per structure; each task computes one and writes it to the disk cache in the folder
-of the graph, which the workers share. The driver builds what is then still missing (`operations.derived`): structures
-that are not divided, small ones, and those of a task that failed. A graph on an object store has no shared folder; its
-driver builds everything.
+segment contains into a few segments per structure; each task computes one and writes it to the disk cache, which the
+workers share: the folder of the graph, or for a graph on an object store the cache folder of the machine if they run on
+it. The driver builds what is then still missing (`operations.derived`): structures that are not divided, small ones,
+those of a task that failed, and all structures of a graph on an object store if the workers are other machines.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def build_segments(context: GraphContext, runner: Runner, result: LoadResult) ->
 
     The load is published, so an error is a note of its result. The driver builds what is missing.
     """
-    keys, folder = large_tables(result), context.cache.keep_in
-    if not keys or folder is None or context.repository.location.path is None or runner.parallelism < 2:
+    keys, folder = large_tables(result), shared_folder(context, runner)
+    if not keys or folder is None or runner.parallelism < 2:
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
     job = SegmentJob(context.repository.location, folder, snapshot.schema.ir, task_memory(context, runner))
@@ -92,6 +92,12 @@ def build_segments(context: GraphContext, runner: Runner, result: LoadResult) ->
             use()
     notes = [f"the workers did not build all search structures ({reason})" for reason in reasons]
     return replace(result, notes=(*result.notes, *notes))
+
+
+def shared_folder(context: GraphContext, runner: Runner) -> Path | None:
+    """Return the disk cache if the workers can write to it; None if there is none or if it is of this machine only."""
+    in_graph = context.repository.location.path is not None
+    return context.cache.keep_in if in_graph or runner.on_this_machine else None
 
 
 def task_memory(context: GraphContext, runner: Runner) -> MemoryBudget | None:

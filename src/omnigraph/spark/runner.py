@@ -49,6 +49,11 @@ class SparkRunner:
         parts = self._spark.range(1 << 16).selectExpr("spark_partition_id() as part").distinct()
         return len(run_action(self._spark, "parallelism", parts.collect))
 
+    @cached_property
+    def on_this_machine(self) -> bool:
+        """True if the master is `local`: the workers are processes of this machine."""
+        return not is_connect(self._spark) and str(self._spark.sparkContext.master).startswith("local")
+
     def run(
         self, step: str, task: Task[Job, Work, Done], job: Job, work: Sequence[Work], *, at_once: int | None = None
     ) -> Iterator[Done]:

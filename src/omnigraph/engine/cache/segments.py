@@ -141,7 +141,9 @@ def divide_missing(data: TableData, name: str, builder: SegmentBuilder[Body], pa
     """
     if data.row_count < builder.kept_from:
         return []
-    plan = _plan(load_segments(data.cache, _subject(data, name, builder), builder), data, builder)
+    subject = _subject(data, name, builder)
+    known = _fetched(load_segments(data.cache, subject, builder), data, subject, builder)
+    plan = _plan(known, data, builder)
     if plan.number is None:
         return []
     sizes = [data.rows_in(at) for at in plan.fragments]
