@@ -235,6 +235,26 @@ def test_tasks_hold_a_share_of_the_memory(tmp_path, monkeypatch):
     assert entries(graph) == built_by_one(graph)
 
 
+def test_ranges_of_many_short_runs_have_about_equal_sizes(tmp_path, tune, monkeypatch):
+    tune(adjacency_sorted_edges=128, adjacency_sample_pairs=32)
+    chooser, nodes, edges = Random(3), 500, 6_144
+    graph = new_graph(tmp_path / "g", SCHEMA)
+    ends = [(str(chooser.randrange(nodes)), str(chooser.randrange(nodes))) for _ in range(edges)]
+    records = [node("A", name=f"{at}") for at in range(nodes)] + [edge("Loop", *one) for one in ends]
+    result = bulk(graph, tmp_path / "in", records)
+    sizes: list[int] = []
+    sort = parallel_build._distinct_of
+
+    def sorting(parts: Any) -> Any:
+        sizes.append(sum(map(len, parts)))
+        return sort(parts)
+
+    monkeypatch.setattr(parallel_build, "_distinct_of", sorting)
+    assert build_adjacency(context_of(graph), Workers(2), result).notes == ()
+    assert len(sizes) > edges / 128
+    assert max(sizes) <= 3 * 128
+
+
 @pytest.mark.parametrize("task", ["number_edges", "merge_pairs", "place_values"])
 @pytest.mark.parametrize("error", [StorageError("the workers are gone"), Cancelled("stop")])
 def test_driver_builds_what_failing_workers_do_not(tmp_path, numbered, task, error):

@@ -121,7 +121,7 @@ def number_range(
     for direction in DIRECTIONS:
         near, far = oriented(ends["src"], ends["dst"], direction)
         runs[direction] = tuple(
-            _write_run(folder / f"{direction}{some.start}", near[some], far[some])
+            _write_run(folder / f"{direction}{some.start}", near[some], far[some], rows.start + some.start)
             for some in batches(len(rows), pairs_at_once(memory))
         )
     return NumberedRange(sums, runs)
@@ -149,10 +149,15 @@ def _blocks(array: SharedArray, values: AnyArray) -> Iterator[AnyArray]:
         yield values[some]
 
 
-def _write_run(path: Path, near: I32, far: I32) -> Run:
+def _write_run(path: Path, near: I32, far: I32, number: int) -> Run:
+    """Sort pairs and write them to a file. The number of the run determines the first pair of its sample."""
     pairs = interruptible(lambda: distinct(pack(near, far)), len(near))
     path.write_bytes(pairs.data)
-    return Run(path, pairs[:: tuning.current.adjacency_sample_pairs].copy())
+    step = tuning.current.adjacency_sample_pairs
+    # Samples that begin with the first pair of every run are close together, since the runs are alike: a range between
+    # two such groups would have a share of all pairs.
+    first = int(np.random.default_rng(number).integers(step))
+    return Run(path, pairs[first::step].copy())
 
 
 def divide_pairs(samples: Sequence[U64], ranges: int, count: int) -> list[PairRange]:
