@@ -26,7 +26,7 @@ from omnigraph.operations.store_statistics import store_load_statistics
 from omnigraph.pipeline.adjacency_task import build_adjacency
 from omnigraph.pipeline.diff import DiffRequest, DiffResult, diff_visible_files
 from omnigraph.pipeline.export import ExportRequest, export_visible
-from omnigraph.pipeline.runner import Progress
+from omnigraph.pipeline.runner import Progress, Runner
 from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.storage.files.input_files import writing
 from omnigraph.versioning.model.snapshot import Snapshot
@@ -56,6 +56,10 @@ class GraphIO:
         )
         samples: Samples = {}
 
+        def finish(runner: Runner, loaded: LoadResult) -> LoadResult:
+            with limits.applied():
+                return build_adjacency(context, runner, build_segments(context, runner, loaded))
+
         def load() -> LoadResult:
             with hold_records(data, request, context.cache.keep_in) as held:
                 return load_data(
@@ -66,7 +70,7 @@ class GraphIO:
                     bulk,
                     context.embedder,
                     samples,
-                    lambda runner, result: build_adjacency(context, runner, build_segments(context, runner, result)),
+                    finish,
                 )
 
         if request.dry_run:

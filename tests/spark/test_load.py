@@ -34,7 +34,19 @@ from omnigraph.pipeline.segment_task import build_segments
 from omnigraph.spark import SparkRunner, load
 from support.bulk import MODES, GraphPair, Inputs
 from support.killing import ONCE, KillingRunner
-from support.writes import SHELVES, beside, ends_of, ids_of, new_graph, node, reopened, rows_of, shelf, write_jsonl
+from support.writes import (
+    SHELVES,
+    beside,
+    edge,
+    ends_of,
+    ids_of,
+    new_graph,
+    node,
+    reopened,
+    rows_of,
+    shelf,
+    write_jsonl,
+)
 
 
 @pytest.fixture
@@ -307,6 +319,29 @@ def test_workers_build_adjacency(tmp_path, spark, tune, dies):
     build_after_load(context_of(graph := reopened(graph)), result)
     assert found.keys() == {"ends", "out", "in"}
     assert found == _adjacency(graph)
+
+
+@pytest.mark.parametrize("step", ["index", "ends", "neighbours"])
+def test_cancelled_load_stops_its_workers_after_the_publish(tmp_path, spark, tune, step):
+    tune(segment_rows_min=5, segment_part_rows_min=10, id_segments_rows_min=20)
+    tune(adjacency_disk_edges_min=1, adjacency_divided_edges_min=1)
+    graph = new_graph(tmp_path, "node P { name: String @key }\nedge K: P -> P")
+    paths = []
+    for part in range(0, 120, 30):
+        names = [f"n{at}" for at in range(part, part + 30)]
+        records = [*(node("P", name=name) for name in names), *(edge("K", name, names[0]) for name in names)]
+        paths.append(write_jsonl(tmp_path / f"{part}.jsonl", records))
+    cancel = og.Cancellation()
+
+    def watch(progress: Any) -> None:
+        if progress.step == step:
+            cancel.cancel()
+
+    result = graph.load(paths, mode="append", spark=spark, watch=watch, cancel=cancel)
+    assert "the workers did not build the neighbours of 'edge:K' (cancelled)" in result.notes
+    assert graph.head().commit_id == result.commit_id
+    assert len(rows_of(graph, "P")) == 120
+    assert _adjacency(graph) == {}
 
 
 def test_driver_builds_adjacency_after_a_full_disk(tmp_path, spark, tune):

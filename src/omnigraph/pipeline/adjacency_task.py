@@ -55,6 +55,7 @@ from omnigraph.pipeline.segment_task import shared_folder, task_memory
 from omnigraph.query.plan.ir import Direction
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.lance.store_pool import pooled_store
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _Pin = tuple[str, int, str]
@@ -157,19 +158,19 @@ def build_adjacency(context: GraphContext, runner: Runner, result: LoadResult) -
 
     The load is published, so an error is a note of its result. The driver builds what is missing.
     """
-    keys = large_tables(result)
+    keys = [key for key in large_tables(result) if TableKey.parse(key).kind == "edge"]
     if not keys or shared_folder(context, runner) is None or runner.parallelism < 2:
         return result
     snapshot = context.repository.snapshot(result.branch, result.commit_id)
     notes: list[str] = []
     for key in keys:
-        with build_turn(context.cache.turn_folder):
-            try:
+        try:
+            with build_turn(context.cache.turn_folder):
                 adjacency = missing_adjacency(context, snapshot, key)
                 if adjacency is not None and adjacency.edges.row_count >= tuning.current.adjacency_divided_edges_min:
                     _Build(context, runner, snapshot, adjacency).run()
-            except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
-                notes.append(f"the workers did not build the neighbours of '{key}' ({reason_of(error)})")
+        except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
+            notes.append(f"the workers did not build the neighbours of '{key}' ({reason_of(error)})")
     return replace(result, notes=(*result.notes, *notes))
 
 

@@ -77,19 +77,23 @@ def build_segments(context: GraphContext, runner: Runner, result: LoadResult) ->
     job = SegmentJob(context.repository.location, folder, snapshot.schema.ir, task_memory(context, runner))
     work: list[SegmentWork] = []
     written: list[Callable[[], None]] = []
-    with build_turn(context.cache.turn_folder):
-        for key in keys:
-            for data, column, builder in segment_structures(context, snapshot, key):
-                parts = divide_missing(data, column, builder, runner.parallelism)
-                work += [SegmentWork(key, snapshot.tables[key].open_args, builder.kind, column, part) for part in parts]
-                if parts:
-                    written.append(partial(use_written_segments, data, column, builder, parts[-1].number))
-        try:
-            reasons = dict.fromkeys(filter(None, runner.run("index", build_segment, job, work)))
-        except OmniGraphError as error:
-            reasons = {reason_of(error): None}
-        for use in written:
-            use()
+    try:
+        with build_turn(context.cache.turn_folder):
+            for key in keys:
+                for data, column, builder in segment_structures(context, snapshot, key):
+                    parts = divide_missing(data, column, builder, runner.parallelism)
+                    pin = snapshot.tables[key].open_args
+                    work += [SegmentWork(key, pin, builder.kind, column, part) for part in parts]
+                    if parts:
+                        written.append(partial(use_written_segments, data, column, builder, parts[-1].number))
+            try:
+                reasons = dict.fromkeys(filter(None, runner.run("index", build_segment, job, work)))
+            except OmniGraphError as error:
+                reasons = {reason_of(error): None}
+            for use in written:
+                use()
+    except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
+        reasons = {reason_of(error): None}
     notes = [f"the workers did not build all search structures ({reason})" for reason in reasons]
     return replace(result, notes=(*result.notes, *notes))
 

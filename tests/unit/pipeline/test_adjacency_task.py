@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 from dataclasses import replace
 from itertools import count
@@ -19,7 +20,9 @@ from omnigraph.engine.adjacency import parallel_build
 from omnigraph.engine.adjacency.csr import pack
 from omnigraph.engine.adjacency.parallel_build import divide_pairs
 from omnigraph.engine.cache import disk_cache, entry_checks
+from omnigraph.engine.cache.build_turn import LOCK
 from omnigraph.engine.cache.shared_arrays import SharedArray
+from omnigraph.engine.exec.cancellation import Cancellation, OperationWatch
 from omnigraph.errors import Cancelled, StorageError
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.derived import build_after_load, build_derived, reason_of
@@ -319,10 +322,26 @@ def test_error_of_the_driver_is_a_note(tmp_path, monkeypatch, step, error):
 
     monkeypatch.setattr(adjacency_task, step, fail)
     result = build_adjacency(context_of(graph), Workers(), loaded)
-    for key in ("edge:Loop", "edge:To"):
-        assert f"the workers did not build the neighbours of '{key}' ({reason_of(error)})" in result.notes
+    assert result.notes == tuple(
+        f"the workers did not build the neighbours of '{key}' ({reason_of(error)})" for key in ("edge:Loop", "edge:To")
+    )
     assert build_after_load(context_of(graph), result).notes == result.notes
     assert entries(graph) == built_by_one(graph)
+
+
+def test_cancellation_while_another_process_builds_is_a_note(tmp_path):
+    graph = new_graph(tmp_path / "g", SCHEMA)
+    loaded = bulk(graph, tmp_path / "in", some_records(Random(4), 50, 200))
+    context, cancellation = context_of(graph), Cancellation()
+    context.cache.takes_turns = True
+    cancellation.cancel()
+    folder_of(graph).mkdir(exist_ok=True)
+    with (folder_of(graph) / LOCK).open("ab") as other, OperationWatch("load", None, cancellation).applied():
+        fcntl.flock(other, fcntl.LOCK_EX)
+        result = build_adjacency(context, Workers(), loaded)
+    assert result.notes == tuple(
+        f"the workers did not build the neighbours of '{key}' (cancelled)" for key in ("edge:Loop", "edge:To")
+    )
 
 
 def test_interrupt_leaves_nothing_behind(tmp_path):

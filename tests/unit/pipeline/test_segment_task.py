@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.cache import disk_cache
+from omnigraph.engine.cache.build_turn import LOCK
+from omnigraph.engine.exec.cancellation import Cancellation, OperationWatch
 from omnigraph.engine.search import index_builder, inverted_index
 from omnigraph.errors import StorageError
 from omnigraph.graph_handle import context_of
@@ -150,6 +153,20 @@ def test_driver_builds_what_failing_workers_do_not(tmp_path, built, monkeypatch)
 
 def _fails(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_cancellation_while_another_process_builds_is_a_note(tmp_path):
+    graph = new_graph(tmp_path / "a", SCHEMA)
+    loaded = bulk(graph, tmp_path / "in", 0, ROWS)
+    context, cancellation = context_of(graph), Cancellation()
+    context.cache.takes_turns = True
+    folder = Path(graph.uri.removeprefix("file://")) / disk_cache.FOLDER
+    folder.mkdir(exist_ok=True)
+    cancellation.cancel()
+    with (folder / LOCK).open("ab") as other, OperationWatch("load", None, cancellation).applied():
+        fcntl.flock(other, fcntl.LOCK_EX)
+        result = build_segments(context, FourWorkers(), loaded)
+    assert result.notes == ("the workers did not build all search structures (cancelled)",)
 
 
 def test_one_worker_leaves_the_segments_to_the_driver(tmp_path, built):
