@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.spark import connect_server, run_elsewhere, standalone_cluster
+from omnigraph.spark import SessionOptions
+from support.spark import FAST, connect_server, run_elsewhere, standalone_cluster
 from support.spark_places import exercise
 
 EXPECTED = {
@@ -41,3 +42,13 @@ def test_cluster(tmp_path: Path) -> None:
 def test_spark_connect_server(tmp_path: Path) -> None:
     with connect_server(tmp_path) as options:
         check(json.loads(run_elsewhere(options, tmp_path)))
+
+
+def test_stopped_session_is_an_error_and_not_that_of_a_published_load(tmp_path: Path) -> None:
+    options = SessionOptions(master="local[2,4]", config=FAST)
+    found = json.loads(run_elsewhere(options, tmp_path, "support.lost_jvm"))
+    assert found["stopped"] == "spark_job_failed"
+    assert found["nodes"] == 40
+    assert [note.partition(" (")[0] for note in found["notes"]] == [
+        f"the workers did not build the neighbours of 'edge:{name}'" for name in "KL"
+    ]

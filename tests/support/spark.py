@@ -83,14 +83,14 @@ def connect_server(folder: Path) -> Iterator[SessionOptions]:
         yield SessionOptions(remote=f"sc://localhost:{port}/;token={token}")
 
 
-def run_elsewhere(options: SessionOptions, folder: Path) -> str:
-    """The output of `support.spark_places` with these session options, in a separate process.
+def run_elsewhere(options: SessionOptions, folder: Path, module: str = "support.spark_places") -> str:
+    """The output of a module with these session options, in a separate process.
 
     A process has one session at a time, and this process holds the session of the tests.
     """
     import msgspec  # noqa: PLC0415
 
-    command = [sys.executable, "-m", "support.spark_places", str(folder), msgspec.json.encode(options).decode()]
+    command = [sys.executable, "-m", module, str(folder), msgspec.json.encode(options).decode()]
     done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout

@@ -19,7 +19,7 @@ from omnigraph.engine.exec.integer_sums import overflow
 from omnigraph.errors import OmniGraphError, SparkError
 from omnigraph.pipeline.runner import Progress, Watch
 from omnigraph.spark.aggregates import overflow_type
-from omnigraph.spark.session import is_connect
+from omnigraph.spark.session import is_connect, is_of_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,12 +38,24 @@ _RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)(
 def run_action(
     spark: SparkSession, step: str, action: Callable[[], Answer], *, total: int = 0, watch: Watch | None = None
 ) -> Answer:
-    """Run an action and return its result; raises `SparkError` if Spark fails.
+    """Run an action and return its result; raises `SparkError` if Spark fails or has stopped.
 
     `total` is the number of tasks, if known; otherwise it is taken from the stages as they appear.
     """
+    try:
+        return _run(spark, step, action, total, watch)
+    except Exception as error:
+        if isinstance(error, OmniGraphError) or not is_of_spark(error):
+            raise
+        raise _explained(step, error) from error
+
+
+def _run(spark: SparkSession, step: str, action: Callable[[], Answer], total: int, watch: Watch | None) -> Answer:
     from pyspark import inheritable_thread_target  # noqa: PLC0415
 
+    if not is_connect(spark) and spark.sparkContext._jsc is None:
+        # PySpark fails with an assertion when it starts a thread.
+        raise _failed(step, "the session was stopped")
     progress = _ProgressReporter(step, total, watch)
     job = _ConnectJob(spark) if is_connect(spark) else _ClassicJob(spark, step)
     outcome: list[Answer] = []
@@ -71,7 +83,7 @@ def run_action(
         _cancel(job, thread)
         raise
     if failure:
-        raise _explained(step, failure[0]) from failure[0]
+        raise failure[0]
     progress.report(total or progress.seen_total, total or progress.seen_total)
     return outcome[0]
 
@@ -217,21 +229,18 @@ def _cancel(job: _SparkJob, thread: threading.Thread) -> None:
         time.sleep(_WAIT_S)
 
 
-def _explained(step: str, error: BaseException) -> BaseException:
+def _explained(step: str, error: Exception) -> OmniGraphError:
     """Convert an error of Spark to `SparkError`; the last exception in its report is the most specific."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    if isinstance(error, OmniGraphError) or not isinstance(error, PySparkException | Py4JError):
-        return error
     overflowed = overflow_type(str(error))
     if overflowed is not None:
         return overflow(overflowed)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     reason = raised[-1] if raised else lines[0] if lines else type(error).__name__
+    return _failed(step, reason, "; the report of Spark is attached as the cause of this error")
+
+
+def _failed(step: str, reason: str, more: str = "") -> SparkError:
     return SparkError(
-        f"'{step}' failed on Spark: {reason}",
-        code="spark_job_failed",
-        hint="nothing was published; the report of Spark is attached as the cause of this error",
+        f"'{step}' failed on Spark: {reason}", code="spark_job_failed", hint=f"nothing was published{more}"
     )

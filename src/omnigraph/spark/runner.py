@@ -67,8 +67,11 @@ class SparkRunner:
         dumps: Callable[[Any], bytes] = cloudpickle.dumps
         packed = _PackedTasks(dumps((task, job)), [pickle.dumps(item) for item in work])
         tasks = min(count, at_once or count)
-        answers = self._spark.range(0, count, 1, tasks).mapInArrow(packed, _ANSWER_DDL)
-        table = run_action(self._spark, step, answers.toArrow, total=tasks, watch=self._watch)
+
+        def collect() -> pa.Table:
+            return self._spark.range(0, count, 1, tasks).mapInArrow(packed, _ANSWER_DDL).toArrow()
+
+        table = run_action(self._spark, step, collect, total=tasks, watch=self._watch)
         found = dict(zip(table["number"].to_pylist(), table["answer"].to_pylist(), strict=True))
         assert len(found) == count, "each input has one result"
         for number in range(count):

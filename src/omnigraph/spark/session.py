@@ -8,6 +8,7 @@ session starts fast.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import sys
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LOCAL = "local[*,4]"
 """All cores of this machine. A task is tried four times, as on a cluster; plain `local[*]` tries it once."""
 
+_log = logging.getLogger(__name__)
 _SMALL_MACHINE_CORES = 4
 _LOG_TAIL_LINES = 12
 _FOLDER = "omnigraph-spark-"
@@ -107,7 +109,25 @@ def open_session(
         yield session
     finally:
         if active is None:
-            session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session. If its JVM has died, there is nothing to stop, and the work of the block has its own error."""
+    try:
+        session.stop()
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        _log.warning("the Spark session ended before it was stopped: %s", error)
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Return True for an error that PySpark raises; calls of a JVM that has died raise errors of the connection."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    return isinstance(error, PySparkException | Py4JError | ConnectionError)
 
 
 @contextmanager
