@@ -53,7 +53,20 @@ class NotBuilt:
 
     table_key: str
     column: str
+    """`ALL_COLUMNS` if it is unknown which structures the table needs."""
     reason: str
+
+    @property
+    def described(self) -> str:
+        """The structure as the subject of a note."""
+        return (
+            "a search structure was" if self.column == ALL_COLUMNS else f"the search structure of '{self.column}' was"
+        )
+
+
+ALL_COLUMNS = "*"
+_FAILURES = (OmniGraphError, OSError, MemoryError, pa.ArrowException)
+"""Errors of a build, which do not fail the write that it follows."""
 
 
 _LAYOUTS = ("rows", "edges", "sources", "targets")
@@ -190,20 +203,22 @@ def build_derived(
     """
     if context.cache.keep_in is None:
         return []
-    wanted = [
-        (type_.table_key, structure)
-        for type_ in context.catalogs.of(snapshot).tables()
-        if type_.table_key in snapshot.tables and (tables is None or type_.table_key in tables)
-        for structure in _structures(context, snapshot, type_, after_load=after_load)
-    ]
     failed: list[NotBuilt] = []
+    wanted: list[tuple[str, DerivedStructure]] = []
+    for type_ in context.catalogs.of(snapshot).tables():
+        table_key = type_.table_key
+        if table_key in snapshot.tables and (tables is None or table_key in tables):
+            try:
+                wanted += [(table_key, one) for one in _structures(context, snapshot, type_, after_load=after_load)]
+            except _FAILURES as error:
+                failed.append(NotBuilt(table_key, ALL_COLUMNS, reason_of(error)))
     for done, (key, structure) in enumerate(wanted):
         if progress is not None:
             progress(done, len(wanted))
         try:
             checkpoint()
             structure.build()
-        except (OmniGraphError, OSError, MemoryError, pa.ArrowException) as error:
+        except _FAILURES as error:
             failed.append(NotBuilt(key, structure.column, reason_of(error)))
     if progress is not None and wanted:
         progress(len(wanted), len(wanted))
@@ -282,8 +297,7 @@ def build_after_load(context: GraphContext, result: LoadResult, progress: Progre
     failed = build_derived(context, snapshot, large, progress, after_load=True)
     hidden = _properties(context.catalogs.of(snapshot)) - _properties(context.catalog(snapshot))
     notes = [
-        f"{one.table_key}: the search structure of '{one.column}' was not built ({one.reason}); "
-        "the first query that needs it builds it"
+        f"{one.table_key}: {one.described} not built ({one.reason}); the first query that needs it builds it"
         for one in failed
         if (one.table_key, one.column) not in hidden
     ]

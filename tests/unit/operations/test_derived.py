@@ -13,7 +13,9 @@ import omnigraph as og
 from omnigraph.engine.adjacency import adjacency
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.search import index_builder, inverted_index
+from omnigraph.errors import StorageError
 from omnigraph.graph import Graph
+from omnigraph.operations import derived
 from omnigraph.pipeline.runner import Progress
 from omnigraph.query.visibility import Visibility
 from omnigraph.query.write_guard import WriteGuard
@@ -144,6 +146,19 @@ def test_a_load_whose_structures_cannot_be_built_is_committed_and_says_so(tmp_pa
     reason = "No space left on device" if failure == "disk" else "cancelled"
     assert any("'text' was not built" in note and reason in note for note in result.notes), result.notes
     monkeypatch.undo()
+    assert len(reopened(graph).query(RANKED)) == 5
+
+
+def test_a_load_whose_structures_cannot_be_listed_is_committed_and_says_so(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, SCHEMA)
+
+    def fail(*_: Any) -> None:
+        raise StorageError("the store does not answer")
+
+    monkeypatch.setattr(derived, "_is_searched", fail)
+    result = graph.load(docs(0, ROWS), mode="append")
+    note = "a search structure was not built (the store does not answer); the first query that needs it builds it"
+    assert result.notes == (f"node:Doc: {note}",)
     assert len(reopened(graph).query(RANKED)) == 5
 
 
