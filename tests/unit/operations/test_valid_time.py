@@ -23,6 +23,7 @@ from omnigraph.errors import (
 )
 from omnigraph.graph import Graph
 from omnigraph.schema.check import compile_schema
+from omnigraph.storage.lance.value_lookup import LookupCache
 from support.bulk import GraphPair
 
 SCHEMA = """
@@ -157,6 +158,15 @@ def test_edges_go_with_the_last_period_of_a_node(graph: Graph) -> None:
     assert graph.mutate('delete Person where city = "Rome"').affected_edges == 0
     assert graph.mutate('delete Person where city = "Oslo"').affected_edges == 2
     assert graph.verify() == []
+
+
+@pytest.mark.parametrize("small_rows_max", [0, 4_096])
+def test_a_delete_of_no_rows(graph: Graph, small_rows_max: int) -> None:
+    """Large fragments have no index at first; they are scanned."""
+    graph._repository.tables.lookups = LookupCache(small_rows_max=small_rows_max)
+    for condition in ('city = "Rimini"', 'name in ["cy", "dan"]', 'name = "cy"'):
+        done = graph.mutate(f"delete Person where {condition}")
+        assert (done.affected_nodes, done.affected_edges) == (0, 0)
 
 
 def test_an_edge_to_a_row_of_the_same_mutation(graph: Graph) -> None:

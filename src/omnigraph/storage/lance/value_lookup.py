@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
-from omnigraph.checkpoints import checkpoint
+from omnigraph.checkpoints import checked, checkpoint
 from omnigraph.hashing import hash_text, hash_texts
 from omnigraph.storage.lance.deletions import deleted_offsets
 from omnigraph.storage.lance.lance_module import lance
@@ -302,13 +302,15 @@ def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: S
     """Return columns of the live rows with one of `values` in one of the text columns `by`, in no guaranteed order."""
     if len(values) > _VALUES_MAX or not all(pa.types.is_string(table.schema.field(name).type) for name in by):
         return table.read_with(by, values, columns)
+    if not values:
+        return _schema(table, columns).empty_table()
     with table.reading():
         wanted = _Values(values)
         indexes = [table.store.lookups.of(table, name, len(wanted.texts)) for name in by]
         found: list[_FoundRows] = []
         unindexed: list[int] = []
         exact, total = True, 0
-        for position, (files, _, gone) in enumerate(table.fragments):
+        for position, (files, _, gone) in enumerate(checked(table.fragments)):
             here = [known.get(files) for known in indexes]
             offsets: list[int] = []
             for index in here:
@@ -320,12 +322,12 @@ def find_rows(table: Table, by: Sequence[str], values: Sequence[str], columns: S
                 if not offsets:
                     continue
                 total += len(offsets)
+                if total > _CANDIDATES_MAX:
+                    return table.read_with(by, values, columns)
                 exact = exact and all(index is not None and index.exact for index in here)
                 left = _live(table, position, gone, offsets)
                 if left:
                     found.append(_FoundRows(position, left))
-        if total > _CANDIDATES_MAX:
-            return table.read_with(by, values, columns)
         rows = _found(table, by, wanted, columns, found, exact=exact)
         if not unindexed:
             return rows
@@ -402,7 +404,7 @@ def _taken(table: Table, found: Sequence[_FoundRows], schema: pa.Schema) -> list
     fragments = table.dataset.get_fragments()
     stored = [name for name in schema.names if name not in (ADDRESS, ROW_ID)]
     parts: list[pa.Table] = []
-    for position, offsets in found:
+    for position, offsets in checked(found):
         fragment = fragments[position]
         places = np.array(offsets, np.int64)
         first = _first_row_id(fragment.metadata) if with_ids else 0

@@ -277,6 +277,33 @@ def test_many_values_and_many_rows_are_scanned(graph, monkeypatch):
     check(table, "note", ["n1"], ["id"])
 
 
+@pytest.mark.parametrize("small", [0, 100])
+def test_no_value_finds_no_row(graph, small):
+    lookups(graph, small_rows_max=small)
+    table = graph.snapshot().table(SHELF)
+    for columns in COLUMNS:
+        found = find_rows(table, ["id"], [], columns)
+        assert (found.num_rows, found.schema) == (0, find_rows(table, ["id"], ["s1"], columns).schema)
+
+
+def test_lookups_end_with_the_first_row_too_many_and_have_checkpoints(graph, monkeypatch):
+    for number in range(6):
+        graph.load([beside("s1", "s2", id_=f"{number}-{at}") for at in range(3)], mode="append")
+    lookups(graph, dict_rows_max=0)
+    table = graph.snapshot().table(BESIDE)
+    passed: list[int] = []
+    monkeypatch.setattr(
+        value_lookup, "checked", lambda items: (passed.append(at) or one for at, one in enumerate(items))
+    )
+    assert len(table.fragments) == 7
+    assert find_rows(table, ["src"], ["s1"], ["id"]).num_rows == 19
+    assert passed == [*range(7), *range(7)], "one checkpoint before each lookup, and one before each read"
+    passed.clear()
+    monkeypatch.setattr(value_lookup, "_CANDIDATES_MAX", 6)
+    check(table, "src", ["s1"], ["id"])
+    assert passed == [0, 1, 2]
+
+
 def test_a_value_in_quotes_is_found(graph):
     graph.mutate("query q($n: String) { insert Shelf { code: $n } }", params={"n": "o'brien"})
     for small in (100, 0):
