@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import CompileError, ConstraintViolation, InputError, KeyConflict, NotFound
+from omnigraph.errors import CompileError, ConstraintViolation, InputError, KeyConflict, NotFound, ParameterError
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import load_source
 from omnigraph.pipeline.runner import InlineRunner
@@ -159,6 +160,45 @@ def test_aliases_in_lists_denote_the_nodes_of_a_statement(graph):
     )
     assert graph.mutate('delete Person where name in ["a"]').affected_nodes == 1
     assert graph.get("Person", "b") is None
+
+
+def test_aliases_in_alternatives_denote_the_nodes(graph):
+    """A list with a parameter in it is an alternative of equalities."""
+    graph.unify("Person", keep="b", drop="a")
+    read = "match { $p: Person  $p.name in [$one, $other] } return { $p.name } order { $p.name }"
+    assert [row["p.name"] for row in graph.query(read, {"one": "d", "other": "a"})] == ["b", "d"]
+    read = 'match { $p: Person  ($p.age < 0 or $p.name = "a") } return { $p.name }'
+    assert [row["p.name"] for row in graph.query(read)] == ["b"]
+    change = 'query q($x: String) { update Person set { age: 5 } where name in ["c", $x] and name != "d" }'
+    assert graph.mutate(change, {"x": "a"}).affected_nodes == 2
+    assert [graph.get("Person", name)["age"] for name in ("b", "c", "d")] == [5, 5, None]
+
+
+@pytest.mark.parametrize("value", [5, "a", [1], [None], float("nan"), {"a": 1}, np.array(5)])
+def test_wrong_lists_are_refused_in_a_graph_with_aliases(graph, value):
+    graph.unify("Person", keep="b", drop="a")
+    read = "query q($names: [String]) { match { $p: Person  $p.name in $names } return { $p.name } }"
+    change = "query q($names: [String]) { delete Person where name in $names }"
+    for run, text in ((graph.query, read), (graph.mutate, change)):
+        with pytest.raises(ParameterError, match="names"):
+            run(text, {"names": value})
+
+
+def test_aliases_in_every_form_of_a_parameter(tmp_path):
+    graph = og.init(tmp_path / "g", "node N { number: I64 @key }\nnode T { name: String @key }", sync=False)
+    graph.load([{"type": "N", "data": {"number": number}} for number in range(5)], mode="append")
+    graph.load([{"type": "T", "data": {"name": name}} for name in "abc"], mode="append")
+    graph.unify("N", keep="2", drop="1")
+    graph.unify("T", keep="b", drop="a")
+    read = "query q($k: [I64]) { match { $n: N  $n.number in $k } return { $n.number as k } order { k } }"
+    for value in ([1, 3], (1, 3), ["1", "3"], np.array([1, 3]), [np.int64(1), 3]):
+        assert [row["k"] for row in graph.query(read, {"k": value})] == [2, 3]
+    read = "query q($k: I64) { match { $n: N  $n.number = $k } return { $n.number as k } }"
+    for value in (1, "1", np.int64(1)):
+        assert [row["k"] for row in graph.query(read, {"k": value})] == [2]
+    read = "query q($k: [String]) { match { $t: T  $t.name in $k } return { $t.name as k } order { k } }"
+    for names, found in ((np.array(["a", "c"]), ["b", "c"]), (np.array([], str), [])):
+        assert [row["k"] for row in graph.query(read, {"k": names})] == found
 
 
 def test_an_alias_denotes_the_node(graph):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from omnigraph.checkpoints import paced
 from omnigraph.engine.cache.id_index import id_of_key
+from omnigraph.query.params import valid_params
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.table_key import TableKey
@@ -48,18 +49,12 @@ class AliasLookup:
     def _statement(self, op: ir.MutationOp) -> ir.MutationOp:
         match op:
             case ir.UpdateNodes() | ir.DeleteNodes():
-                where = self._conjunction(op.where, _columns(self._catalog.nodes[op.type_name]))
+                where = self._test(op.where, _columns(self._catalog.nodes[op.type_name]))
             case ir.UpdateEdges() | ir.DeleteEdges():
-                where = self._conjunction(op.where, _columns(self._catalog.edges[op.type_name]))
+                where = self._test(op.where, _columns(self._catalog.edges[op.type_name]))
             case _:
                 return op
         return op if where is op.where else replace(op, where=where)
-
-    def _conjunction(self, where: ir.Condition, columns: _Columns) -> ir.Condition:
-        if isinstance(where, ir.Logic) and where.op == "and":
-            parts = _mapped(where.parts, lambda part: self._conjunction(part, columns))
-            return where if parts is where.parts else replace(where, parts=parts)
-        return self._test(where, columns)
 
     def _pipeline(self, pipeline: ir.Pipeline) -> ir.Pipeline:
         return _mapped(pipeline, self._op)
@@ -98,23 +93,32 @@ class AliasLookup:
         return _mapped(filters, lambda test: self._test(test, columns))
 
     def _test(self, test: ir.Condition, columns: _Columns) -> ir.Condition:
-        """Return a test of equality with an alias, or with one of a list, as a test of the id."""
+        """Return a condition with tests of the id in place of tests of equality with an alias or with one of a list."""
+        if isinstance(test, ir.Logic):
+            parts = _mapped(test.parts, lambda part: self._test(part, columns))
+            return test if parts is test.parts else replace(test, parts=parts)
         if not isinstance(test, ir.Compare) or test.op not in ("=", "contains_item"):
             return test
         prop, given = (test.left, test.right) if test.op == "=" else (test.right, test.left)
         if not isinstance(prop, ir.Prop) or prop.name not in columns or not isinstance(given, ir.Const | ir.ParamRef):
             return test
-        value = given.value if isinstance(given, ir.Const) else self._params.get(given.name)
+        value = self._value(given)
         values = [value] if test.op == "=" else [one for one in value or () if one is not None]
         ids = [id_of_key(one, prop.type) for one in paced(values)]
         known = [id_ for id_ in ids if id_ is not None]
-        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in known]
+        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in paced(known)]
         if kept == known or len(known) < len(ids):
             return test
         of = ir.Prop(prop.var, prop.name if prop.name in ("src", "dst") else _ID, ir.STRING)
         if test.op == "=":
             return replace(test, left=of, right=ir.Const(kept[0], ir.STRING))
         return replace(test, left=ir.Const(kept, _IDS), right=of)
+
+    def _value(self, given: ir.Const | ir.ParamRef) -> Any:
+        """Return a constant, or a parameter in stored form; None if it is invalid, which `bind_params` reports."""
+        if isinstance(given, ir.Const):
+            return given.value
+        return valid_params([ir.ParamDecl(given.name, given.type)], self._params).get(given.name)
 
 
 def _columns(type_: NodeType | EdgeType) -> dict[str, str]:
