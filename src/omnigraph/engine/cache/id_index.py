@@ -8,7 +8,7 @@ mapping, and the ids of new rows are added in a dict.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -105,6 +105,19 @@ def id_of_key(value: object, type_: PropertyType) -> str | None:
     return str(value) if type_.is_integer and isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def ids_of_keys(values: Iterable[object] | None, type_: PropertyType) -> list[str] | None:
+    """Return the ids of the key values in a list, without nulls; None if the key column must be scanned."""
+    ids: list[str] = []
+    for value in paced(values or ()):
+        if value is None:
+            continue  # null equals nothing
+        id_ = id_of_key(value, type_)
+        if id_ is None:
+            return None
+        ids.append(id_)
+    return ids
+
+
 def find_visible(data: StoredTable, id_: str) -> int | None:
     """Return the row with an id; None if it does not exist or is not visible."""
     if isinstance(data, TableData):
@@ -117,6 +130,9 @@ def find_listed(data: StoredTable, ids: Sequence[str]) -> Numbers | None:
     """Return the rows of those ids that exist and are visible, ascending; None if a scan of the ids is faster."""
     base = data if isinstance(data, TableData) else data.base
     if len(ids) * tuning.current.id_lookup_rows > base.row_count:
+        return None
+    # Only a prefix of a longer id is hashed, and many ids can have one prefix.
+    if any(len(id_.encode()) > HASHED_BYTES for id_ in paced(ids)):
         return None
     # A scan counts as a lookup: the index is built after a few of them.
     if (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.checkpoints import paced
 from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache, entry_checks
 from omnigraph.engine.cache.entry_writer import EntryWriter
@@ -86,7 +87,7 @@ class IdSegments:
         hashes = crc32_texts(ids, HASHED_BYTES).tolist()
         for body in self._bodies:
             body.prefetch(hashes)
-        pairs = [(at, row) for at, hashed in enumerate(hashes) for row in self._candidates(hashed)]
+        pairs = [(at, row) for at, hashed in enumerate(paced(hashes)) for row in self._candidates(hashed)]
         found = np.full(len(ids), -1, np.int64)
         if pairs:
             places, rows = np.array(pairs, np.int64).T

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from omnigraph.checkpoints import paced
 from omnigraph.engine.cache.columns import ColumnSource
 from omnigraph.engine.cache.entities import rows_of_key
-from omnigraph.engine.cache.id_index import find_listed, find_visible, id_of_key
+from omnigraph.engine.cache.id_index import find_listed, find_visible, id_of_key, ids_of_keys
 from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.engine.cache.visibility import VisibleTable
 from omnigraph.engine.exec.binding_table import Binding
@@ -41,9 +40,8 @@ def _by_list(
 ) -> KeyedRows | None:
     """Return the rows of a scan by a list of keys."""
     for position, prop, items in id_lists(op, catalog):
-        values = [value for value in paced(evaluator.constant(items) or ()) if value is not None]
-        ids = [id_ for value in values if (id_ := id_of_key(value, prop.type)) is not None]
-        numbers = find_listed(data, ids) if len(ids) == len(values) else None
+        ids = ids_of_keys(evaluator.constant(items), prop.type)
+        numbers = None if ids is None else find_listed(data, ids)
         if numbers is not None:
             add_note("found by their keys")
             return Binding(data, numbers, unique=True), _without(op, position)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from omnigraph.checkpoints import paced
-from omnigraph.engine.cache.id_index import id_of_key
+from omnigraph.engine.cache.id_index import ids_of_keys
 from omnigraph.query.params import valid_params
 from omnigraph.query.plan import ir
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -103,11 +103,9 @@ class AliasLookup:
         if not isinstance(prop, ir.Prop) or prop.name not in columns or not isinstance(given, ir.Const | ir.ParamRef):
             return test
         value = self._value(given)
-        values = [value] if test.op == "=" else [one for one in value or () if one is not None]
-        ids = [id_of_key(one, prop.type) for one in paced(values)]
-        known = [id_ for id_ in ids if id_ is not None]
-        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in paced(known)]
-        if kept == known or len(known) < len(ids):
+        ids = ids_of_keys([value] if test.op == "=" else value, prop.type)
+        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in paced(ids or ())]
+        if kept == (ids or []):
             return test
         of = ir.Prop(prop.var, prop.name if prop.name in ("src", "dst") else _ID, ir.STRING)
         if test.op == "=":

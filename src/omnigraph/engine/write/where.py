@@ -14,10 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.checkpoints import paced
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.cache.id_index import id_of_key
+from omnigraph.engine.cache.id_index import id_of_key, ids_of_keys
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
@@ -160,11 +159,8 @@ def _id_list(condition: ir.Condition, evaluator: Evaluator, only_key: str) -> Id
         return None
     if prop.name != only_key and (prop.name not in _IDENTIFYING or not prop.type.is_text):
         return None
-    # Null equals nothing.
-    given = [value for value in paced(evaluator.constant(values) or ()) if value is not None]
-    ids = [id_of_key(value, prop.type) for value in given]
-    known = tuple(id_ for id_ in ids if id_ is not None)
-    return IdList("id" if prop.name == only_key else prop.name, known) if len(known) == len(given) else None
+    ids = ids_of_keys(evaluator.constant(values), prop.type)
+    return None if ids is None else IdList("id" if prop.name == only_key else prop.name, tuple(ids))
 
 
 def _columns_of(expr: ir.Expr) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine.cache import id_index, id_segments
 from omnigraph.engine.cache.id_segments import IdSegments
 from omnigraph.graph import Graph
 from omnigraph.graph_handle import context_of
@@ -75,3 +76,20 @@ def test_keys_of_segments_are_looked_up_together(request, graph, monkeypatch):
 def test_few_rows_are_scanned_for_many_keys(graph, tune):
     tune(id_lookup_rows=20)
     assert NOTE not in str(graph.profile(LISTED, {"keys": [2, 3]}))
+
+
+def test_long_keys_are_scanned(graph):
+    """Only a prefix of a long id is hashed; here all ids have one hash."""
+    names = ["ö" * 40 + str(number) for number in range(30)]
+    graph.load([node("T", name=name, n=100 + number) for number, name in enumerate(names)], mode="append")
+    assert answer(graph, NAMES, [names[3], "t2", names[7], "ö" * 40]) == [2, 103, 107]
+    assert NOTE not in str(graph.profile(NAMES, {"keys": names[:2]}))
+
+
+def test_lookups_of_a_list_have_checkpoints(graph, monkeypatch):
+    counted: list[int] = []
+    for module in (id_index, id_segments):
+        monkeypatch.setattr(module, "paced", lambda items: (counted.append(1) or item for item in items))
+    assert answer(graph, LISTED, [*range(1_000, 1_200), 2]) == [2]
+    looked_up = NOTE in str(graph.profile(LISTED, {"keys": [2]}))
+    assert len(counted) >= (3 if looked_up else 2) * 201, "values are read, measured and looked up"
