@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import concatenate, one_array
 from omnigraph.engine import tuning
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.predicates import Test, sql_in
 from omnigraph.engine.write.delta import Delta, DeltaGuard, TableDelta
 from omnigraph.engine.write.where import IdList, Selection
@@ -226,7 +227,8 @@ class TableOverlay:
         if found.num_rows * _TAKEN_SHARE <= self.committed.row_count:
             return self.committed.take_rows(found["_rowid"].to_pylist(), columns)
         rows = self.committed.read([*columns, "_rowid"], filter=selection.sql())
-        return rows.filter(pc.is_in(rows["_rowid"], value_set=one_array(found["_rowid"]))).select([*columns])
+        ids, passing = rows["_rowid"], one_array(found["_rowid"])
+        return rows.filter(interruptible(lambda: pc.is_in(ids, value_set=passing), len(ids))).select([*columns])
 
     def with_ids(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Return the visible rows with some ids."""

@@ -18,6 +18,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.id_index import id_of_key, ids_of_keys
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
+from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.engine.expr.evaluator import Evaluator, against_constant
 from omnigraph.engine.expr.predicates import Test, make_test
 from omnigraph.engine.search.searcher import Searcher
@@ -44,7 +45,9 @@ class IdList:
 
     def mask(self, column: pa.ChunkedArray | pa.Array) -> pa.BooleanArray | pa.ChunkedArray:
         """Apply the condition to a column."""
-        return pc.is_in(column, value_set=pa.array(self.values, pa.utf8()))
+        wanted = pa.array(self.values, pa.utf8())
+        # Every call hashes the set, so all rows are tested in one call.
+        return interruptible(lambda: pc.is_in(column, value_set=wanted), len(column) + len(wanted))
 
 
 @dataclass(frozen=True)

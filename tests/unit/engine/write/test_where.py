@@ -178,6 +178,21 @@ def test_a_long_list_leaves_other_conditions_to_the_table(graph, tune, monkeypat
     assert [row["number"] for row in found] == [1, 4]
 
 
+def test_long_lists_are_compared_by_interruptible_calls(graph, tune, monkeypatch):
+    tune(in_list_max=3)
+    monkeypatch.setattr(overlay, "_TAKEN_SHARE", 1_000)
+    sizes: list[int] = []
+
+    def recorded(call: Any, rows: int) -> Any:
+        sizes.append(rows)
+        return call()
+
+    for module in (where, overlay):
+        monkeypatch.setattr(module, "interruptible", recorded)
+    assert graph.mutate("delete P where number in [1, 2, 3, 99, 100]").affected_nodes == 3
+    assert sizes == [12 + 5, 12]
+
+
 def test_a_delete_by_keys_reads_no_column(graph, monkeypatch):
     """With indexes of the fragments, neither the rows nor their edges are found by a scan."""
     for number in (1, 2):
