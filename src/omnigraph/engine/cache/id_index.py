@@ -126,10 +126,10 @@ def find_visible(data: StoredTable, id_: str) -> int | None:
     return row if row is not None and data.sees_row(row) else None
 
 
-def find_listed(data: StoredTable, ids: Sequence[str]) -> Numbers | None:
-    """Return the rows of those ids that exist and are visible, ascending; None if a scan of the ids is faster."""
+def find_listed(data: StoredTable, ids: Sequence[str], rows: int) -> Numbers | None:
+    """Return the rows of those ids that exist and are visible, ascending; None if comparing `rows` rows is faster."""
     base = data if isinstance(data, TableData) else data.base
-    if len(ids) * tuning.current.id_lookup_rows > base.row_count:
+    if len(ids) * tuning.current.id_lookup_rows > rows:
         return None
     # Only a prefix of a longer id is hashed, and many ids can have one prefix.
     if any(len(id_.encode()) > HASHED_BYTES for id_ in paced(ids)):

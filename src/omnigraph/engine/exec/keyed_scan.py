@@ -20,8 +20,13 @@ KeyedRows = tuple[Binding, tuple[ir.Condition, ...]]
 """The rows with the keys, and the conditions that are left."""
 
 
-def rows_by_key(op: ir.NodeScan, data: ColumnSource, catalog: Catalog, evaluator: Evaluator) -> KeyedRows | None:
-    """Return the rows of a scan by one key or by several; None if no condition gives keys or a scan is faster."""
+def rows_by_key(
+    op: ir.NodeScan, data: ColumnSource, catalog: Catalog, evaluator: Evaluator, rows: int
+) -> KeyedRows | None:
+    """Return the rows of a scan by one key or by several; None if no condition gives keys.
+
+    A list of keys is not looked up if the comparison of `rows` rows is faster.
+    """
     for position, prop, key in id_tests(op, catalog):
         id_ = id_of_key(evaluator.constant(key), prop.type)
         if id_ is not None:
@@ -32,16 +37,16 @@ def rows_by_key(op: ir.NodeScan, data: ColumnSource, catalog: Catalog, evaluator
             return Binding(data, numbers), _without(op, position)
     if not isinstance(data, TableData | VisibleTable):
         return None
-    return _by_list(op, data, catalog, evaluator) or _by_entity(op, data, catalog, evaluator)
+    return _by_list(op, data, catalog, evaluator, rows) or _by_entity(op, data, catalog, evaluator)
 
 
 def _by_list(
-    op: ir.NodeScan, data: TableData | VisibleTable, catalog: Catalog, evaluator: Evaluator
+    op: ir.NodeScan, data: TableData | VisibleTable, catalog: Catalog, evaluator: Evaluator, rows: int
 ) -> KeyedRows | None:
     """Return the rows of a scan by a list of keys."""
     for position, prop, items in id_lists(op, catalog):
         ids = ids_of_keys(evaluator.constant(items), prop.type)
-        numbers = None if ids is None else find_listed(data, ids)
+        numbers = None if ids is None else find_listed(data, ids, rows)
         if numbers is not None:
             add_note("found by their keys")
             return Binding(data, numbers, unique=True), _without(op, position)

@@ -280,7 +280,7 @@ class MatchPipeline:
 
     def _found(self, op: ir.NodeScan, data: ColumnSource) -> BindingTable:
         """Return the nodes of a type that satisfy all conditions."""
-        keyed = rows_by_key(op, data, self._context.catalog, self._evaluator)
+        keyed = rows_by_key(op, data, self._context.catalog, self._evaluator, data.row_count)
         bound, filters = keyed if keyed is not None else (_every(data), op.filters)
         found = BindingTable(bound.count, {op.var: bound})
         if bound.mask is not None and filters and not (isinstance(data, VisibleTable) and data.is_few(bound.count)):
@@ -379,7 +379,7 @@ class MatchPipeline:
         """Return a mask of the far nodes that satisfy their conditions; None for all."""
         if op.dst_filters and isinstance(far, _STORED):
             scan = ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters)
-            keyed = rows_by_key(scan, far, self._context.catalog, self._evaluator)
+            keyed = rows_by_key(scan, far, self._context.catalog, self._evaluator, len(targets))
             if keyed is not None:
                 # The nodes with the keys are few; they are compared by their numbers.
                 found, others = keyed

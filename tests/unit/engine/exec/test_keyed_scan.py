@@ -13,9 +13,9 @@ from omnigraph.graph import Graph
 from omnigraph.graph_handle import context_of
 from omnigraph.query.plan import ir
 from omnigraph.query.visibility import ROW, Visibility
-from support.writes import new_graph, node
+from support.writes import edge, new_graph, node
 
-SCHEMA = "node P { number: I64 @key  n: I64? }\nnode T { name: String @key  n: I64? }\n"
+SCHEMA = "node P { number: I64 @key  n: I64? }\nnode T { name: String @key  n: I64? }\nedge Near: P -> P\n"
 LISTED = "query q($keys: [I64]) { match { $p: P  $p.number in $keys } return { $p.number as k } order { k } }"
 OTHER = "query q($keys: [I64]) { match { $p: P  $p.n < 5  $p.number in $keys } return { $p.number as k } order { k } }"
 NAMES = "query q($keys: [String]) { match { $t: T  $t.name in $keys } return { $t.n as k } order { k } }"
@@ -76,6 +76,18 @@ def test_keys_of_segments_are_looked_up_together(request, graph, monkeypatch):
 def test_few_rows_are_scanned_for_many_keys(graph, tune):
     tune(id_lookup_rows=20)
     assert NOTE not in str(graph.profile(LISTED, {"keys": [2, 3]}))
+
+
+def test_few_far_nodes_are_compared_with_many_keys(request, graph, tune):
+    graph.load([edge("Near", "-20", str(number)) for number in range(-20, 40, 2)], mode="append")
+    graph.load([edge("Near", "-18", str(number)) for number in (2, 4)], mode="append")
+    looked_up = request.node.callspec.params["graph"] != "scan"
+    tune(id_lookup_rows=1)
+    for start, noted in ((-20, looked_up), (-18, False)):
+        hop = f"match {{ $a: P {{ number: {start} }}  $a near $b  $b.number in $keys }} return {{ $b.number as k }}"
+        text = f"query q($keys: [I64]) {{ {hop} order {{ k }} }}"
+        assert answer(graph, text, [2, 4, 7]) == [2, 4]
+        assert (NOTE in str(graph.profile(text, {"keys": [2, 4, 7]}))) is noted
 
 
 def test_long_keys_are_scanned(graph):
