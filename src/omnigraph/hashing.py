@@ -7,6 +7,7 @@ and `mix` define the vectors of the local embedding provider and do not change.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -98,17 +99,35 @@ def _text_bytes(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32], 
 
 
 def crc32_texts(texts: pa.Array, bytes_max: int) -> NDArray[np.uint32]:
-    """Return `zlib.crc32` of the first `bytes_max` bytes of each text of a column."""
+    """Return `crc32_text` of each text of a column."""
     if not len(texts):
         return np.zeros(0, np.uint32)
     text, starts, lengths = _text_bytes(texts)
     shortest, longest = int(lengths.min()), int(lengths.max())
     found = np.full(len(texts), 0xFFFFFFFF, np.uint32)
+
+    def add(rows: slice | NDArray[np.int64], places: NDArray[np.int32]) -> None:
+        some = found[rows]
+        found[rows] = _CRC_TABLE[(some ^ text[places]) & 0xFF] ^ (some >> 8)
+
     for position in range(min(longest, bytes_max)):
         rows = slice(None) if shortest > position else np.flatnonzero(lengths > position)
-        some = found[rows]
-        found[rows] = _CRC_TABLE[(some ^ text[starts[rows] + position]) & 0xFF] ^ (some >> 8)
+        add(rows, starts[rows] + position)
+    long = np.flatnonzero(lengths > bytes_max)
+    ends = starts[long] + lengths[long]
+    for position in range(bytes_max if len(long) else 0, 0, -1):
+        add(long, ends - position)
     return found ^ np.uint32(0xFFFFFFFF)
+
+
+def crc32_text(text: str, bytes_max: int) -> int:
+    """Return `zlib.crc32` of a text: of a longer one than `bytes_max`, of the first and the last `bytes_max` bytes.
+
+    Many keys, such as URLs, have a long common prefix.
+    """
+    data = text.encode()
+    first = zlib.crc32(data[:bytes_max])
+    return first if len(data) <= bytes_max else zlib.crc32(data[-bytes_max:], first)
 
 
 def _crc_table() -> NDArray[np.uint32]:

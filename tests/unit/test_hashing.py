@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import hashing
-from omnigraph.hashing import crc32_texts, hash_text, hash_texts
+from omnigraph.hashing import crc32_text, crc32_texts, hash_text, hash_texts
 
 TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65, "x" * 66, "x" * 64 + "y", "0", "00"]
 
@@ -16,7 +16,15 @@ TEXTS = ["", "a", "b", "ab", "ba", "ä", "日本", "x" * 63, "x" * 64, "x" * 65,
 @pytest.mark.parametrize("start", [0, 3])
 def test_crc32_texts_equals_zlib(start):
     column = pa.array(TEXTS).slice(start)
-    assert crc32_texts(column, 64).tolist() == [crc32(text.encode()[:64]) for text in TEXTS[start:]]
+    assert crc32_texts(column, 64).tolist() == [crc32_text(text, 64) for text in TEXTS[start:]]
+
+
+def test_crc32_of_a_long_text_covers_its_ends():
+    prefix = "https://example.org/" * 5
+    assert crc32_text(prefix + "a", 64) != crc32_text(prefix + "b", 64)
+    assert crc32_text("a" + prefix, 64) != crc32_text("b" + prefix, 64)
+    assert crc32_text("a" * 64, 64) == crc32(b"a" * 64)
+    assert crc32_text("a" * 100 + "b" + "c" * 64, 64) == crc32(b"a" * 64 + b"c" * 64)
 
 
 def test_columns_without_bytes():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
 from omnigraph.engine.cache.table_cache import Numbers, TableData, UseCounter
 from omnigraph.engine.cache.visibility import StoredTable
 from omnigraph.fast_dataclass import dataclass
-from omnigraph.hashing import crc32_texts
+from omnigraph.hashing import crc32_text, crc32_texts
 from omnigraph.types import PropertyType
 
 KEY = "id_index"
@@ -50,20 +49,19 @@ class IdHashIndex:
         wanted = _hash(id_)
         packed = self._packed
         position = int(packed.searchsorted(np.uint64(wanted)))
-        while position < len(packed):
-            entry = int(packed[position])
+        for place in paced(range(position, len(packed))):
+            entry = int(packed[place])
             if entry & _HIGH != wanted:
                 return None
             row = entry & 0xFFFFFFFF
             if self._ids[row].as_py() == id_:
                 return row
-            position += 1
         return None
 
 
 def _hash(id_: str) -> int:
     """Return the hash of an id in the high half of an entry."""
-    return crc32(id_.encode()[:HASHED_BYTES]) << 32
+    return crc32_text(id_, HASHED_BYTES) << 32
 
 
 def _hashes(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -131,8 +129,8 @@ def find_listed(data: StoredTable, ids: Sequence[str], rows: int) -> Numbers | N
     base = data if isinstance(data, TableData) else data.base
     if len(ids) * tuning.current.id_lookup_rows > rows:
         return None
-    # Only a prefix of a longer id is hashed, and many ids can have one prefix.
-    if any(len(id_.encode()) > HASHED_BYTES for id_ in paced(ids)):
+    # Only the first and the last bytes of a longer id are hashed, and many ids can have the same.
+    if any(len(id_.encode()) > 2 * HASHED_BYTES for id_ in paced(ids)):
         return None
     # A scan counts as a lookup: the index is built after a few of them.
     if (

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.checkpoints import paced
 from omnigraph.engine import tuning
@@ -28,7 +29,9 @@ from omnigraph.hashing import crc32_texts
 IDS = "ids"
 """The kind of the entries in the disk cache."""
 HASHED_BYTES = 64
-"""Only this many bytes of an id are hashed."""
+"""Only the first and the last bytes of a longer id are hashed, so many of each."""
+_COMPARED_ONE_BY_ONE = 8
+"""More candidates with one hash are read and compared together."""
 _LOW = 0xFFFFFFFF
 _PACKED = "ids"
 
@@ -77,7 +80,11 @@ class IdSegments:
 
     def find(self, id_: str, hashed: int) -> int | None:
         """Return the row of an id, given its hash; None if it does not exist."""
-        for row in self._candidates(hashed):
+        rows = self._candidates(hashed)
+        if len(rows) > _COMPARED_ONE_BY_ONE:
+            place = pc.index(self._data.take("id", np.array(rows, np.int64)), pa.scalar(id_, pa.utf8())).as_py()
+            return None if place < 0 else rows[place]
+        for row in rows:
             if self._id_of(row) == id_:
                 return row
         return None
@@ -91,7 +98,7 @@ class IdSegments:
         found = np.full(len(ids), -1, np.int64)
         if pairs:
             places, rows = np.array(pairs, np.int64).T
-            same = pa.compute.equal(self._data.take("id", rows), ids.take(pa.array(places)))
+            same = pc.equal(self._data.take("id", rows), ids.take(pa.array(places)))
             hits = same.to_numpy(zero_copy_only=False).astype(bool)
             found[places[hits]] = rows[hits]
         return found
@@ -108,11 +115,15 @@ class IdSegments:
         rows: list[int] = []
         for number, packed in enumerate(self._packed):
             position = int(packed.searchsorted(low))
-            while position < len(packed) and (entry := packed[position]) <= high:
-                row = self._row_of(number, int(entry) & _LOW)
+            if position == len(packed) or packed[position] > high:
+                continue
+            for place in paced(range(position, len(packed))):
+                entry = int(packed[place])
+                if entry > high:
+                    break
+                row = self._row_of(number, entry & _LOW)
                 if row is not None:
                     rows.append(row)
-                position += 1
         return rows
 
     def _row_of(self, number: int, stored: int) -> int | None:

@@ -13,6 +13,7 @@ from omnigraph.engine.cache.id_index import find, find_all
 from omnigraph.engine.cache.id_segments import IDS
 from omnigraph.engine.cache.table_cache import DataCache, TableData
 from omnigraph.graph import Graph
+from omnigraph.hashing import crc32_text
 from support.writes import edge, new_graph, node
 
 SCHEMA = "node P { name: String @key  n: I64? }\nedge Knows: P -> P\n"
@@ -120,6 +121,16 @@ def test_ids_with_equal_hashes_are_distinguished(graph, monkeypatch):
     assert [index.find(f"p{number}", 0) for number in range(40)] == list(range(40))
     assert index.find("nobody", 0) is None
     assert index.find_all(pa.array(["p9", "nobody", "p1"])).tolist() == [9, -1, 1]
+
+
+def test_ids_with_a_long_common_prefix_have_own_hashes(tmp_path):
+    prefix = "https://example.org/" * 5
+    graph = new_graph(tmp_path, SCHEMA, *(node("P", name=f"{prefix}{number}") for number in range(40)))
+    index = id_segments.id_segments(data(graph, DataCache()))
+    for number in range(40):
+        hashed = crc32_text(f"{prefix}{number}", id_segments.HASHED_BYTES)
+        assert index.find(f"{prefix}{number}", hashed) == number
+        assert index._candidates(hashed) == [number]
 
 
 def test_without_a_folder_the_index_is_in_memory(graph):
