@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.blob import Blob
 from omnigraph.engine.cache.id_index import find
 from omnigraph.engine.cache.id_segments import uses_segments
+from omnigraph.engine.exec.view import View
 from omnigraph.errors import Hint, InputError, NotFound, TypeNotFound
 from omnigraph.notebook.schema_view import picture_of
 from omnigraph.notebook.tables import side_by_side
@@ -42,8 +43,8 @@ class GraphTables:
     def row(self, snapshot: Snapshot, type_name: str, id: Any, kind: TypeKind | None = None) -> dict[str, Any] | None:
         """Return one node or edge by its id; None if it does not exist."""
         key = self._key(snapshot, type_name, kind)
-        id = current_id(snapshot, key, row_id(id))
         view = self._context.view(snapshot)
+        id = current_id(snapshot, key, row_id(id), view)
         if view is not None:
             seen = view.row_of(key, id, self._columns(snapshot, key))
             return None if seen is None else to_dicts(seen)[0]
@@ -58,10 +59,10 @@ class GraphTables:
     def blob(self, snapshot: Snapshot, type_name: str, id: Any, property: str, kind: TypeKind | None = None) -> Blob:
         """Return the value of a Blob property; `NotFound` if the row does not exist or the value is null."""
         key = self._key(snapshot, type_name, kind)
-        id = current_id(snapshot, key, row_id(id))
+        view = self._context.view(snapshot)
+        id = current_id(snapshot, key, row_id(id), view)
         _check_blob_property(self._context.catalog(snapshot), key, property)
         table = snapshot.table(key)
-        view = self._context.view(snapshot)
         row = None if view is None else view.find(key, id)
         address = find_address(table, id) if view is None or row is not None else None
         if address is None:
@@ -229,9 +230,10 @@ def _check_blob_property(catalog: Catalog, key: TableKey, name: str) -> None:
     raise InputError(f"type '{key.type_name}' {problem}", code="not_a_blob", hint=hint or listed)
 
 
-def current_id(snapshot: Snapshot, key: str, id: str) -> str:
-    """Return the id of the row that an id or an alias of a node denotes."""
-    return (snapshot.find_alias(key, id) or id) if snapshot.aliases_hash else id
+def current_id(snapshot: Snapshot, key: str, id: str, view: View | None) -> str:
+    """Return the id of the row that an id or an alias of a visible node denotes."""
+    kept = snapshot.find_alias(key, id) if snapshot.aliases_hash else None
+    return id if kept is None or (view is not None and view.find(key, kept) is None) else kept
 
 
 def row_id(id: Any) -> str:

@@ -105,7 +105,7 @@ class PlanCache:
         """Return the plan of a query against a snapshot's schema; the plan of a read is prepared to run.
 
         In a query without a head, the values of the parameters determine their types. With a visibility, only visible
-        types and properties exist. A condition on an alias of a node is one on the id of the node.
+        types and properties exist. A condition on an alias of a visible node is one on the id of the node.
         """
         made = self._get(snapshot, query, visibility)
         return made if not snapshot.aliases_hash else self._resolved(made, snapshot, query, visibility)
@@ -117,7 +117,12 @@ class PlanCache:
         from omnigraph.engine.plan.alias_lookup import AliasLookup  # noqa: PLC0415 (only for graphs with aliases)
 
         catalog = self._catalogs.of(snapshot, visibility)
-        lookup = AliasLookup(snapshot, catalog, query.params or {})
+        view = None
+        if visibility is not None:
+            from omnigraph.engine.exec.view import View  # noqa: PLC0415 (only for a visibility)
+
+            view = View(catalog, snapshot, self._cache, visibility)
+        lookup = AliasLookup(snapshot, catalog, query.params or {}, view)
         if not isinstance(made, PreparedQuery):
             return lookup.mutation(made)
         logical = lookup.read(made.logical)

@@ -391,3 +391,66 @@ def test_unify_of_hidden_values_and_edges_is_denied(graph):
     guard = WriteGuard(Visibility({"node:Note": ACME}), {("row_delete", "node:Note"): NAMED_A})
     denied(graph, 'unify Note "d" into "e"', "a node has edges that you cannot read", guard=guard)
     denied(graph, 'unify Note "e" into "d"', "'row_delete'", "Note 'e'", guard=guard)
+
+
+# -- aliases -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def aliases(graph):
+    graph.load([note(name, "other") for name in ("y", "z")] + [note("e", "acme")], mode="merge")
+    graph.unify("Note", "x", "z")
+    graph.unify("Note", "x", "e")
+    graph.unify("Note", "d", "y")
+    return graph
+
+
+HIDDEN = ("z", "e")
+"""Aliases of the hidden node 'x'."""
+
+
+def test_aliases_of_hidden_nodes_are_unknown_to_reads(aliases):
+    reader = Graph(aliases._context.with_guard(READER))
+    lookups = (
+        'match {{ $n: Note {{ name: "{}" }} }} return {{ $n.name as name }}',
+        'match {{ $n: Note $n.name in ["{}"] }} return {{ $n.name as name }}',
+    )
+    for text in lookups:
+        for name in HIDDEN:
+            assert reader.query(text.format(name)).to_pylist() == []
+            assert str(reader.explain(text.format(name))) == str(reader.explain(text.format("absent"))).replace(
+                "absent", name
+            )
+        assert reader.query(text.format("y")).to_pylist() == [{"name": "d"}]
+    assert reader.get("Note", "y")["name"] == "d"
+    for name in HIDDEN:
+        assert reader.get("Note", name) is None
+        with pytest.raises(NotFound, match=f"Note '{name}' does not exist"):
+            reader.neighbors("Note", name)
+
+
+def test_aliases_of_hidden_nodes_are_unknown_to_statements(aliases):
+    texts = (
+        'unify Note "{}" into "a"',
+        'unify Note "d" into "{}"',
+        'unify Note "{}" into "x"',
+        'insert Cites {{ from: "a", to: "{}" }}',
+    )
+    for text in texts:
+        for name in HIDDEN:
+            with pytest.raises((NotFound, ConstraintViolation)) as caught:
+                run(aliases, text.format(name))
+            assert f"'{name}'" in caught.value.message
+            assert "'x'" not in caught.value.message
+    for name in HIDDEN:
+        assert run(aliases, f'update Note set {{ state: "open" }} where name = "{name}"').affected_nodes == 0
+        assert run(aliases, f'delete Cites where to = "{name}"').affected_edges == 0
+
+
+def test_aliases_of_hidden_nodes_are_taken(aliases):
+    for name in HIDDEN:
+        for statement in ("insert", "upsert"):
+            with pytest.raises(ConstraintViolation) as caught:
+                run(aliases, f'{statement} Note {{ name: "{name}", tenant: "acme" }}')
+            assert caught.value.message == "@unique violation on Note.name"
+            denied(aliases, f'{statement} Note {{ name: "{name}", tenant: "other" }}', "'row_insert'", f"Note '{name}'")

@@ -19,6 +19,7 @@ from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
 if TYPE_CHECKING:
+    from omnigraph.engine.exec.view import View
     from omnigraph.versioning.model.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -31,10 +32,14 @@ _Columns = Mapping[str, str]
 class AliasLookup:
     """The aliases of a snapshot, applied to plans with some parameters."""
 
-    def __init__(self, snapshot: Snapshot, catalog: Catalog, params: Mapping[str, Any]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, catalog: Catalog, params: Mapping[str, Any], view: View | None = None
+    ) -> None:
+        """With a view, an alias of a node that is not visible is not an alias."""
         self._snapshot = snapshot
         self._catalog = catalog
         self._params = params
+        self._view = view
 
     def read(self, plan: ir.QueryIR) -> ir.QueryIR:
         """Return a plan with the ids of nodes in place of aliases; the same plan if there is no alias in it."""
@@ -104,7 +109,7 @@ class AliasLookup:
             return test
         value = self._value(given)
         ids = ids_of_keys([value] if test.op == "=" else value, prop.type)
-        kept = [self._snapshot.find_alias(columns[prop.name], id_) or id_ for id_ in paced(ids or ())]
+        kept = [self._current(columns[prop.name], id_) for id_ in paced(ids or ())]
         if kept == (ids or []):
             return test
         of = ir.Prop(prop.var, prop.name if prop.name in ("src", "dst") else _ID, ir.STRING)
@@ -117,6 +122,13 @@ class AliasLookup:
         if isinstance(given, ir.Const):
             return given.value
         return valid_params([ir.ParamDecl(given.name, given.type)], self._params).get(given.name)
+
+    def _current(self, key: str, id_: str) -> str:
+        kept = self._snapshot.find_alias(key, id_)
+        return id_ if kept is None or not self._is_visible(key, kept) else kept
+
+    def _is_visible(self, key: str, id_: str) -> bool:
+        return self._view is None or self._view.find(key, id_) is not None
 
 
 def _columns(type_: NodeType | EdgeType) -> dict[str, str]:

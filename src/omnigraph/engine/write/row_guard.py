@@ -55,6 +55,8 @@ class GuardedWrite:
         """Table key and guarded property → the ids of the rows to which it was assigned."""
         self._removed: dict[str, set[str]] = {}
         """Table key → the ids of deleted rows, also of those that were inserted again."""
+        self._taken: dict[str, set[str]] = {}
+        """Table key → written ids that are aliases of hidden nodes."""
         self._shown: dict[str, dict[str, ir.Condition | None]] = {}
         for (key, name), condition in guard.visibility.properties.items():
             self._shown.setdefault(key, {})[name] = condition
@@ -182,6 +184,10 @@ class GuardedWrite:
         for (key, _), assigned in self._assigned.items():
             if key == type_.table_key:
                 assigned -= gone
+
+    def taken_by_aliases(self, node: NodeType, ids: pa.Array) -> None:
+        """Record that written ids are aliases of hidden nodes."""
+        self._taken.setdefault(node.table_key, set()).update(ids.to_pylist())
 
     def refuse_taken(self, node: NodeType, row: pa.Table, names: Iterable[str]) -> NoReturn:
         """Refuse a node whose key a hidden row has; an actor that may not insert the node learns only that."""
@@ -319,7 +325,10 @@ class GuardedWrite:
     # -- violations ------------------------------------------------------------------------------
 
     def taken(self, delta: Delta) -> Iterator[Violation]:
-        """Yield the written rows whose ids hidden rows have. Changes of others are denied or trusted instead."""
+        """Yield the written rows whose ids hidden rows have, also as aliases.
+
+        Changes of others are denied or trusted instead.
+        """
         if self._lands:
             return
         read = _reader(delta)
@@ -330,6 +339,8 @@ class GuardedWrite:
             removed = pa.array(self._removed.get(type_.table_key, ()), pa.utf8())
             old = without_ids(read(type_.table_key, one_array(table.rows["id"]), self._columns(type_), "id"), removed)
             hidden = one_array(old.filter(pa.array(~self.sees(type_, old, read)))["id"])
+            if type_.table_key in self._taken:
+                hidden = pa.concat_arrays([hidden, pa.array(sorted(self._taken[type_.table_key]), pa.utf8())])
             if len(hidden):
                 places = pc.indices_nonzero(pc.is_in(table.rows["id"], value_set=hidden))
                 yield from (replace(_taken(type_), position=place) for place in places.to_pylist())

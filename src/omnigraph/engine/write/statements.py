@@ -148,6 +148,11 @@ class MutationRun:
         """Return True if the actor sees a node."""
         return self._guard is None or bool(self._guard.sees(node, self._by_id(node, id_)).all())
 
+    def _current_id(self, node: NodeType, id_: str) -> str:
+        """Return the id of the node that an id or an alias denotes; an alias of a hidden node is none."""
+        kept = self.aliases.find(node, id_)
+        return id_ if kept is None or not self._is_visible(node, kept) else kept
+
     def _put_new(self, node: NodeType, row: Mapping[str, Any], names: Iterable[str]) -> pa.Table:
         """Insert a node whose id no row has; the statement assigned the properties `names`."""
         rows, _, _ = fill_vectors(node, self._table(node, row), self._embedder)
@@ -180,9 +185,7 @@ class MutationRun:
                 row[end] = self._value(expr, _ID, what)
                 if row[end] is None:
                     raise InputError(f"{what}: null, but {_ID} is required", code="bad_value")
-            row[end] = self.aliases.resolve(
-                self.catalog.nodes[edge.from_type if end == "src" else edge.to_type], row[end]
-            )
+            row[end] = self._current_id(self.catalog.nodes[edge.from_type if end == "src" else edge.to_type], row[end])
         row["id"] = self._new_id()
         rows = self._table(edge, row)
         self._required(edge, rows)
@@ -250,13 +253,14 @@ class MutationRun:
 
     def _upsert(self, op: ir.UpsertNode) -> pa.Table:
         node = self.catalog.nodes[op.type_name]
-        id_ = self.aliases.resolve(node, self._key_id(node, self._row(node, op.key)))
+        given = self._key_id(node, self._row(node, op.key))
+        id_ = self.aliases.resolve(node, given)
         rows = self._by_id(node, id_)
         names = [name for name, _ in (*op.key, *op.new)]
         if not rows.num_rows:
             return self._put_new(node, {**self._row(node, (*op.key, *op.new)), "id": id_}, names)
         if self._guard is not None and not self._guard.sees(node, rows).all():
-            row = self._table(node, {**self._row(node, (*op.key, *op.new)), "id": id_})
+            row = self._table(node, {**self._row(node, (*op.key, *op.new)), "id": given})
             self._guard.refuse_taken(node, row, names)
         return self._set(node, rows, op.existing) if op.existing else rows
 
@@ -346,7 +350,7 @@ class MutationRun:
         if len(drops) != len(keeps):
             message = f"'unify {node.name}' has {len(drops)} dropped and {len(keeps)} kept ids"
             raise InputError(message, code="bad_value", hint="give one kept id for each dropped id")
-        groups = unify_groups(zip(drops, keeps, strict=True), partial(self.aliases.resolve, node), node.name)
+        groups = unify_groups(zip(drops, keeps, strict=True), partial(self._current_id, node), node.name)
         rules = UnifyRules(
             {name: rule for name, rule in op.rules if isinstance(rule, str)},
             {name: self._constant(node, name, rule) for name, rule in op.rules if not isinstance(rule, str)},

@@ -20,6 +20,7 @@ from omnigraph.engine.ingest.records import AnyType, LoadedRows, RecordSet, With
 from omnigraph.engine.write.overlay import CommittedRows, WriteOverlay
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.table_key import TableKey
 from omnigraph.versioning.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def guarded_load(request: LoadRequest, snapshot: Snapshot, catalog: Catalog) -> 
     from omnigraph.engine.write.row_guard import GuardedWrite  # noqa: PLC0415 (only for a guard)
 
     write = GuardedWrite(rules, catalog, WriteOverlay(snapshot))
-    return GuardedLoad(write, CommittedRows(snapshot), nulls_absent=request.mode == "merge" and not request.keeps)
+    nulls_absent = request.mode == "merge" and not request.keeps
+    return GuardedLoad(write, CommittedRows(snapshot), catalog, nulls_absent)
 
 
 def with_whole_types(records: Mapping[str, list[RecordSet]], catalog: Catalog) -> dict[str, list[RecordSet]]:
@@ -50,6 +52,7 @@ class GuardedLoad:
 
     write: GuardedWrite
     committed: CommittedRows
+    catalog: Catalog
     nulls_absent: bool = False
     """True if properties that are absent from a record of an existing row are set to null."""
 
@@ -104,6 +107,10 @@ class GuardedLoad:
     def visible_ids(self, type_: AnyType, ids: pa.Array) -> pa.Array:
         """Return those of some ids that are ids of visible rows."""
         return one_array(self.rows_with_ids(type_, ids, ["id"])["id"])
+
+    def visible_nodes(self, table_key: str, ids: pa.Array) -> pa.Array:
+        """Return those of some ids, which can be null, that are ids of visible nodes of a table."""
+        return self.visible_ids(self.catalog.nodes[TableKey.parse(table_key).type_name], pc.unique(ids).drop_null())
 
     def edges_from(self, type_: AnyType, sources: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Read the visible edges from some nodes. Masked values are null."""

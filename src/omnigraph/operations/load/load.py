@@ -156,7 +156,7 @@ class _MemoryLoad:
         tables = self._tables(records, faults, guard)
         known = node_aliases_of(snapshot, mode)
         for table in tables.values():
-            resolve_aliases(table, known)
+            resolve_aliases(table, known, guard)
         rows = _LoadedTables(tables, mode, self.catalogs.rules(snapshot), CommittedRows(snapshot), faults, guard)
         for key in rows.tables:
             if mode == "merge":

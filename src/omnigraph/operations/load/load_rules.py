@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +47,9 @@ from omnigraph.table_key import TableKey
 from omnigraph.values import Fetch
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.transaction import Transaction
+
+if TYPE_CHECKING:
+    from omnigraph.operations.load.guarded_load import GuardedLoad
 
 SourceLine = tuple[str | None, int]
 """The file and the line of a record; None if the input is not a file."""
@@ -121,15 +124,18 @@ def node_aliases_of(snapshot: Snapshot, mode: Mode) -> NodeAliasArrays:
     }
 
 
-def resolve_aliases(rows: LoadedRows, aliases: NodeAliasArrays) -> None:
-    """Replace aliases of nodes in the ends of edges, and in the ids of nodes, whose keys then keep their values."""
+def resolve_aliases(rows: LoadedRows, aliases: NodeAliasArrays, guard: GuardedLoad | None = None) -> None:
+    """Replace aliases of nodes in the ends of edges, and in the ids of nodes, whose keys then keep their values.
+
+    With a guard, an alias of a hidden node is not replaced: as an end it does not exist, and as an id it is taken.
+    """
     if not aliases:
         return
     if isinstance(rows.type, EdgeType):
         for column, node in (("src", rows.type.from_type), ("dst", rows.type.to_type)):
-            _resolve_column(rows, column, aliases.get(TableKey.node(node)))
+            _resolve_column(rows, column, TableKey.node(node), aliases, guard)
         return
-    found = _resolve_column(rows, "id", aliases.get(rows.type.table_key))
+    found = _resolve_column(rows, "id", rows.type.table_key, aliases, guard)
     for name in rows.type.key if found is not None else ():
         rows.given[name] = pc.and_(rows.given[name], pc.invert(found)) if name in rows.given else pc.invert(found)
 
@@ -145,18 +151,26 @@ def drop_aliases(transaction: Transaction, tables: Iterable[str]) -> None:
         transaction.set_aliases(snapshot.aliases.with_changes(gone))
 
 
-def _resolve_column(rows: LoadedRows, column: str, known: tuple[pa.Array, pa.Array] | None) -> pa.Array | None:
+def _resolve_column(
+    rows: LoadedRows, column: str, key: str, aliases: NodeAliasArrays, guard: GuardedLoad | None
+) -> pa.Array | None:
     """Replace the aliases of a column, and return a mask of the rows with an alias; None if there is none."""
-    if known is None:
+    if key not in aliases:
         return None
+    former, nodes = aliases[key]
     ids = one_array(rows.table[column])
-    places = pc.index_in(ids, value_set=known[0])
-    if places.null_count == len(ids):
+    kept = nodes.take(pc.index_in(ids, value_set=former))
+    if guard is not None and kept.null_count < len(ids):
+        shown = pc.is_in(kept, value_set=guard.visible_nodes(key, kept))
+        if isinstance(rows.type, NodeType):
+            hidden = pc.and_(pc.is_valid(kept), pc.invert(shown))
+            guard.write.taken_by_aliases(rows.type, ids.filter(hidden))
+        kept = pc.if_else(shown, kept, pa.scalar(None, kept.type))
+    if kept.null_count == len(ids):
         return None
-    resolved = pc.coalesce(known[1].take(places), ids)
     place = rows.table.schema.get_field_index(column)
-    rows.table = rows.table.set_column(place, rows.table.schema.field(place), resolved)
-    return pc.is_valid(places)
+    rows.table = rows.table.set_column(place, rows.table.schema.field(place), pc.coalesce(kept, ids))
+    return pc.is_valid(kept)
 
 
 def incomplete(

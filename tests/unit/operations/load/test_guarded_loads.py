@@ -485,3 +485,19 @@ def test_ingest_creates_no_branch_that_shows_other_rows(place, graph):
     assert "draft/a" not in graph.branches()
     opened(place, "root").ingest([note("n")], branch="draft/a")
     assert "draft/a" in graph.branches()
+
+
+def test_aliases_of_hidden_nodes(graph):
+    graph.load([note("old", "xx"), note("mine", state="open")], mode="merge")
+    graph.unify("Note", "xray", "old")
+    graph.unify("Note", "b", "mine")
+    for mode in ("merge", "append"):
+        refused(graph, ConstraintViolation, [note("old")], "@unique violation on Note.name", mode=mode)
+        refused(graph, ConstraintViolation, [cites("a", "old")], "dst 'old' not found in Note", mode=mode)
+        refused(graph, Denied, [note("old", "zz")], "'row_insert' of Note 'old'", mode=mode)
+    refused(graph, RecordError, [note("old", None)], "Note 'old' is new and needs tenant")
+    load(graph, [note("mine", state="open", pay=5), cites("mine", "a")], WriteGuard(SEES))
+    assert row(graph, "b")["pay"] == 5
+    rejects: list[Reject] = []
+    load(graph, [note("old"), note("new")], WriteGuard(SEES), rejects=rejects)
+    assert [(reject.line, reject.reason) for reject in rejects] == [(1, "@unique violation on Note.name")]
