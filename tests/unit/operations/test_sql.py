@@ -282,6 +282,8 @@ def test_stored_queries_are_views_that_run_when_first_read(tmp_path: Path, monke
         ("select * from read_text('/etc/passwd')", "sql_error"),
         ("select * from local_variable", "sql_error"),
         ("select missing from Person", "sql_error"),
+        ("select cast(name as int) from Person", "sql_error"),
+        ("select error(name) from Person", "sql_error"),
         ("selct 1", "sql_error"),
         ("", "sql_one_select"),
         ("select 1; select 2", "sql_one_select"),

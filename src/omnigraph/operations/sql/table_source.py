@@ -56,6 +56,8 @@ class TableSource(pads.Dataset):  # type: ignore[misc]
         try:
             for batch in self._read(schema.names, filter):
                 yield batch.cast(schema) if batch.schema != schema else batch
+        except GeneratorExit:  # DuckDB reads no more rows, because of an error of its own or of enough rows
+            raise
         except BaseException as error:
             self._failures.append(error)
             raise
