@@ -363,6 +363,23 @@ def test_rules_for_rows_apply_to_periods(graph: Graph, tmp_path: Path) -> None:
         seen.mutate('insert WorksAt { from: "bo", to: "acme" }')
 
 
+def test_differences_of_periods_under_rules_for_rows(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    seen = og.open(tmp_path / "graph", actor="ana", policy=tmp_path / "policy.yaml")
+
+    def edges(start: int) -> list[tuple[str, str]]:
+        return [(change.op, change.table_key) for change in seen.diff(start) if change.table_key.startswith("edge:")]
+
+    assert edges(1) == [("insert", "edge:WorksAt")]
+    assert len(seen.changes(start="beginning").blocks) == 2
+    end = seen.snapshot().version
+    graph.mutate('update Person set { city: "Bern" } where city = "Oslo"')
+    assert edges(end) == [("delete", "edge:WorksAt")]
+    # Another period of the person is visible, and the edge as before.
+    graph.mutate('update Person set { city: "Oslo" } where city = "Rome"')
+    assert edges(end) == []
+
+
 @dataclass
 class Stay:
     """A class with a period."""

@@ -36,6 +36,7 @@ from omnigraph.versioning.model.snapshot import Snapshot
 
 _NO_ROWS: RowNumbers = np.zeros(0, np.int64)
 _NO_IDS = pa.nulls(0, pa.utf8())
+_NO_NODES = pa.table({"id": _NO_IDS, "end": _NO_IDS})
 _SIDES_MAX = 64
 """Commits of which the history of a row keeps what is visible; a commit is asked for a few times in a row."""
 
@@ -94,12 +95,16 @@ class VisibleSide:
         """Return what is visible of complete stored rows."""
         return rows if self.view is None else self.view.shown(key, rows)
 
-    def visible_ids(self, key: str, rows: StoredRows) -> pa.Array:
-        """Return the ids of the visible rows of some."""
-        read = rows.read(["id"] if self.view is None else self.view.judged_columns(key))
+    def visible_nodes(self, key: str, rows: StoredRows) -> pa.Table:
+        """Return the visible rows of some nodes: their ids, and the ids or keys at which edges end."""
+        node = self.types[key]
+        assert isinstance(node, NodeType)
+        ends = node.end_column
+        columns = ["id"] if self.view is None else self.view.judged_columns(key)
+        read = rows.read(list(dict.fromkeys([*columns, ends])))
         if self.view is not None:
             read = read.filter(pa.array(self.view.sees(key, read)))
-        return one_array(read["id"])
+        return pa.table({"id": read["id"], "end": read[ends]})
 
     def node_keys(self, key: str) -> tuple[str, ...]:
         """Return the node tables at which edges of a table end; none for a node table."""
@@ -229,7 +234,7 @@ class VisiblePair:
 
     @cached_property
     def _appearing(self) -> tuple[pa.Array, pa.Array]:
-        """The ids of the rows that are visible before alone, and of those that are visible after alone."""
+        """The ids or keys of the nodes with a row that is visible before alone, and of those with one after alone."""
         one, other = self._diff.sides
         if not self._pair.moved or not any(
             side.view is not None and key is not None and side.view.hides_rows(key)
@@ -238,10 +243,14 @@ class VisiblePair:
             return _NO_IDS, _NO_IDS
         diff = diff_pair(self._pair, one.snapshot, other.snapshot, seen=self._diff)
         shown = [
-            _NO_IDS if rows is None or key is None else side.visible_ids(key, rows)
+            _NO_NODES if rows is None or key is None else side.visible_nodes(key, rows)
             for side, key, rows in zip(self._diff.sides, self._keys, diff.stored, strict=True)
         ]
-        return tuple(mine.filter(pc.invert(pc.is_in(mine, value_set=theirs))) for mine, theirs in (shown, shown[::-1]))
+        lost, new = (
+            mine.filter(pc.invert(pc.is_in(mine["id"], value_set=one_array(theirs["id"]))))["end"]
+            for mine, theirs in (shown, shown[::-1])
+        )
+        return one_array(pc.unique(lost)), one_array(pc.unique(new))
 
     def moved_rows(self) -> tuple[RowNumbers, RowNumbers]:
         """Return the edges at nodes that are visible on one side alone, of each side."""
