@@ -305,6 +305,7 @@ def test_cedar_files_beside_version_1_are_refused_in_a_folder(tmp_path):
     ("text", "wanted"),
     [
         ("permit (", "more.cedar: is not Cedar"),
+        (f"permit (principal, action, resource) when {{ {'(' * 100_000}", "more.cedar: is not Cedar: it is nested too"),
         ("permit (principal == ?principal, action, resource);", "templates are not supported"),
         ('@id("owners") permit (principal, action, resource);', "the id 'owners' is also that of a rule"),
         ('permit (principal, action == Omnigraph::Action::"raed", resource);', "Cedar rejects it"),

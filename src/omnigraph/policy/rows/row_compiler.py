@@ -239,6 +239,10 @@ class _Compiler:
             otherwise: Otherwise = "mask" if policy.get("annotations", {}).get("otherwise") == "mask" else "hide"
             if rule is not None:
                 otherwise = rule.otherwise
+            if action == "property_read" and name in table.period:
+                self._refuse(
+                    policy_id, f"'{name}' of '{table.type.name}' bounds the period of a row and cannot be hidden", log
+                )
             self._check_guard(policy_id, table, name, otherwise, found, log, by_row=_reads_row(condition))
             found.setdefault(name, otherwise)
 
@@ -246,7 +250,7 @@ class _Compiler:
         self, policy_id: str, table: RowTable, name: str, otherwise: Otherwise, found: Mapping[str, Otherwise],
         log: ProblemLog, *, by_row: bool,
     ) -> None:  # fmt: skip
-        rule, shown = self._rule_of[policy_id], f"'{name}' of '{table.type.name}'"
+        shown = f"'{name}' of '{table.type.name}'"
         message = None
         if name in table.fixed:
             message = f"{shown} identifies the row and cannot be hidden"
@@ -254,7 +258,13 @@ class _Compiler:
             message = f"{shown} is hidden by one rule and masked by another; write the same 'otherwise'"
         elif by_row and otherwise == "hide":
             message = f"whether {shown} is visible depends on the row; write 'otherwise: mask'"
-        if message is not None and not any(message in problem.message for problem in log.problems):
+        if message is not None:
+            self._refuse(policy_id, message, log)
+
+    def _refuse(self, policy_id: str, message: str, log: ProblemLog) -> None:
+        """Report a problem of a policy once."""
+        rule = self._rule_of[policy_id]
+        if not any(message in problem.message for problem in log.problems):
             log.add("", f"rule '{rule}': {message}", self._line(rule), rule=rule)
 
     def _line(self, rule: str) -> int | None:

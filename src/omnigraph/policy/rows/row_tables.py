@@ -49,6 +49,12 @@ class RowTable:
         """Properties that cannot be hidden: those of the key."""
         return self.type.key if isinstance(self.type, NodeType) else ()
 
+    @property
+    def period(self) -> tuple[str, ...]:
+        """Properties whose values cannot be hidden: valid clauses show whether a row holds at an instant."""
+        valid = self.type.valid
+        return () if valid is None else (valid.start, valid.end)
+
 
 def row_tables(catalog: Catalog) -> Iterator[RowTable]:
     """Yield the types with rows of a catalog."""

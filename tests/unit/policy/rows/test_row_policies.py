@@ -294,6 +294,45 @@ def test_a_condition_that_is_too_large_is_refused(schema):
 
 
 @pytest.mark.parametrize(
+    "when",
+    [
+        "(" * 100_000 + "resource.sealed" + ")" * 100_000,
+        "!(" * 5_000 + "resource.sealed" + ")" * 5_000,
+        "[" * 100_000 + "1" + "]" * 100_000 + ".contains(1)",
+        " && ".join(["resource.sealed"] * 100_000),
+        "resource" + ".a" * 100_000 + " == 1",
+        "resource" + '["a"]' * 100_000 + " == 1",
+        "resource has " + "a." * 100_000 + "a",
+        "1" + "+1" * 100_000 + " == 2",
+        "1" + " - 1" * 100_000 + " == 2",
+        "if resource.sealed then " * 100_000 + "true" + " else true" * 100_000,
+        " || ".join(f'resource.name == "{number}"' for number in range(100)),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_deep_conditions_are_refused(schema, when):
+    found = problems(schema, rule(when, types="[Person]"))
+    assert any("it is nested too deeply" in message for message in found), found
+
+
+def test_large_sets_and_chains_are_accepted(schema):
+    names = ", ".join(f'"n ( {number}"' for number in range(10_000))
+    for when in (f"[{names}].contains(resource.name)", " || ".join(["resource.sealed"] * 50)):
+        assert text_of(bind(schema, rule(when, types="[Person]")), "ana", "node:Person")
+
+
+def test_the_period_of_a_row_cannot_be_hidden():
+    schema = compile_schema("node Stay @valid(from: came, to: left) { name: String @key  came: Date?  left: Date? }")
+    text = f"{HEAD}rows: {{ default: allow }}\nrules:\n  - {{ id: r, allow: {{ actors: {{ group: staff }}, "
+    for name in ("came", "left"):
+        hidden = f"{text}actions: [property_read], types: [Stay], properties: [{name}], otherwise: mask }} }}\n"
+        assert problems(schema, hidden) == [
+            f"rule 'r': '{name}' of 'Stay' bounds the period of a row and cannot be hidden"
+        ]
+    bind(schema, f"{text}actions: [property_write], types: [Stay], properties: [left] }} }}\n")
+
+
+@pytest.mark.parametrize(
     ("body", "wanted"),
     [
         ("properties: [nope]", "'Person' has no property 'nope'"),
