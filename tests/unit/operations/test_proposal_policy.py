@@ -342,6 +342,24 @@ def test_hidden_rows_appear_nowhere(raw):
         seen.comment("x", on={"table_key": "node:Person", "row_id": "quinn", "property": "salary"})
 
 
+def test_limited_actors_store_no_checks(raw):
+    probe = 'query probe() @check(empty) {{ match {{ $p: Person $p.town = "{}" }} return {{ $p.name }} }}'
+    store = """  - { id: store, allow: { actors: { any: true }, actions: [query_store] } }
+  - { id: main-change, allow: { actors: { any: true }, actions: [change] } }
+"""
+    # Everything is visible on other branches than main.
+    head, _, _ = ROWS.partition("  - id: writers")
+    main = "{ actors: { group: staff }, actions: [row_read], types: [Person], branches: [main] }"
+    for rules in (ROWS + store, f"{head}{store}  - {{ id: main, deny: {main} }}\n"):
+        limited = as_(raw, "ana", rules)
+        for branch in ("main", "feature"):
+            with pytest.raises(Denied) as caught:
+                limited.store_query(probe.format("bergen"), branch=branch)
+            assert caught.value.reasons == ("a check reads all rows, and rules limit the rows that you may see",)
+        limited.store_query("query names() { match { $p: Person } return { $p.name } }", branch="feature")
+        as_(raw, "cleo", rules).store_query(probe.format("oslo"), branch="feature")
+
+
 def test_hidden_conflicts_are_counted(raw):
     policy = policy_of(ROWS)
     raw.mutate('insert Person { name: "hidden-canary", town: "bergen" }')
