@@ -46,6 +46,7 @@ class ConflictRules:
         self._by_row: dict[str, dict[str, Resolution | Row | None]] = {}
         self._by_query: dict[str, Side] = {}
         self._by_alias: dict[str, Side] = {}
+        self._conceals_names = False
         self.unused: set[str] = set()
         """Ids of conflicts that were named but not found so far."""
         if isinstance(resolve, Mapping):
@@ -53,6 +54,12 @@ class ConflictRules:
                 self._read(name, choice)
         elif resolve is not None:
             self._default = check_resolution(resolve)
+
+    def conceal_names(self) -> None:
+        """Treat stored queries and aliases in the resolutions as unknown: their conflicts are hidden."""
+        self._conceals_names = True
+        self._by_query.clear()
+        self._by_alias.clear()
 
     def of(self, key: str) -> MergeRule:
         """The resolutions of a table."""
@@ -63,14 +70,16 @@ class ConflictRules:
 
     def of_query(self, name: str) -> Side | None:
         """The side that is chosen for a stored query; None if none is."""
-        self.unused.discard(f"{_QUERY}{name}")
+        if not self._conceals_names:
+            self.unused.discard(f"{_QUERY}{name}")
         default: Side | None = "ours" if self._default == "ours" else "theirs" if self._default == "theirs" else None
         return self._by_query.get(name, default)
 
     def of_alias(self, key: str, id_: str) -> Side | None:
         """The side that is chosen for an alias of a node; None if none is."""
         name = f"{_ALIAS}{key.partition(':')[2]}:{id_}"
-        self.unused.discard(name)
+        if not self._conceals_names:
+            self.unused.discard(name)
         default: Side | None = "ours" if self._default == "ours" else "theirs" if self._default == "theirs" else None
         return self._by_alias.get(name, default)
 

@@ -138,6 +138,12 @@ class GuardedMerge:
         """What the caller may see of the merged schema."""
         return project_catalog(self.schema.catalog, self.write.guard.visibility)
 
+    @property
+    def conceals_names(self) -> bool:
+        """True if conflicts of the schema, of stored queries and of aliases are hidden."""
+        visibility = self.write.guard.visibility
+        return bool(visibility.rows or visibility.properties)
+
     def check_chosen(self, table: MergedTable, rule: MergeRule) -> None:
         """Raise `Denied` for values and deletions in `resolve` that the caller may not make.
 
@@ -211,9 +217,8 @@ class GuardedMerge:
 
     def _shown(self, conflict: ConflictDetail) -> ConflictDetail | None:
         """Return what is visible of a conflict; None if it is hidden."""
-        visibility = self.write.guard.visibility
         if conflict.kind in ("schema_conflict", "query_conflict", "alias_conflict"):
-            return None if visibility.rows or visibility.properties else conflict
+            return None if self.conceals_names else conflict
         table = self._tables[conflict.table_key]
         if not self.write.shows_type(self.schema.type_of(table)):
             return None

@@ -223,6 +223,8 @@ def plan_snapshots(
     plan.conflicts += plan.schema.conflicts
     if not plan.conflicts:
         chosen = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
+        if guard is not None and guard.conceals_names:
+            chosen.conceal_names()
         plan.queries, clashes = decide_queries(bases, ours, theirs, chosen)
         plan.conflicts += clashes
         keys = {identity[0]: table.key for identity, table in plan.schema.merged_tables.items()}

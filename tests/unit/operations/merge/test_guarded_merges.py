@@ -267,6 +267,23 @@ def test_hidden_conflicts_cannot_be_named(graph, choice):
     }
 
 
+def test_hidden_conflicts_of_aliases_and_queries_cannot_be_named(graph):
+    graph.load([note(name, "xx") for name in ("old", "one", "two")], mode="merge")
+    graph.store_query("query q() { match { $n: Note } return { $n.name } }")
+    graph.branch_delete("work", force=True)
+    graph.branch_create("work")
+    for branch, node in (("work", "one"), ("main", "two")):
+        graph.unify("Note", node, "old", branch=branch)
+        graph.store_query(f"query q() {{ match {{ $n: Note }} return {{ $n.name as {node} }} }}", branch=branch)
+    for name, unknown in (("alias:Note:old", "alias:Note:none"), ("query:q", "query:none")):
+        for one in (name, unknown):
+            for resolve in ({one: "ours"}, {one: "ours", "*": "ours"}):
+                error = refused(graph, InputError, f"there is no conflict '{one}'", resolve=resolve)
+                assert error.code == "unknown_conflict"
+    refused(graph, MergeConflict, "2 conflicts are hidden from you")
+    assert graph.merge("work", resolve={"alias:Note:old": "ours", "query:q": "ours"}).outcome == "merged"
+
+
 def test_a_resolution_cannot_test_a_guess_of_a_masked_value(graph):
     """A value that the caller sets is an assignment, also if it is equal to the stored one."""
     conflicting(graph, "b")
