@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Conflict, Denied, NotFound, PolicyInvalid, ProposalBlocked, ProposalNotFound
+from omnigraph.errors import Conflict, Denied, InputError, NotFound, PolicyInvalid, ProposalBlocked, ProposalNotFound
 from omnigraph.graph_handle import context_of
 from omnigraph.graph_proposals import Proposal
 from omnigraph.operations.authorization.access import Access
@@ -370,6 +370,23 @@ def test_hidden_conflicts_are_counted(raw):
     assert [one.id for one in lead.conflicts().conflicts] == ["node:Person:hidden-canary"]
     preview = as_(raw, "bo", policy).proposal(lead.id).conflicts()
     assert (preview.conflicts, preview.hidden_conflicts) == ([], 1)
+
+
+def test_hidden_conflicts_cannot_be_named(raw):
+    policy = policy_of(ROWS)
+    raw.load([{"type": "Person", "data": {"name": name, "town": "bergen"}} for name in ("h1", "h2")], mode="append")
+    raw.branch_create("other")
+    for branch in ("other", "main"):
+        raw.mutate(f'update Person set {{ town: "{branch}" }} where name in ["h1", "pia"]', branch=branch)
+        raw.mutate(f'unify Person "h2" into "{"pia" if branch == "main" else "h1"}"', branch=branch)
+    proposal = as_(raw, "bo", policy).propose("other", title="x")
+    before = repr(proposal.to_json())
+    for name in ("node:Person:h1", "node:Person:none", "alias:Person:h2", "alias:Person:none"):
+        with pytest.raises(InputError, match=f"there is no conflict '{name}'"):
+            proposal.resolve({name: "ours"})
+        assert repr(as_(raw, "bo", policy).proposal(proposal.id).to_json()) == before
+    lead = as_(raw, "cleo", policy).proposal(proposal.id)
+    lead.resolve({"node:Person:h1": "ours", "alias:Person:h2": "ours"})
 
 
 def test_rights_of_the_author_are_a_check(raw):

@@ -370,14 +370,29 @@ class Proposals:
 
     def resolve(self, proposal_id: str, choices: Any) -> None:
         """Set the choices for the conflicts of the branches, as `resolve` of a merge; None removes them."""
-        self.author_or("proposal_close", self.record(proposal_id))
+        record = self.record(proposal_id)
+        self.author_or("proposal_close", record)
         stored = check_choices(choices)
+        self._check_named(record, stored)
 
         def decide(record: ProposalRecord) -> NewEvent | None:
             self.refuse_ended(record)
             return None if record.resolve == stored else NewEvent("resolution", {"resolve": stored})
 
         self.append(proposal_id, decide, fence=True)
+
+    def _check_named(self, record: ProposalRecord, choices: Any) -> None:
+        """Refuse choices of a caller with limits for conflicts that it cannot see; the trial would apply them."""
+        from omnigraph.operations.merge.guarded_merge import row_rules_of  # noqa: PLC0415 (only for rules for rows)
+        from omnigraph.operations.merge.merge import plan_merge  # noqa: PLC0415
+
+        if not isinstance(choices, dict) or not self.context.has_row_rules:
+            return
+        state = self.repository.state()
+        ours, theirs = (self.repository.at_head(state, branch) for branch in (record.target, record.source))
+        if is_limited(self.context, ours):
+            self.context.check_head(record.source)
+            plan_merge(self.repository, ours, theirs, choices, None, row_rules_of(self.context, preview=True))
 
     def close(self, proposal_id: str, why: str | None = None) -> None:
         """Close a proposal without landing it; its trial is removed."""
