@@ -12,30 +12,22 @@ from typing import assert_never, cast
 import numpy as np
 
 from omnigraph.engine import tuning
-from omnigraph.engine.adjacency.adjacency import Adjacency
-from omnigraph.engine.adjacency.bfs import bounded_hops
-from omnigraph.engine.adjacency.check_pairs import connected_rows
-from omnigraph.engine.adjacency.csr import EMPTY, Csr, Room
-from omnigraph.engine.adjacency.period_adjacency import PeriodAdjacency
-from omnigraph.engine.adjacency.union_expand import expand_union
-from omnigraph.engine.cache.columns import ColumnSource, MemoryTable
-from omnigraph.engine.cache.table_cache import Mask, Numbers, TableData
-from omnigraph.engine.cache.union_table import UnionTable, depends_on_type
-from omnigraph.engine.cache.visibility import VisibleTable
+from omnigraph.engine.adjacency.csr import EMPTY, Room
+from omnigraph.engine.cache.columns import MemoryTable
+from omnigraph.engine.cache.table_cache import Mask, Numbers
 from omnigraph.engine.exec.adaptive import MeasuredHop, Replanner, RowsExceeded, RunningPlan, exceeds
 from omnigraph.engine.exec.binding_table import Binding, BindingTable
 from omnigraph.engine.exec.cancellation import add_note
 from omnigraph.engine.exec.context import ExecutionContext, MatchTooLarge
 from omnigraph.engine.exec.count_pushdown import count_pushdown
+from omnigraph.engine.exec.hop_expansion import HopExpansion
 from omnigraph.engine.exec.inner_join import inner_join
-from omnigraph.engine.exec.keyed_scan import rows_by_key
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.match_parts import combined, distinct_rows, divided, parts_of
-from omnigraph.engine.exec.native_calls import interruptible
+from omnigraph.engine.exec.node_scan import NodeScanner, passing_mask
 from omnigraph.engine.exec.shared_blocks import SharedBlocks
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
-from omnigraph.engine.expr.streamed_masks import is_streamed
 from omnigraph.engine.plan.expected_rows import ExpectedRows, format_estimate
 from omnigraph.engine.plan.liveness import live_after
 from omnigraph.query.plan import ir
@@ -61,6 +53,8 @@ class MatchPipeline:
         self._evaluator = evaluator
         self._replanner = replanner
         """Plans the rest of a pipeline again if an estimate is wrong; None if the order is fixed."""
+        self._scans = NodeScanner(context, evaluator)
+        self._hops = HopExpansion(context, evaluator)
         self._shared = SharedBlocks()
         self._profile = context.profile
         self._parts = 0
@@ -244,12 +238,12 @@ class MatchPipeline:
         op, inner = plan.pipeline[position], plan.inner(position)
         match op:
             case ir.NodeScan():
-                return self._scan(op, bindings)
+                return self._scans.rows(op, bindings)
             case ir.Expand():
-                alone = self._edges_alone(op, bindings, plan.live[position]) if plan.live is not None else None
+                alone = self._hops.edges_alone(op, bindings, plan.live[position]) if plan.live is not None else None
                 if alone is not None:
                     return alone
-                return self._expand(op, bindings, self._room(bindings, plan.followed_expected(position)))
+                return self._hops.rows(op, bindings, self._room(bindings, plan.followed_expected(position)))
             case ir.FindPaths():
                 return self._find_paths(op, bindings)
             case ir.PathSteps():
@@ -268,90 +262,6 @@ class MatchPipeline:
             case _:
                 assert_never(op)
 
-    def _scan(self, op: ir.NodeScan, bindings: BindingTable) -> BindingTable:
-        data = self._context.table(TableKey.node(op.type_name))
-        found = self._of_members(op, data) if isinstance(data, UnionTable) else self._found(op, data)
-        if not bindings.bound and bindings.count == 1 and bindings.weight is None:
-            return found  # stays a mask if it is one: counting needs no row numbers
-        numbers = found.bound[op.var].numbers
-        self._context.check_size(bindings.count * len(numbers), len(bindings.bound) + 2)
-        crossed = bindings.take(np.repeat(np.arange(bindings.count), len(numbers)))
-        return crossed.bind(op.var, data, np.tile(numbers, bindings.count))
-
-    def _found(self, op: ir.NodeScan, data: ColumnSource) -> BindingTable:
-        """Return the nodes of a type that satisfy all conditions."""
-        keyed = rows_by_key(op, data, self._context.catalog, self._evaluator, data.row_count)
-        bound, filters = keyed if keyed is not None else (_every(data), op.filters)
-        found = BindingTable(bound.count, {op.var: bound})
-        if bound.mask is not None and filters and not (isinstance(data, VisibleTable) and data.is_few(bound.count)):
-            return self._of_visible(op.var, bound, filters)
-        if len(filters) > 1 and isinstance(data, TableData) and data.may_stream:
-            # Few rows may be left for the conditions that need a scan.
-            filters = tuple(sorted(filters, key=lambda condition: is_streamed(condition, data, data.row_count)))
-        for condition in filters:
-            found = found.keep(self._evaluator.mask(condition, found))
-        return found
-
-    def _of_visible(self, var: str, bound: Binding, filters: tuple[ir.Condition, ...]) -> BindingTable:
-        """Return the visible nodes that satisfy all conditions, which are evaluated on complete columns."""
-        passing = bound.mask
-        every = Binding.every(bound.data)
-        for condition in filters:
-            mask = self._evaluator.mask(condition, BindingTable(every.count, {var: every}))
-            passing = mask if passing is None else passing & mask
-        found = Binding(bound.data, mask=passing)
-        return BindingTable(found.count, {var: found})
-
-    def _of_members(self, op: ir.NodeScan, data: UnionTable) -> BindingTable:
-        """Return the nodes of several types that satisfy all conditions; each type uses its own indexes."""
-        own = tuple(condition for condition in op.filters if not depends_on_type(condition))
-        every = Binding(data)
-        found = BindingTable(every.count, {op.var: every})
-        if own:
-            scans = (replace(op, type_name=name, filters=own) for name in data.of.members)
-            parts = [self._found(*one) for one in zip(scans, data.members, strict=True)]
-            numbers = [part.bound[op.var].numbers + start for part, start in zip(parts, data.starts, strict=False)]
-            bound = Binding(data, np.concatenate([*numbers, EMPTY]), unique=True)
-            found = BindingTable(bound.count, {op.var: bound})
-        for condition in op.filters:
-            if depends_on_type(condition):
-                found = found.keep(self._evaluator.mask(condition, found))
-        return found
-
-    def _expand(self, op: ir.Expand, bindings: BindingTable, room: Room) -> BindingTable:
-        far = self._context.table(TableKey.node(op.dst_type))
-        if op.src_type is None:
-            return self._walk(op, bindings, self._context.hops(op.edge_type, op.also), far, room)
-        found = expand_union(self._context, op, bindings, partial(self._walk, room=room))
-        keep = self._passing(op.dst_var, found.bound[op.dst_var], op.dst_filters)
-        return found if keep is None else found.keep(keep)
-
-    def _walk(
-        self, op: ir.Expand, bindings: BindingTable, adjacency: Adjacency, far: ColumnSource, room: Room
-    ) -> BindingTable:
-        bound = bindings.bound[op.src_var]
-        sources = bound.numbers
-        if op.max_hops < op.min_hops:
-            return self._nothing(op, bindings, far)
-        if op.edge_var is not None:
-            if op.dst_bound and bindings.count >= tuning.current.checked_rows_min:
-                # Few pairs are connected: the edges of the others are not read.
-                pairs = partial(self._context.check_size, columns=2)
-                bindings = bindings.keep(connected_rows(op, adjacency, bindings, pairs))
-            return self._expand_edges(op, bindings, far, room)
-        if op.dst_bound:
-            return bindings.keep(connected_rows(op, adjacency, bindings, partial(self._context.check_size, columns=2)))
-        neighbours = adjacency.for_scan(op.direction) if bound.whole else adjacency.neighbours(op.direction)
-        if (op.min_hops, op.max_hops) == (1, 1):
-            if bound.whole and isinstance(neighbours, Csr):
-                room(len(neighbours.targets))
-                positions, targets = interruptible(neighbours.all_pairs, len(neighbours.targets))
-            else:
-                positions, targets = neighbours.expand(sources, room)
-        else:
-            positions, targets = bounded_hops(op, adjacency).reach_rows(sources, room)
-        return self._arrive(op, bindings, far, positions, targets)
-
     def _room(self, bindings: BindingTable, expected: float) -> Room:
         """Return the size check of a hop: its rows have the variables of the binding table and the far end.
 
@@ -366,93 +276,15 @@ class MatchPipeline:
 
         return room
 
-    def _arrive(
-        self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, positions: Numbers, targets: Numbers
-    ) -> BindingTable:
-        """Bind the far node. Its conditions are evaluated before other columns are copied."""
-        keep = self._arriving(op, far, targets)
-        if keep is not None:
-            positions, targets = positions[keep], targets[keep]
-        return bindings.take(positions).bind(op.dst_var, far, targets)
-
-    def _arriving(self, op: ir.Expand, far: ColumnSource, targets: Numbers) -> Mask | None:
-        """Return a mask of the far nodes that satisfy their conditions; None for all."""
-        if op.dst_filters and isinstance(far, _STORED):
-            scan = ir.NodeScan(op.dst_var, op.dst_type, op.dst_filters)
-            keyed = rows_by_key(scan, far, self._context.catalog, self._evaluator, len(targets))
-            if keyed is not None:
-                # The nodes with the keys are few; they are compared by their numbers.
-                found, others = keyed
-                passing = self._passing(op.dst_var, found, others)
-                numbers = found.numbers if passing is None else found.numbers[passing]
-                return targets == numbers[0] if len(numbers) == 1 else np.isin(targets, numbers)
-        return self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
-
-    def _expand_edges(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource, room: Room) -> BindingTable:
-        assert op.edge_var is not None
-        positions, rows, targets = self._edges_at(op, bindings, room)
-        self._context.check_size(len(positions))
-        if op.dst_bound:
-            hit = targets == bindings.bound[op.dst_var].numbers[positions]
-            positions, rows, targets = positions[hit], rows[hit], targets[hit]
-        keep = self._passing(op.dst_var, Binding(far, targets), op.dst_filters)
-        if keep is not None:
-            positions, rows, targets = positions[keep], rows[keep], targets[keep]
-        result = bindings.take(positions).bind(op.edge_var, self._edge_table(op), rows)
-        return result if op.dst_bound else result.bind(op.dst_var, far, targets)
-
-    def _edges_alone(self, op: ir.Expand, bindings: BindingTable, live: frozenset[str]) -> BindingTable | None:
-        """Return the edges of all nodes if their ends are not used; else None."""
-        if (
-            op.edge_var is None
-            or op.direction == "both"
-            or op.dst_bound
-            or op.dst_filters
-            or bindings.weight is not None
-        ):
-            return None
-        if op.src_type is not None or isinstance(self._context.adjacency(op.edge_type), PeriodAdjacency):
-            return None
-        if len(bindings.bound) != 1 or not bindings.bound[op.src_var].whole or not live <= {op.edge_var}:
-            return None
-        every = Binding(self._edge_table(op))
-        mask = self._passing(op.edge_var, every, op.edge_filters)
-        found = BindingTable(every.count, {op.edge_var: every})
-        return found if mask is None else found.keep(mask)
-
-    def _edge_table(self, op: ir.Expand) -> ColumnSource:
-        """Return the edge table of a hop with an edge variable, which has one edge type."""
-        return self._context.table(self._context.catalog.edges[op.edge_type].table_key)
-
-    def _edges_at(self, op: ir.Expand, bindings: BindingTable, room: Room) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the edges of each row that satisfy their conditions: (row, edge, far end)."""
-        adjacency, edges = self._context.adjacency(op.edge_type), self._edge_table(op)
-        bound = bindings.bound[op.src_var]
-        assert op.edge_var is not None
-        one_each = not isinstance(adjacency, PeriodAdjacency)
-        if op.direction != "both" and op.edge_filters and bound.whole and one_each:
-            # Every node is a source: select the edges first; each edge has its source.
-            every = Binding(edges)
-            mask = self._passing(op.edge_var, every, op.edge_filters)
-            assert mask is not None
-            chosen = np.flatnonzero(mask) if every.whole else every.numbers[mask]
-            src, dst = adjacency.ends()
-            near, far = (src, dst) if op.direction == "out" else (dst, src)
-            return near[chosen].astype(np.int64), chosen, far[chosen].astype(np.int64)
-        at_nodes = adjacency.edge_rows(op.direction)
-        positions, rows, targets = at_nodes.expand(bound.numbers, room)
-        keep = self._passing(op.edge_var, Binding(edges, rows), op.edge_filters)
-        return (positions, rows, targets) if keep is None else (positions[keep], rows[keep], targets[keep])
-
     def _find_paths(self, op: ir.FindPaths, bindings: BindingTable) -> BindingTable:
         from omnigraph.engine.paths.find_paths import PathFinder  # noqa: PLC0415 (only for paths)
 
         def candidates(step: ir.PathStep) -> Numbers:
             scan = ir.NodeScan(step.dst_var, step.dst_type, step.filters)
-            return self._scan(scan, BindingTable()).bound[step.dst_var].numbers
+            return self._scans.rows(scan, BindingTable()).bound[step.dst_var].numbers
 
         def passing(paths: Binding) -> Numbers | None:
-            mask = self._passing(op.var, paths, op.filters)
+            mask = passing_mask(self._evaluator, op.var, paths, op.filters)
             return None if mask is None else np.flatnonzero(mask)
 
         return PathFinder(self._context, op, candidates).run(bindings, passing)
@@ -465,15 +297,6 @@ class MatchPipeline:
             found = found.keep(self._evaluator.mask(condition, found))
         return found
 
-    def _passing(self, var: str, bound: Binding, filters: tuple[ir.Condition, ...]) -> Mask | None:
-        if not filters:
-            return None
-        some = BindingTable(bound.count, {var: bound})
-        mask = self._evaluator.mask(filters[0], some)
-        for condition in filters[1:]:
-            mask = mask & self._evaluator.mask(condition, some)
-        return mask
-
     def _without_rows(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
         """Bind the variables of some operators that do not run because there is no row."""
         for op in pipeline:
@@ -481,16 +304,9 @@ class MatchPipeline:
             if isinstance(op, ir.NodeScan):
                 bindings = bindings.bind(op.var, self._context.table(TableKey.node(op.type_name)), EMPTY)
             elif isinstance(op, ir.Expand):
-                bindings = self._nothing(op, bindings, self._context.table(TableKey.node(op.dst_type)))
+                bindings = self._hops.nothing(op, bindings, self._context.table(TableKey.node(op.dst_type)))
             self._context.profile.note(op, 0, started)
         return bindings
-
-    def _nothing(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource) -> BindingTable:
-        empty = np.zeros(0, np.int64)
-        result = bindings.take(empty)
-        if not op.dst_bound:
-            result = result.bind(op.dst_var, far, empty)
-        return result.bind(op.edge_var, self._edge_table(op), empty) if op.edge_var else result
 
     def _anti_join(self, op: ir.AntiJoin, bindings: BindingTable, expected: ExpectedRows | None) -> BindingTable:
         """Anti-join. Each distinct combination of the outer variables is matched once."""
@@ -571,13 +387,6 @@ _FOLLOWING = (ir.Expand, ir.FindPaths, ir.PathSteps)
 """Operators that follow edges."""
 
 
-def _every(data: ColumnSource) -> Binding:
-    """Bind all visible rows; those of an instant of a large table by their numbers."""
-    rows = data.slice_rows if isinstance(data, VisibleTable) else None
-    return Binding(data) if rows is None else Binding(data, rows, unique=True)
-
-
-_STORED = (TableData, VisibleTable)
 _SKIPPED = (ir.NodeScan, ir.Expand, ir.Filter, ir.AntiJoin)
 """Operators that do not run without rows."""
 

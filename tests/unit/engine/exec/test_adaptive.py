@@ -9,6 +9,7 @@ from bench import orders
 
 import omnigraph as og
 from omnigraph.engine.exec.adaptive import CHANGES_MAX
+from omnigraph.engine.exec.hop_expansion import HopExpansion
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.optimizer import optimize, pattern_optimizer
 from support.writes import edge, new_graph, node
@@ -180,6 +181,6 @@ def test_operators_after_the_last_row_do_not_run(graph, monkeypatch):
         f"query q() {{ match {{ {none} optional {{ $q knows $r }} }} return {{ $r.name, {columns} }} }}": [],
     }
     assert [graph.query(text).to_pylist() for text in texts] == [*texts.values()]
-    monkeypatch.setattr(MatchPipeline, "_expand", None)
+    monkeypatch.setattr(HopExpansion, "rows", None)
     monkeypatch.setattr(MatchPipeline, "_anti_join", None)
     assert [graph.query(text).to_pylist() for text in [*texts][:4]] == [*texts.values()][:4]

@@ -15,7 +15,7 @@ import omnigraph as og
 from omnigraph.aio import AsyncGraph
 from omnigraph.engine import tuning
 from omnigraph.engine.exec import cancellation
-from omnigraph.engine.exec.pipeline import MatchPipeline
+from omnigraph.engine.exec.node_scan import NodeScanner
 from omnigraph.engine.result.result import Result
 from omnigraph.engine.search import vector_scan
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, QueryTimeout
@@ -105,7 +105,7 @@ def test_timeout_raises_its_own_error_code(graph):
 def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
     """A scan that runs until it is cancelled, or for a minute."""
 
-    def scan(self: MatchPipeline, *_: Any) -> Any:
+    def scan(self: NodeScanner, *_: Any) -> Any:
         started.set()
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -113,7 +113,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, started: threading.Event) -> None:
             time.sleep(0.001)
         raise AssertionError("the query was not stopped")
 
-    monkeypatch.setattr(MatchPipeline, "_scan", scan)
+    monkeypatch.setattr(NodeScanner, "rows", scan)
 
 
 def test_cancellation_from_another_thread(graph, monkeypatch):

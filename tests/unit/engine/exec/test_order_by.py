@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from omnigraph.engine.exec import order_by
+from omnigraph.engine.exec.hop_expansion import HopExpansion
 from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.graph import Graph
 from omnigraph.query.plan import ir
@@ -86,13 +87,13 @@ def test_rest_of_the_match_runs_for_few_entities(tmp_path, monkeypatch):
     about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(300)]
     graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
     seen: list[int] = []
-    expand = MatchPipeline._expand
+    expand = HopExpansion.rows
 
-    def counting(self: MatchPipeline, op: ir.Expand, frame: Any, room: Any) -> Any:
+    def counting(self: HopExpansion, op: ir.Expand, frame: Any, room: Any) -> Any:
         seen.append(frame.count)
         return expand(self, op, frame, room)
 
-    monkeypatch.setattr(MatchPipeline, "_expand", counting)
+    monkeypatch.setattr(HopExpansion, "rows", counting)
     for rank in (RANKS[0], RANKS[2]):
         text = f"query q() {{ match {{ $d: Doc $d about $t }} return {{ $d.name }} order {{ {rank} }} limit 3 }}"
         assert len(graph.query(text)) == 3
@@ -121,13 +122,13 @@ def test_match_of_the_first_rows_runs_for_few_entities(tmp_path, monkeypatch):
     about = [edge("About", f"d{at:03}", "t", id_=f"a{at}") for at in range(600)]
     graph = new_graph(tmp_path, SCHEMA, *docs, node("Tag", name="t"), *about)
     seen: list[int] = []
-    expand = MatchPipeline._expand
+    expand = HopExpansion.rows
 
-    def counting(self: MatchPipeline, op: ir.Expand, frame: Any, room: Any) -> Any:
+    def counting(self: HopExpansion, op: ir.Expand, frame: Any, room: Any) -> Any:
         seen.append(frame.count)
         return expand(self, op, frame, room)
 
-    monkeypatch.setattr(MatchPipeline, "_expand", counting)
+    monkeypatch.setattr(HopExpansion, "rows", counting)
     text = "query q() { match { $d: Doc $d about $t } return { $d.name } order { $d.n desc } limit 3 }"
     assert [row["d.name"] for row in graph.query(text).to_pylist()] == ["d099", "d199", "d299"]
     assert max(seen) <= 70
