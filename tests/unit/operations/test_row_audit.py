@@ -26,6 +26,8 @@ node Customer implements Named {
     seen: DateTime?
     tags: [String]?
     pay: I64?
+    size: U64?
+    sizes: [U64]?
 }
 node Plain implements Named { name: String @key }
 edge Knows: Customer -> Customer { tenant: String }
@@ -83,6 +85,7 @@ def names(graph: og.Graph, text: str) -> list[Any]:
 def place(tmp_path: Path) -> Path:
     graph = og.init(tmp_path / "g.omni", SCHEMA, sync=False)
     seen = {"tenant": "acme", "since": "2020-02-03", "seen": "2020-02-03T04:05:06Z", "tags": ["open"], "pay": 5}
+    seen |= {"size": 2**64 - 1, "sizes": [2**63, 1]}
     customers = [
         {"name": "a", **seen},
         {"name": "b", "tenant": "acme", "pay": 7},

@@ -19,6 +19,7 @@ from omnigraph.values import read_json
 PropertyView = Literal["show", "mask", "hide"]
 RowWhy = Literal["ok", "denies", "actor_not_in_group", "scope", "condition"]
 
+_LONG_MAX = 2**63 - 1
 _DAY_MS = 86_400_000
 
 
@@ -158,7 +159,8 @@ def stored_to_cedar(value: Any, scalar: str) -> Any:
     if scalar in ("Date", "DateTime"):
         milliseconds = value * _DAY_MS if scalar == "Date" else value
         return {"__extn": {"fn": "datetime", "arg": _datetime_text(milliseconds)}}
-    return value
+    # No constant of a rule exceeds the largest Long, so a larger value compares like it.
+    return min(value, _LONG_MAX) if scalar == "U64" else value
 
 
 def _datetime_text(milliseconds: int) -> str:
