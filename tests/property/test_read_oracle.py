@@ -9,6 +9,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels
+from omnigraph.engine.exec.adaptive import RunningPlan
+from omnigraph.engine.exec.binding_table import BindingTable
+from omnigraph.engine.exec.context import MatchTooLarge
+from omnigraph.engine.exec.match_parts import parts_of
+from omnigraph.engine.exec.pipeline import MatchPipeline
 from omnigraph.engine.optimizer import pattern_optimizer
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError
@@ -131,6 +136,39 @@ def plans_change(tune, monkeypatch):
 @pytest.mark.parametrize("number", range(10))
 def test_engine_agrees_with_the_oracle_if_plans_change(tmp_path, number):
     check(tmp_path / "graph", SEED + 700 + number, 20)
+
+
+@pytest.fixture
+def in_parts(tune, monkeypatch) -> list[int]:
+    """Run counted and grouped matches in parts of at most two rows; return the numbers of parts."""
+    tune(chain_rows_max=0, match_parts_max=1_000_000_000, merge_rows_min=1)
+    apply, found = MatchPipeline._apply, []
+
+    def exceed(self: MatchPipeline, plan: RunningPlan, position: int, bindings: BindingTable) -> BindingTable:
+        exceeded = MatchTooLarge("too many rows", resource="rows", limit=2, actual=bindings.count)
+        rest = plan.pipeline[position:]
+        if plan.live is not None and bindings.count > 2 and (parts := parts_of(rest, bindings, exceeded)):
+            found.append(parts)
+            raise exceeded
+        return apply(self, plan, position, bindings)
+
+    monkeypatch.setattr(MatchPipeline, "_apply", exceed)
+    return found
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_engine_agrees_with_the_oracle_in_parts(tmp_path, number, in_parts):
+    for graph in range(4):
+        check(tmp_path / f"graph{graph}", SEED + 800 + 10 * number + graph, 20)
+    assert len(in_parts) > 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(10))
+def test_engine_agrees_with_the_oracle_in_parts_long(tmp_path, number, in_parts):
+    for graph in range(5):
+        check(tmp_path / f"graph{graph}", SEED + 8_000 + 10 * number + graph, 80)
+    assert len(in_parts) > 50
 
 
 @pytest.mark.long
