@@ -174,6 +174,27 @@ def test_aliases_in_alternatives_denote_the_nodes(graph):
     assert [graph.get("Person", name)["age"] for name in ("b", "c", "d")] == [5, 5, None]
 
 
+@pytest.mark.parametrize("several", ["Named", "A|B"])
+def test_aliases_denote_nodes_of_several_types(tmp_path, several):
+    """`x` is an alias in one type and a node of another; `y` is a node of both."""
+    schema = "interface Named { name: String @key }\nnode A implements Named { name: String @key }\n"
+    schema += "node B implements Named { name: String @key }\nedge ToA: B -> A\nedge ToB: B -> B"
+    graph = og.init(tmp_path / "g", schema, sync=False)
+    nodes = [("A", "x"), ("A", "y"), ("B", "x"), ("B", "y")]
+    records = [{"type": type_, "data": {"name": name}} for type_, name in nodes]
+    edges = [{"edge": f"To{type_}", "from": "x", "to": name} for type_, name in nodes]
+    graph.load([*records, *edges], mode="append")
+    graph.unify("A", keep="y", drop="x")
+    expected = [("A", "y"), ("B", "x")]
+    for condition in ('$p.name = "x"', 'id($p) = "x"', '$p.name in ["x"]', '($p.name = "x" or $p.name = "-")'):
+        for match in (f"$p: {several} {condition}", f'$b: B {{ name: "x" }} $b toA|toB $p $p: {several} {condition}'):
+            read = f"match {{ {match} }} return distinct {{ type($p) as t, $p.name as name }} order {{ t }}"
+            assert [(row["t"], row["name"]) for row in graph.query(read)] == expected, read
+    match = f'$p: {several} $p.name in ["x", "y"]'
+    both = f"match {{ {match} }} return {{ type($p) as t, $p.name as name }} order {{ t, name }}"
+    assert [(row["t"], row["name"]) for row in graph.query(both)] == [("A", "y"), ("B", "x"), ("B", "y")]
+
+
 @pytest.mark.parametrize("value", [5, "a", [1], [None], float("nan"), {"a": 1}, np.array(5)])
 def test_wrong_lists_are_refused_in_a_graph_with_aliases(graph, value):
     graph.unify("Person", keep="b", drop="a")

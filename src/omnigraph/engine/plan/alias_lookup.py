@@ -14,7 +14,7 @@ from omnigraph.checkpoints import paced
 from omnigraph.engine.cache.id_index import ids_of_keys
 from omnigraph.query.params import valid_params
 from omnigraph.query.plan import ir
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, UnionType
 from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
@@ -91,11 +91,25 @@ class AliasLookup:
         return step if filters is step.filters else replace(step, filters=filters)
 
     def _filters(self, filters: tuple[ir.Condition, ...], type_name: str) -> tuple[ir.Condition, ...]:
-        node = self._catalog.nodes.get(type_name)
-        if node is None or not filters:
-            return filters
+        node = self._catalog.node(type_name)
+        if isinstance(node, UnionType):
+            return _mapped(filters, lambda test: self._union_test(test, node))
         columns = _columns(node)
         return _mapped(filters, lambda test: self._test(test, columns))
+
+    def _union_test(self, test: ir.Condition, union: UnionType) -> ir.Condition:
+        """Return a condition on nodes of several types. An id can be an alias in one type and an id in another."""
+        if isinstance(test, ir.Logic):
+            parts = _mapped(test.parts, lambda part: self._union_test(part, union))
+            return test if parts is test.parts else replace(test, parts=parts)
+        found: list[ir.Condition] = [test]
+        for name in union.members:
+            of_member = self._test(test, _columns(self._catalog.nodes[name]))
+            if of_member is not test:
+                (var,) = set(ir.variables_of(test))
+                of_type = ir.Compare("=", ir.Prop(var, ir.TYPE, ir.STRING), ir.Const(name, ir.STRING))
+                found.append(ir.Logic("and", (of_type, of_member)))
+        return test if len(found) == 1 else ir.Logic("or", tuple(found))
 
     def _test(self, test: ir.Condition, columns: _Columns) -> ir.Condition:
         """Return a condition with tests of the id in place of tests of equality with an alias or with one of a list."""
