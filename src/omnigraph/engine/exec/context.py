@@ -68,14 +68,18 @@ class OperatorProfile:
     how: tuple[str, ...]
 
 
+PlanChange = tuple[ir.Op, ir.Pipeline]
+"""An operator, and the operators that ran in place of it and of those after it."""
+
+
 @dataclass
 class Profile:
     """The executed operators of a query."""
 
     watch: Watch
     steps: list[OperatorProfile] = field(default_factory=list)
-    changes: dict[int, ir.Pipeline] = field(default_factory=dict)
-    """The identity of an operator → the operators that ran in place of it and of those after it."""
+    changes: list[PlanChange] = field(default_factory=list)
+    """In the order in which they were made."""
 
     tried: dict[int, float] = field(default_factory=dict)
     """The identity of the first operator of a match → the share of its rows that the rest of the match ran for."""
@@ -104,7 +108,7 @@ class Profile:
     def change(self, replaced: ir.Op, by: ir.Pipeline) -> None:
         """Record that operators ran in place of one and of those after it, if the query is profiled."""
         if self.watch.profiling:
-            self.changes[id(replaced)] = by
+            self.changes.append((replaced, by))
 
 
 def bytes_limit(limits: Limits, cache: DataCache) -> int:

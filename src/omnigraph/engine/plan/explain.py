@@ -11,7 +11,7 @@ from omnigraph.engine import tuning
 from omnigraph.engine.cache import disk_cache
 from omnigraph.engine.cache.segments import Segment
 from omnigraph.engine.cache.table_cache import DataCache
-from omnigraph.engine.exec.context import OperatorProfile, Profile
+from omnigraph.engine.exec.context import OperatorProfile, PlanChange, Profile
 from omnigraph.engine.optimizer.first_rows import first_rows_of
 from omnigraph.engine.optimizer.optimize import optimize
 from omnigraph.engine.plan.cardinality import CardinalityEstimates
@@ -235,7 +235,7 @@ class PlanExplainer:
             steps.setdefault(step.what if isinstance(step.what, str) else id(step.what), []).append(step)
         plan, digits = self._plan, 0 if estimates is None else 2
         if profile.changes:
-            plan = replace(plan, pipeline=_executed(plan.pipeline, profile, steps))
+            plan = replace(plan, pipeline=_executed(plan.pipeline, list(profile.changes), steps))
             if estimates is not None:
                 estimates = CardinalityEstimates(plan, self._statistics, self._values)
         shares = dict(_shares(plan.pipeline, profile))
@@ -290,20 +290,28 @@ def _shares(pipeline: ir.Pipeline, profile: Profile, share: float = 1.0) -> Iter
             yield from _shares(op.query.pipeline, profile)
 
 
-def _executed(pipeline: ir.Pipeline, profile: Profile, steps: dict[object, list[OperatorProfile]]) -> ir.Pipeline:
-    """Return the operators that ran; a block with changed operators takes over the steps of the given block."""
+def _executed(
+    pipeline: ir.Pipeline, changes: list[PlanChange], steps: dict[object, list[OperatorProfile]]
+) -> ir.Pipeline:
+    """Return the operators that ran, and take their changes from the list.
+
+    A block with changed operators takes over the steps of the given block.
+    """
+    # An operator can be among those that ran in place of it, also in a block, and be replaced again.
+    for change in list(changes):
+        position = next((at for at, op in enumerate(pipeline) if op is change[0]), None)
+        if position is not None:
+            pipeline = (*pipeline[:position], *change[1])
+            changes.remove(change)
     done: list[ir.Op] = []
     for op in pipeline:
-        changed = profile.changes.get(id(op))
-        if changed is not None:
-            return (*done, *_executed(changed, profile, steps))
         if isinstance(op, ir.AntiJoin | ir.LeftJoin | ir.InnerJoin):
-            ran = replace(op, inner=_executed(op.inner, profile, steps))
+            ran = replace(op, inner=_executed(op.inner, changes, steps))
             if id(op) in steps:
                 steps[id(ran)] = steps[id(op)]
             op = ran
         elif isinstance(op, ir.Stage):
-            stage = replace(op, query=replace(op.query, pipeline=_executed(op.query.pipeline, profile, steps)))
+            stage = replace(op, query=replace(op.query, pipeline=_executed(op.query.pipeline, changes, steps)))
             if id(op) in steps:
                 steps[id(stage)] = steps[id(op)]
             op = stage

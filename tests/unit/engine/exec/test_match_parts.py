@@ -12,6 +12,7 @@ import omnigraph as og
 from omnigraph.engine import tuning
 from omnigraph.engine.exec import context
 from omnigraph.engine.exec.context import Limits, MatchTooLarge
+from omnigraph.engine.optimizer import pattern_optimizer
 from omnigraph.errors import LimitReached
 
 SCHEMA = """
@@ -91,13 +92,13 @@ def test_parts_have_the_rows_of_the_match(
     graph: Any, monkeypatch: pytest.MonkeyPatch, shape: str, share: float
 ) -> None:
     text = query_of(shape)
-    expected = graph.query(text).to_pylist()
+    expected = graph.query(text, engine="memory").to_pylist()
     assert expected
     # All pairs of a group and a counted node must fit.
     least = 800 if shape in ("groups", "distinct") else 60
     limits = limited(monkeypatch, rows_max=max(int(largest_of(graph, text) * share), least))
     with tuning.replaced(match_parts_max=10_000, merge_rows_min=1):
-        assert graph.query(text, limits=limits).to_pylist() == expected
+        assert graph.query(text, limits=limits, engine="memory").to_pylist() == expected
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -114,26 +115,42 @@ def test_profile_adds_up_the_parts(graph: Any, monkeypatch: pytest.MonkeyPatch, 
     ][1:-1]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_parts_of_a_plan_that_changes(graph: Any, monkeypatch: pytest.MonkeyPatch, tune: Any, shape: str) -> None:
+    """A plan that joins a part of the match is not divided before the join."""
+    text = query_of(shape)
+    expected = graph.query(text, engine="memory").to_pylist()
+    tune(replan_rows_min=0, replan_factor=0.0, match_parts_max=10_000, merge_rows_min=1)
+    monkeypatch.setattr(pattern_optimizer, "_JOIN_SHARE", float("inf"))
+    profiled = str(graph.profile(text))
+    least = 800 if shape in ("groups", "distinct") else 60
+    limits = limited(monkeypatch, rows_max=max(int(largest_of(graph, text) * 0.3), least))
+    try:
+        assert graph.query(text, limits=limits, engine="memory").to_pylist() == expected
+    except MatchTooLarge:
+        assert "join" in profiled
+
+
 def test_number_of_parts_is_limited(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = limited(monkeypatch, rows_max=100)
     with tuning.replaced(match_parts_max=3), pytest.raises(MatchTooLarge, match="the limit is 100"):
-        graph.query(query_of("triangles"), limits=limits)
+        graph.query(query_of("triangles"), limits=limits, engine="memory")
 
 
 def test_one_row_that_exceeds_a_limit_is_refused(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = limited(monkeypatch, rows_max=20)
     text = 'query q() { match { $a: P { name: "p0" } $a knows $b $a.x < $b.x } return { sum($b.x) as n } }'
     with pytest.raises(MatchTooLarge, match="the limit is 20"):
-        graph.query(text, limits=limits)
+        graph.query(text, limits=limits, engine="memory")
 
 
 def test_limit_of_the_caller_is_not_exceeded_in_parts(graph: Any) -> None:
     with pytest.raises(LimitReached, match="the limit is 100") as caught:
-        graph.query(query_of("triangles"), limits=Limits(rows_max=100))
+        graph.query(query_of("triangles"), limits=Limits(rows_max=100), engine="memory")
     assert not isinstance(caught.value, MatchTooLarge)
 
 
 def test_rows_of_a_result_are_not_found_in_parts(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = query_of("triangles").replace("count($a) as n", "$a.name, $b.name")
     with pytest.raises(MatchTooLarge):
-        graph.query(text, limits=limited(monkeypatch, rows_max=300))
+        graph.query(text, limits=limited(monkeypatch, rows_max=300), engine="memory")
