@@ -52,7 +52,8 @@ FLAGS = [
 _OBSERVE = """
 window.__clicks = 0;
 window.__violations = [];
-addEventListener("click", event => { if (event.isTrusted && event.detail > 0) window.__clicks += 1; }, true);
+// Playwright stops a click on a moving element at the window and repeats it.
+document.addEventListener("click", event => { if (event.isTrusted && event.detail > 0) window.__clicks += 1; }, true);
 addEventListener("securitypolicyviolation", event => window.__violations.push(
   `${event.violatedDirective} ${event.blockedURI} ${event.sample} ${event.sourceFile}:${event.lineNumber}`));
 """
