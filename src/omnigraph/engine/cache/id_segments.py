@@ -8,6 +8,7 @@ compared. The id column is not read to find a few ids.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
@@ -111,10 +112,10 @@ class IdSegments:
 
     def _candidates(self, hashed: int) -> list[int]:
         """Return the rows of the version whose id has a hash."""
-        low, high = np.uint64(hashed << 32), np.uint64(hashed << 32 | _LOW)
+        high = np.uint64(hashed << 32 | _LOW)
         rows: list[int] = []
         for number, packed in enumerate(self._packed):
-            position = int(packed.searchsorted(low))
+            position = _position_of(packed, hashed)
             if position == len(packed) or packed[position] > high:
                 continue
             for place in paced(range(position, len(packed))):
@@ -143,6 +144,22 @@ class IdSegments:
         left = self._data.live_offsets(at)
         position = int(left.searchsorted(offset))
         return int(start + position) if position < len(left) and left[position] == offset else None
+
+
+def _position_of(packed: Packed | RangedArray, hashed: int) -> int:
+    """Return the position of the first entry whose hash is not less than a hash.
+
+    Hashes are spread evenly, so the position is close to that of equal distances. A search of the whole array would
+    touch a page of a mapped file in each of its first steps.
+    """
+    low, count = np.uint64(hashed << 32), len(packed)
+    if isinstance(packed, np.ndarray):
+        expected, deviation = hashed * count >> 32, math.isqrt(count)
+        start, stop = max(expected - 4 * deviation, 0), min(expected + 4 * deviation, count)
+        position = start + int(packed[start:stop].searchsorted(low))
+        if (start < position or not start) and (position < stop or stop == count):
+            return position
+    return int(packed.searchsorted(low))
 
 
 def uses_segments(data: TableData) -> bool:

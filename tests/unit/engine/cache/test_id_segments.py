@@ -123,6 +123,23 @@ def test_ids_with_equal_hashes_are_distinguished(graph, monkeypatch):
     assert index.find_all(pa.array(["p9", "nobody", "p1"])).tolist() == [9, -1, 1]
 
 
+def test_entries_are_found_near_their_expected_position():
+    random = np.random.default_rng(3)
+    even = np.sort(random.integers(0, 1 << 64, 50_000, np.uint64))
+    uneven = np.sort(np.concatenate([even[:1_000] >> np.uint64(20), even[:100] | np.uint64(0xFFFF << 48), even[-3:]]))
+    for packed in (even, uneven, even[:1], even[:0], np.sort(np.repeat(even[:7], 40))):
+        hashes = [
+            0,
+            1,
+            (1 << 32) - 1,
+            *random.integers(0, 1 << 32, 300).tolist(),
+            *(packed[:300] >> np.uint64(32)).tolist(),
+        ]
+        for hashed in hashes:
+            expected = int(packed.searchsorted(np.uint64(hashed << 32)))
+            assert id_segments._position_of(packed, hashed) == expected
+
+
 def test_ids_with_a_long_common_prefix_have_own_hashes(tmp_path):
     prefix = "https://example.org/" * 5
     graph = new_graph(tmp_path, SCHEMA, *(node("P", name=f"{prefix}{number}") for number in range(40)))
